@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -10,10 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ingero-io/ingero/explain/compare"
-	"github.com/ingero-io/ingero/explain/diagnose"
 	"github.com/ingero-io/ingero/explain/recording"
-	"github.com/ingero-io/ingero/explain/report"
-	"github.com/ingero-io/ingero/store"
 	"github.com/ingero-io/ingero/store/sqlite"
 )
 
@@ -85,64 +81,35 @@ func (f *compareFlags) limit() (float64, error) {
 
 func (c *console) compare(ctx context.Context, a, b string) (*compare.Result, error) {
 	var sides [2]*compare.Side
-	var notes []string
 	for i, arg := range []string{a, b} {
-		s, note, err := c.side(ctx, arg)
-		if err != nil {
+		var err error
+		if sides[i], err = c.side(ctx, arg); err != nil {
 			return nil, err
 		}
-		sides[i] = s
-		if note != "" {
-			notes = append(notes, fmt.Sprintf("%c: %s", 'A'+i, note))
-		}
 	}
-	r := compare.Compare(sides[0], sides[1])
-	r.Notes = append(r.Notes, notes...)
-	return r, nil
+	return compare.Compare(sides[0], sides[1]), nil
 }
 
 // side reads one side of a comparison.
-func (c *console) side(ctx context.Context, arg string) (s *compare.Side, note string, err error) {
+func (c *console) side(ctx context.Context, arg string) (*compare.Side, error) {
 	path, sel, err := c.part(arg)
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	rec, err := sqlite.Open(path)
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	defer func() { _ = rec.Close() }() // a reader has no data to lose
-	sum, err := rec.Summary(ctx)
-	if err != nil {
-		return nil, "", fmt.Errorf("read %s: %w", path, err)
-	}
-	w, err := sel.Window(sum)
-	if err != nil {
-		return nil, "", usage("%s: %w", arg, err)
-	}
-	pids, err := c.selected(ctx, rec, sel)
-	if err != nil {
-		return nil, "", fmt.Errorf("%s: %w", arg, err)
-	}
-	s, err = study(ctx, rec, w, pids)
-	if err != nil {
-		return nil, "", fmt.Errorf("read %s: %w", path, err)
-	}
-	if later, left := s.AfterWarmup(); left > 0 {
-		w.From = later
-		if s, err = study(ctx, rec, w, pids); err != nil {
-			return nil, "", fmt.Errorf("read %s: %w", path, err)
-		}
-		note = "without its first " + report.Duration(left) + ": warm-up"
+	s, err := compare.Read(ctx, rec, sel)
+	switch {
+	case recording.IsMistaken(err):
+		return nil, usage("%s: %w", arg, err)
+	case err != nil:
+		return nil, fmt.Errorf("read %s: %w", path, err)
 	}
 	s.Name, s.Report.DB = arg, path
-	if sel.Rank >= 0 || sel.PID != 0 {
-		for i := range s.Profiles {
-			s.Profiles[i].Rank = -1 // the user said what is to be compared with what
-		}
-	}
-	s.Host = host(&sum)
-	return s, note, nil
+	return s, nil
 }
 
 // part splits FILE@PART.
@@ -157,47 +124,4 @@ func (c *console) part(arg string) (path string, sel recording.Selection, err er
 	}
 	path, err = c.database(path)
 	return path, sel, err
-}
-
-// selected are the processes of a selection; none means all.
-func (c *console) selected(ctx context.Context, rec store.Recording, sel recording.Selection) ([]uint32, error) {
-	if sel.PID == 0 && sel.Rank < 0 {
-		return nil, nil
-	}
-	list, err := rec.Processes(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var pids []uint32
-	for i := range list {
-		if p := &list[i]; p.Traced && (sel.PID == 0 || p.PID == sel.PID) && (sel.Rank < 0 || p.Rank == sel.Rank) {
-			pids = append(pids, p.PID)
-		}
-	}
-	if len(pids) == 0 {
-		return nil, usageError{errors.New("no such process was recorded" + traced(ctx, rec))}
-	}
-	return pids, nil
-}
-
-func study(ctx context.Context, rec store.Recording, w store.Window, pids []uint32) (*compare.Side, error) {
-	ins, err := diagnose.LoadMachines(ctx, rec, w)
-	if err != nil {
-		return nil, err
-	}
-	for _, in := range ins {
-		in.Only(pids)
-	}
-	s := &compare.Side{}
-	s.Report, s.Profiles = diagnose.Study(ins)
-	return s, nil
-}
-
-// host is the machine of a recording, as its last session has it.
-func host(sum *store.Summary) compare.Host {
-	if len(sum.Sessions) == 0 {
-		return compare.Host{Node: sum.Node}
-	}
-	s := &sum.Sessions[len(sum.Sessions)-1]
-	return compare.Host{Node: sum.Node, Kernel: s.Kernel, Arch: s.Arch, CPUs: s.CPUs, Memory: s.Memory}
 }

@@ -17,8 +17,8 @@ import (
 
 // cmdMkdb makes a database: mkdb KIND FILE. The kinds are incident (a hog takes
 // the CPU of the launching thread; ended just now), saved (the same, in January
-// 2026), empty (a recording without events), newer, foreign, and earlier (of
-// Ingero 0.8).
+// 2026), ranks (two of a job; each wait of rank 1 is half as long again), empty (a
+// recording without events), newer, foreign, and earlier (of Ingero 0.8).
 func cmdMkdb(ts *testscript.TestScript, _ bool, args []string) {
 	if len(args) != 2 {
 		ts.Fatalf("usage: mkdb KIND FILE")
@@ -29,6 +29,8 @@ func cmdMkdb(ts *testscript.TestScript, _ bool, args []string) {
 		ts.Check(writeIncident(path, time.Now().Add(-incidentLength)))
 	case "saved":
 		ts.Check(writeIncident(path, time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)))
+	case "ranks":
+		ts.Check(writeRanks(path, time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)))
 	case "empty":
 		ts.Check(writeBatch(path, time.Now(), &store.Batch{}))
 	case "newer":
@@ -110,6 +112,40 @@ func writeIncident(path string, at time.Time) error {
 		}
 		b.Calls = append(b.Calls, c)
 		t += max(1_000_000, c.Duration+1000)
+	}
+	return writeBatch(path, at, b)
+}
+
+// writeRanks records two ranks of a job, pids 100 and 101: steps of four launches and a wait of 2 ms,
+// or of 3 ms on rank 1.
+func writeRanks(path string, at time.Time) error {
+	launch, _ := event.ByName("cudaLaunchKernel")
+	wait, ok := event.ByName("cudaStreamSynchronize")
+	if !ok {
+		return fmt.Errorf("no such operation")
+	}
+	b := &store.Batch{}
+	for rank := range 2 {
+		main := event.Thread{PID: uint32(100 + rank), TID: uint32(100 + rank)}
+		b.Processes = append(b.Processes, store.Process{
+			PID: main.PID, Name: "trainer", Command: fmt.Sprintf("trainer --rank %d", rank), Rank: rank, LocalRank: rank,
+			WorldSize: 2, Traced: true,
+		})
+		b.Threads = append(b.Threads, store.ThreadInfo{Thread: main, Comm: "trainer", Dispatch: true})
+		t, end := uint64(at.UnixNano()), uint64(at.Add(incidentLength).UnixNano())
+		for t < end {
+			for range 4 {
+				b.Calls = append(b.Calls, event.Call{Start: t, Duration: 5_000, Thread: main, Op: launch.Op, GPU: event.NoGPU})
+				t += 10_000
+			}
+			c := event.Call{Start: t, Duration: 2_000_000, Thread: main, Op: wait.Op, GPU: event.NoGPU}
+			if rank == 1 {
+				c.Duration += 1_000_000
+			}
+			c.Ledger.NS[event.Ioctl] = c.Duration - 10_000
+			b.Calls = append(b.Calls, c)
+			t = c.End() + 20_000
+		}
 	}
 	return writeBatch(path, at, b)
 }

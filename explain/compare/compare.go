@@ -12,41 +12,24 @@ import (
 
 	"github.com/ingero-io/ingero/explain/diagnose"
 	"github.com/ingero-io/ingero/explain/difference"
-	"github.com/ingero-io/ingero/explain/report"
 )
 
 // Schema is the version of Result as JSON.
 const Schema = "ingero.compare/1"
 
-// Side is one of the two windows, as diagnose.Study explains it.
-type Side struct {
-	Name     string // as the user calls it: a file, or a part of one
-	Report   *report.Report
-	Profiles []diagnose.Profile
-	Host     Host
-}
-
-// Host is the machine of a side, as recorded.
-type Host struct {
-	Node   string
-	Kernel string
-	Arch   string
-	CPUs   int
-	Memory uint64 // bytes
-}
-
 // Result is what changed from side A to side B.
 type Result struct {
-	Schema  string       `json:"schema"`
-	A       Window       `json:"a"`
-	B       Window       `json:"b"`
-	Verdict string       `json:"verdict"`
-	Changed bool         `json:"changed"` // a thread got slower or faster by more than the noise
-	Threads []Thread     `json:"threads"` // pairs, those with most time first
-	OnlyA   []Unpaired   `json:"only_a"`
-	OnlyB   []Unpaired   `json:"only_b"`
-	Host    []HostChange `json:"host"`
-	Notes   []string     `json:"notes"`
+	Schema  string     `json:"schema"`
+	A       Window     `json:"a"`
+	B       Window     `json:"b"`
+	Verdict string     `json:"verdict"`
+	Changed bool       `json:"changed"` // a thread got slower or faster by more than the noise
+	Threads []Thread   `json:"threads"` // pairs, those with most time first
+	OnlyA   []Unpaired `json:"only_a"`
+	OnlyB   []Unpaired `json:"only_b"`
+	// Changes are facts about the machines, their GPUs and the programs in which the sides differ.
+	Changes []Change `json:"changes"`
+	Notes   []string `json:"notes"`
 }
 
 // Window is a side's recorded time.
@@ -97,25 +80,32 @@ type Unpaired struct {
 	Calls   uint64 `json:"calls"`
 }
 
-// HostChange is a difference between the machines.
-type HostChange struct {
-	What string `json:"what"`
-	A    string `json:"a"`
-	B    string `json:"b"`
-}
+// maxPrograms is how many pairs' programs are compared: a job has hundreds of equal ones.
+const maxPrograms = 16
 
 // Compare says what changed from a to b.
 func Compare(a, b *Side) *Result {
 	r := &Result{
 		Schema: Schema, A: window(a), B: window(b), Threads: []Thread{}, OnlyA: []Unpaired{}, OnlyB: []Unpaired{},
-		Host: hostChanges(&a.Host, &b.Host), Notes: []string{},
+		Notes: []string{},
 	}
 	pairs, onlyA, onlyB := pair(a.Profiles, b.Profiles)
-	for _, p := range pairs {
+	factsA, factsB := slices.Clone(a.Facts), slices.Clone(b.Facts)
+	for i, p := range pairs {
 		t := compareThreads(p[0], p[1])
 		t.Causes = causes(a.Report, b.Report, &t)
 		r.Threads = append(r.Threads, t)
 		r.Changed = r.Changed || t.Changed
+		if i < maxPrograms {
+			factsA = append(factsA, programFacts(p[0], p[0].Process)...)
+			factsB = append(factsB, programFacts(p[1], p[0].Process)...)
+		}
+	}
+	r.Changes = changes(factsA, factsB)
+	for i, s := range []*Side{a, b} {
+		if s.Note != "" {
+			r.Notes = append(r.Notes, fmt.Sprintf("%c: %s", 'A'+i, s.Note))
+		}
 	}
 	r.OnlyA, r.OnlyB = unpaired(onlyA), unpaired(onlyB)
 	r.Verdict = r.verdict()
@@ -143,30 +133,6 @@ func unpaired(list []*diagnose.Profile) []Unpaired {
 	})
 	return out
 }
-
-// hostChanges are the facts in which the two machines differ, as far as both are known.
-func hostChanges(a, b *Host) []HostChange {
-	list := []HostChange{}
-	add := func(what, x, y string) {
-		if x != y && x != "" && y != "" {
-			list = append(list, HostChange{what, x, y})
-		}
-	}
-	number := func(n uint64) string {
-		if n == 0 {
-			return ""
-		}
-		return fmt.Sprint(n)
-	}
-	add("node", a.Node, b.Node)
-	add("CPUs", number(uint64(a.CPUs)), number(uint64(b.CPUs)))
-	add("memory, GB", number(gigabytes(a.Memory)), number(gigabytes(b.Memory)))
-	add("kernel", a.Kernel, b.Kernel)
-	add("architecture", a.Arch, b.Arch)
-	return list
-}
-
-func gigabytes(n uint64) uint64 { return uint64(math.Round(float64(n) / 1e9)) }
 
 // compareThreads compares two threads that do the same.
 func compareThreads(a, b *diagnose.Profile) Thread {

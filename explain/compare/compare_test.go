@@ -291,7 +291,8 @@ func TestTextSaysWhatChanged(t *testing.T) {
 	other := normal
 	other.syncs = 6
 	a, b := side(t, 1, 20, normal, nil), side(t, 2, 20, other, nil)
-	a.Host, b.Host = compare.Host{CPUs: 8, Kernel: "6.1"}, compare.Host{CPUs: 4}
+	a.Facts = []compare.Fact{{Of: compare.Host, What: "CPUs", Text: "8"}, {Of: compare.Host, What: "kernel", Text: "6.1"}}
+	b.Facts = []compare.Fact{{Of: compare.Host, What: "CPUs", Text: "4"}, {Of: compare.Host, What: "kernel"}}
 	var out strings.Builder
 	if err := compare.WriteText(&out, compare.Compare(a, b), 80); err != nil {
 		t.Fatal(err)
@@ -310,5 +311,54 @@ trainer (A: pid 1, tid 1; B: pid 2, tid 2): a step takes 4 ms instead of 1 ms,
 	got := out.String()
 	if !strings.HasPrefix(got, want) || !strings.HasSuffix(got, "host  CPUs: 8, then 4\n") {
 		t.Errorf("got:\n%s\nwant:\n%s", got, want)
+	}
+}
+
+// TestFactsThatDiffer has a fact of each kind: what is written, means that vary from run to run, and
+// long lines of which only a part differs.
+func TestFactsThatDiffer(t *testing.T) {
+	fact := func(what, text string, value, least float64) compare.Fact {
+		return compare.Fact{Of: compare.Host, What: what, Text: text, Value: value, Least: least}
+	}
+	a, b := side(t, 1, 20, normal, nil), side(t, 2, 20, normal, nil)
+	a.Facts = []compare.Fact{
+		fact("kernel", "6.1", 0, 0), fact("driver", "570.1", 0, 0), fact("load", "20 %", 20, 10), fact("clock", "1980 MHz", 1980, 60),
+		fact("only in A", "1", 0, 0),
+	}
+	b.Facts = []compare.Fact{
+		fact("kernel", "6.1", 0, 0), fact("driver", "580.2", 0, 0), fact("load", "29 %", 29, 10), fact("clock", "1410 MHz", 1410, 42),
+	}
+	a.Profiles[0].Command = "python train.py --data /data/imagenet --batch-size 64 --workers 4 --out runs/1"
+	b.Profiles[0].Command = "python train.py --data /data/imagenet --batch-size 96 --workers 2 --out runs/1"
+	a.Profiles[0].CPUs, b.Profiles[0].CPUs = "0-7", "0-3"
+	want := []compare.Change{
+		{Of: "host", What: "driver", A: "570.1", B: "580.2"},
+		{Of: "host", What: "clock", A: "1980 MHz", B: "1410 MHz"},
+		{Of: "program", What: "command line of trainer", A: "… 64 --workers 4 …", B: "… 96 --workers 2 …"},
+		{Of: "program", What: "CPUs allowed of trainer", A: "0-7", B: "0-3"},
+	}
+	if got := compare.Compare(a, b).Changes; !slices.Equal(got, want) {
+		t.Errorf("got %q\nwant %q", got, want)
+	}
+}
+
+// TestThreadsOfAJobArePairedByMachine has two machines whose threads do the same, listed in another
+// order on the other side.
+func TestThreadsOfAJobArePairedByMachine(t *testing.T) {
+	job := func(nodes ...string) *compare.Side {
+		s := side(t, 1, 20, normal, nil)
+		one := s.Profiles[0]
+		s.Profiles = nil
+		for _, n := range nodes {
+			one.Node = n
+			s.Profiles = append(s.Profiles, one)
+		}
+		s.Profiles[0].PID, s.Profiles[0].TID = 7, 7
+		return s
+	}
+	for _, p := range compare.Compare(job("n1", "n2"), job("n2", "n1")).Threads {
+		if p.A.PID == p.B.PID {
+			t.Errorf("%d of one machine was paired with %d of another one", p.A.PID, p.B.PID)
+		}
 	}
 }

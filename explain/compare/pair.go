@@ -82,6 +82,9 @@ func alike(a, b *diagnose.Profile) float64 {
 	if a.Rank >= 0 && a.Rank == b.Rank {
 		v++
 	}
+	if a.Node == b.Node {
+		v += 0.125 // of two equal threads of a job without ranks, that of the same machine
+	}
 	return v
 }
 

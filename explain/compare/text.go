@@ -100,13 +100,13 @@ func WriteText(w io.Writer, r *Result, width int) error {
 				report.Count(u.Calls)))
 		}
 	}
-	if len(r.OnlyA)+len(r.OnlyB)+len(r.Host)+len(r.Notes) > 0 {
+	if len(r.OnlyA)+len(r.OnlyB)+len(r.Changes)+len(r.Notes) > 0 {
 		b.WriteString("\n")
 	}
 	unpaired("A", r.OnlyA)
 	unpaired("B", r.OnlyB)
-	for _, h := range r.Host {
-		wrap("host  ", fmt.Sprintf("%s: %s, then %s", h.What, report.Printable(h.A), report.Printable(h.B)))
+	for _, c := range r.Changes {
+		wrap(c.Of+"  ", report.Printable(fmt.Sprintf("%s: %s, then %s", c.What, c.A, c.B)))
 	}
 	for _, n := range r.Notes {
 		wrap("note: ", n)

@@ -1,6 +1,8 @@
 package diagnose
 
 import (
+	"fmt"
+
 	"github.com/ingero-io/ingero/account/ledger"
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/explain/report"
@@ -14,15 +16,20 @@ type Profile struct {
 	Process string // name
 	Name    string // the thread's own
 	Rank    int    // of a distributed job; -1 if unknown
-	From    uint64 // Unix ns: start of its first call in the window
-	To      uint64 // Unix ns: end of its last one
-	Steps   ledger.Steps
-	Count   uint64           // of steps, exact; 0 if the calls do not repeat
-	Warmup  uint64           // ns until the steps are no longer much slower than later ones
-	Ops     []*store.OpStat  // outermost operations, by number
-	Between event.Ledger     // off-CPU time between calls, by class
-	Idle    event.Ledger     // the part of it in which it waited for work
-	Series  []store.OpSecond // calls of each operation by time, also nested ones
+	Node    string // empty if the recording does not name it
+	Command string // line, of the process; empty if unknown
+	// CPUs are those that the thread may run on (0-3,8), and Scheduling is its policy and priority;
+	// both empty if they were not recorded.
+	CPUs, Scheduling string
+	From             uint64 // Unix ns: start of its first call in the window
+	To               uint64 // Unix ns: end of its last one
+	Steps            ledger.Steps
+	Count            uint64           // of steps, exact; 0 if the calls do not repeat
+	Warmup           uint64           // ns until the steps are no longer much slower than later ones
+	Ops              []*store.OpStat  // outermost operations, by number
+	Between          event.Ledger     // off-CPU time between calls, by class
+	Idle             event.Ledger     // the part of it in which it waited for work
+	Series           []store.OpSecond // calls of each operation by time, also nested ones
 	// SeriesStep is the length of each entry of Series, in seconds; 0 means 1.
 	SeriesStep uint64
 }
@@ -50,10 +57,19 @@ func (ev *evidence) profile(t *subject) Profile {
 	p := Profile{
 		Thread: t.Thread, Process: ev.procs.name(t.PID, ""), Name: ev.procs.comm(t.Thread), Rank: -1,
 		From: t.from, To: t.to, Steps: t.steps, Count: t.count, Warmup: warmup(t), Ops: t.ops,
-		Between: ev.calls.gapStats[t.Thread].ledger,
+		Between: ev.calls.gapStats[t.Thread].ledger, Node: ev.in.Node,
 	}
 	if q := ev.procs.byPID[t.PID]; q != nil {
-		p.Rank = q.Rank
+		p.Rank, p.Command = q.Rank, q.Command
+	}
+	if s, ok := ev.host.scheduling(t.Thread); ok {
+		p.CPUs, p.Scheduling = s.CPUs, s.Policy.String()
+		switch {
+		case s.Policy.Realtime():
+			p.Scheduling += fmt.Sprintf(", priority %d", s.Realtime)
+		case s.Nice != 0:
+			p.Scheduling += fmt.Sprintf(", nice %d", s.Nice)
+		}
 	}
 	for name, ns := range ev.calls.idleBy(t) {
 		if c, ok := event.ClassByName(name); ok && c < event.NumClasses {

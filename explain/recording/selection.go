@@ -1,12 +1,14 @@
 package recording
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/ingero-io/ingero/explain/report"
 	"github.com/ingero-io/ingero/store"
 )
 
@@ -60,8 +62,15 @@ func (sel *Selection) add(item string) error {
 }
 
 // Window is the selected time of a recording, from and to the nearest whole seconds, by which
-// statistics are kept.
+// statistics are kept. For its errors IsMistaken holds.
 func (sel *Selection) Window(sum store.Summary) (w store.Window, err error) {
+	if w, err = sel.window(sum); err != nil {
+		return w, spanError{err}
+	}
+	return w, nil
+}
+
+func (sel *Selection) window(sum store.Summary) (w store.Window, err error) {
 	if sum.Last == 0 {
 		return w, errors.New("the recording is empty")
 	}
@@ -87,6 +96,44 @@ func (sel *Selection) Window(sum store.Summary) (w store.Window, err error) {
 	}
 	return w, nil
 }
+
+// Processes are the processes of a selection; none means all. For the error that there are none
+// IsMistaken holds.
+func (sel *Selection) Processes(ctx context.Context, r store.Recording) ([]uint32, error) {
+	if sel.PID == 0 && sel.Rank < 0 {
+		return nil, nil
+	}
+	list, err := r.Processes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var pids []uint32
+	var traced []string
+	for i := range list {
+		p := &list[i]
+		if !p.Traced {
+			continue
+		}
+		if (sel.PID == 0 || p.PID == sel.PID) && (sel.Rank < 0 || p.Rank == sel.Rank) {
+			pids = append(pids, p.PID)
+		}
+		is := fmt.Sprintf("%s (%d)", report.Printable(p.Name), p.PID)
+		if p.Rank >= 0 {
+			is = fmt.Sprintf("%s (%d, rank %d)", report.Printable(p.Name), p.PID, p.Rank)
+		}
+		traced = append(traced, is)
+	}
+	if len(pids) > 0 {
+		return pids, nil
+	}
+	if len(traced) > maxTraced {
+		traced = append(traced[:maxTraced], "…")
+	}
+	return nil, spanError{fmt.Errorf("no such process was recorded; traced were %s", strings.Join(traced, ", "))}
+}
+
+// maxTraced is how many processes an error lists.
+const maxTraced = 16
 
 func nearest(ns uint64) uint64 {
 	const second = uint64(time.Second)

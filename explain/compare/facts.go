@@ -1,0 +1,206 @@
+package compare
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/ingero-io/ingero/explain/diagnose"
+	"github.com/ingero-io/ingero/store"
+)
+
+// Fact is something known about the machine, its GPUs or a program of a side, by which the two sides
+// may differ.
+type Fact struct {
+	Of    string  // Host, GPU or Program
+	What  string  // for people: "CPUs", "driver"
+	Text  string  // its value; empty: not known
+	Value float64 // the same if it is a mean that varies from run to run
+	Least float64 // values that differ by less are the same; 0: Text says all
+}
+
+// What facts are of.
+const (
+	Host    = "host"
+	GPU     = "GPU"
+	Program = "program"
+)
+
+// Change is a fact in which the two sides differ.
+type Change struct {
+	Of   string `json:"of"` // host, GPU, program
+	What string `json:"what"`
+	A    string `json:"a"`
+	B    string `json:"b"`
+}
+
+// changes are the facts that are known of both sides and differ, each once.
+func changes(a, b []Fact) []Change {
+	list := []Change{}
+	for i := range a {
+		for j := range b {
+			x, y := &a[i], &b[j]
+			if x.Of == y.Of && x.What == y.What && x.differs(y) {
+				c := Change{Of: x.Of, What: x.What}
+				c.A, c.B = differing(x.Text, y.Text)
+				if !slices.Contains(list, c) {
+					list = append(list, c)
+				}
+			}
+		}
+	}
+	return list
+}
+
+// differing are the words of two texts between those that they begin and end with in common, which
+// "…" stands for: command lines are long, and mostly the same. Short texts stay as they are.
+func differing(a, b string) (string, string) {
+	const short = 40
+	x, y := strings.Fields(a), strings.Fields(b)
+	if len(a) <= short && len(b) <= short {
+		return a, b
+	}
+	begin, end := 0, 0
+	for begin < min(len(x), len(y)) && x[begin] == y[begin] {
+		begin++
+	}
+	for end < min(len(x), len(y))-begin && x[len(x)-1-end] == y[len(y)-1-end] {
+		end++
+	}
+	cut := func(words []string) string {
+		out := words[begin : len(words)-end]
+		if begin > 0 {
+			out = append([]string{"…"}, out...)
+		}
+		if end > 0 {
+			out = append(slices.Clone(out), "…")
+		}
+		return strings.Join(out, " ")
+	}
+	return cut(x), cut(y)
+}
+
+func (f *Fact) differs(g *Fact) bool {
+	if f.Text == "" || g.Text == "" || f.Text == g.Text {
+		return false
+	}
+	least := math.Max(f.Least, g.Least)
+	return least == 0 || math.Abs(f.Value-g.Value) >= least
+}
+
+// The differences of means below which two runs are the same: the load and the memory of a machine
+// are never equal, and a GPU's clock moves in steps of 15 MHz.
+const (
+	leastLoad   = 10   // points of percent of all CPUs
+	leastMemory = 0.10 // of the machine's memory
+	leastClock  = 0.03 // of the clock
+)
+
+// machineFacts are what a recording says about a machine in a window. The session may be nil.
+func machineFacts(in *diagnose.Input, s *store.Session) []Fact {
+	list := []Fact{{Of: Host, What: "node", Text: in.Node}}
+	exact := func(of, what string, text any) {
+		if t := fmt.Sprint(text); t != "" && t != "0" {
+			list = append(list, Fact{Of: of, What: what, Text: t})
+		}
+	}
+	exact(Host, "CPUs", in.CPUs)
+	exact(Host, "memory, GB", math.Round(float64(in.RAM)/1e9))
+	exact(Host, "architecture", in.Arch)
+	if s != nil {
+		exact(Host, "kernel", s.Kernel)
+		exact(Host, "Ingero", s.Version)
+	}
+	list = append(list, loadFacts(in)...)
+	list = append(list, gpuFacts(in)...)
+	return append(list, quotaFacts(in)...)
+}
+
+// loadFacts are the means of the machine's readings in the window.
+func loadFacts(in *diagnose.Input) []Fact {
+	var busy, steal, free float64
+	n := 0.0
+	for i := range in.Snapshots {
+		if s := &in.Snapshots[i]; in.Window.Contains(s.At) {
+			busy, steal, free, n = busy+s.CPUPct, steal+s.StealPct, free+float64(s.MemAvailableMB), n+1
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	pct := func(what string, v float64) Fact {
+		return Fact{Host, what, fmt.Sprintf("%.0f %%", v), v, leastLoad}
+	}
+	list := []Fact{pct("CPUs busy", busy/n), pct("taken by the hypervisor", steal/n)}
+	if in.RAM > 0 {
+		gb := free / n * (1 << 20) / 1e9
+		list = append(list, Fact{
+			Of: Host, What: "memory available", Text: fmt.Sprintf("%.1f GB", gb), Value: gb,
+			Least: leastMemory * float64(in.RAM) / 1e9,
+		})
+	}
+	return list
+}
+
+// gpuFacts are the GPUs, their driver, and the means of their readings.
+func gpuFacts(in *diagnose.Input) []Fact {
+	var list []Fact
+	models := map[string]int{}
+	for _, d := range in.GPUDevices {
+		models[d.Name]++
+		list = append(list, Fact{Of: GPU, What: "driver", Text: d.Driver})
+	}
+	var names []string
+	for name, n := range models {
+		names = append(names, fmt.Sprintf("%d × %s", n, name))
+	}
+	slices.Sort(names)
+	list = append(list, Fact{Of: GPU, What: "GPUs", Text: strings.Join(names, ", ")})
+	type mean struct{ clock, n, mem, limit float64 }
+	by := map[int]*mean{}
+	for i := range in.GPUs {
+		g := &in.GPUs[i]
+		if !in.Window.Contains(g.At) || !g.Known(store.GPUClock) {
+			continue
+		}
+		m := by[g.GPU]
+		if m == nil {
+			m = &mean{}
+			by[g.GPU] = m
+		}
+		m.clock, m.mem, m.limit, m.n = m.clock+float64(g.ClockMHz), m.mem+float64(g.MemMB), float64(g.PowerLimitMW), m.n+1
+	}
+	for gpu, m := range by {
+		clock, mem := m.clock/m.n, m.mem/m.n
+		at := fmt.Sprintf(" of GPU %d", gpu)
+		list = append(list, Fact{GPU, "clock" + at, fmt.Sprintf("%.0f MHz", clock), clock, leastClock * clock},
+			Fact{GPU, "memory in use" + at, fmt.Sprintf("%.0f MiB", mem), mem, math.Max(leastMemory*mem, 64)})
+		if m.limit > 0 {
+			list = append(list, Fact{Of: GPU, What: "power limit" + at, Text: fmt.Sprintf("%.0f W", m.limit/1000)})
+		}
+	}
+	slices.SortStableFunc(list, func(x, y Fact) int { return strings.Compare(x.What, y.What) })
+	return list
+}
+
+// quotaFacts are the CPU time that control groups were allowed, as far as it was reached.
+func quotaFacts(in *diagnose.Input) []Fact {
+	allowed := "not reached"
+	for i := range in.Throttles {
+		if t := &in.Throttles[i]; in.Window.Contains(t.At) && t.PeriodUS > 0 {
+			allowed = fmt.Sprintf("%.2f CPUs", float64(t.QuotaUS)/float64(t.PeriodUS))
+		}
+	}
+	return []Fact{{Of: Host, What: "CPU quota", Text: allowed}}
+}
+
+// programFacts are what is known of the program of a thread, which is called by this name.
+func programFacts(p *diagnose.Profile, name string) []Fact {
+	of := func(what string) string { return what + " of " + name }
+	return []Fact{
+		{Of: Program, What: of("command line"), Text: p.Command},
+		{Of: Program, What: of("CPUs allowed"), Text: p.CPUs},
+		{Of: Program, What: of("scheduling"), Text: p.Scheduling},
+	}
+}
