@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/ingero-io/ingero/explain/compare"
 	"github.com/ingero-io/ingero/explain/recording"
+	"github.com/ingero-io/ingero/store/source"
 	"github.com/ingero-io/ingero/store/sqlite"
 )
 
@@ -124,4 +126,35 @@ func (c *console) part(arg string) (path string, sel recording.Selection, err er
 	}
 	path, err = c.database(path)
 	return path, sel, err
+}
+
+// addBaselines adds the flag for recordings that clients may compare the served one with.
+func addBaselines(cmd *cobra.Command, files *[]string) {
+	cmd.Flags().StringArrayVar(files, "baseline", nil, "a recording that clients may compare this one with; may be repeated")
+}
+
+// openBaselines opens those recordings. They have to be there, and to have different file names, by
+// which clients ask for them.
+func (c *console) openBaselines(files []string) (list []recording.Source, done func(), err error) {
+	names := map[string]bool{}
+	done = func() {
+		for _, s := range list {
+			_ = s.Close() // it was only read
+		}
+	}
+	for _, f := range files {
+		rec, err := sqlite.Open(f)
+		if err != nil {
+			done()
+			return nil, nil, err
+		}
+		_ = rec.Close()
+		if names[filepath.Base(f)] {
+			done()
+			return nil, nil, usage("two recordings for --baseline are called %s; give one another name", filepath.Base(f))
+		}
+		names[filepath.Base(f)] = true
+		list = append(list, source.New(f))
+	}
+	return list, done, nil
 }

@@ -22,9 +22,10 @@ import (
 
 // mcpFlags are the flags of mcp.
 type mcpFlags struct {
-	db    string
-	http  listenAddress
-	audit string
+	db        string
+	baselines []string
+	http      listenAddress
+	audit     string
 	fleet fleetFlags
 }
 
@@ -50,6 +51,7 @@ Each call of a tool is logged as a line of JSON: time, tool, caller, rows, durat
 outcome; no data.`,
 		Example: `  ingero mcp --db run.db                            for a program that starts it
   claude mcp add ingero -- ingero mcp --db run.db
+  ingero mcp run.db --baseline main.db              why is it slower than on main?
   ingero mcp --http 127.0.0.1:8443                  for programs on this machine
   ingero mcp --http :8443 --token-file token.txt --host gpu-node-01
   sudo ingero trace --mcp 127.0.0.1:8443            while it is being recorded`,
@@ -62,6 +64,7 @@ outcome; no data.`,
 		},
 	}
 	addDatabase(cmd, &f.db)
+	addBaselines(cmd, &f.baselines)
 	fl := cmd.Flags()
 	fl.StringVar(&f.http.address, "http", "",
 		"serve HTTPS at this address (127.0.0.1:8443, or :8443 for other machines too)")
@@ -93,7 +96,14 @@ func (c *console) mcp(ctx context.Context, f *mcpFlags) error {
 	log := c.logger(c.err)
 	src := source.New(path)
 	defer src.Close() //nolint:errcheck // it was only read
-	server := mcptool.NewServer(src, mcptool.Options{Version: build().Version, Logger: log, Now: c.now, Fleet: fl})
+	others, done, err := c.openBaselines(f.baselines)
+	if err != nil {
+		return err
+	}
+	defer done()
+	server := mcptool.NewServer(src, mcptool.Options{
+		Version: build().Version, Logger: log, Now: c.now, Fleet: fl, Baselines: others,
+	})
 	mcpserver.Protect(server, audit, webserver.DefaultLimits(), log)
 
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)

@@ -32,7 +32,7 @@ func (r *Result) verdict() string {
 		return fmt.Sprintf("no difference beyond ±%s %%, in %s", difference.Number(noise),
 			report.Plural(uint64(len(r.Threads)), "thread"))
 	}
-	s := fmt.Sprintf("%s: %s", worst.Process, worst.words())
+	s := fmt.Sprintf("%s: %s", worst.Process, worst.Words())
 	for _, p := range worst.Parts {
 		if p.NS > 0 == (worst.DifferenceNS > 0) {
 			return s + ", most of it: " + p.Text
@@ -41,8 +41,8 @@ func (r *Result) verdict() string {
 	return s
 }
 
-// words say how a pair's units differ.
-func (t *Thread) words() string {
+// Words say how a pair's units differ.
+func (t *Thread) Words() string {
 	ns := func(v float64) string { return report.Duration(uint64(math.Max(0, v))) }
 	if !t.Changed {
 		return fmt.Sprintf("%s %s, then %s: no difference beyond ±%s %%", t.takes(), ns(t.A.UnitNS), ns(t.B.UnitNS),
@@ -106,7 +106,7 @@ func WriteText(w io.Writer, r *Result, width int) error {
 	unpaired("A", r.OnlyA)
 	unpaired("B", r.OnlyB)
 	for _, c := range r.Changes {
-		wrap(c.Of+"  ", report.Printable(fmt.Sprintf("%s: %s, then %s", c.What, c.A, c.B)))
+		wrap(c.Of+"  ", c.Words())
 	}
 	for _, n := range r.Notes {
 		wrap("note: ", n)
@@ -127,7 +127,7 @@ func (w *Window) words() string {
 
 func (t *Thread) write(wrap func(label, s string)) {
 	wrap("", fmt.Sprintf("%s (A: pid %d, tid %d; B: pid %d, tid %d): %s", report.Printable(t.Process), t.A.PID, t.A.TID,
-		t.B.PID, t.B.TID, t.words()))
+		t.B.PID, t.B.TID, t.Words()))
 	if t.A.Does == t.B.Does && t.A.Does != "" {
 		wrap("  does   ", t.A.Does)
 	} else if t.A.Does+t.B.Does != "" {
@@ -138,19 +138,28 @@ func (t *Thread) write(wrap func(label, s string)) {
 		return
 	}
 	for _, p := range t.Parts {
-		wrap(fmt.Sprintf("  %9s  ", signed(p.NS)), p.Text)
+		wrap(fmt.Sprintf("  %9s  ", report.Signed(p.NS)), p.Text)
 	}
 	if t.RestNS != 0 {
-		wrap(fmt.Sprintf("  %9s  ", signed(t.RestNS)), "all smaller parts")
+		wrap(fmt.Sprintf("  %9s  ", report.Signed(t.RestNS)), "all smaller parts")
 	}
 	for _, c := range t.Causes {
-		who := c.Who
-		if who != "" {
-			who = " (" + report.Printable(who) + ")"
-		}
-		wrap("  "+c.State+"  ", fmt.Sprintf("%s%s: %s instead of %s lost %s; %s", c.Kind, who, orNone(c.BNS),
-			orNone(c.ANS), t.in(), c.Summary))
+		wrap("  "+c.State+"  ", c.Words(t))
 	}
+}
+
+// Words say what a cause costs a thread on both sides.
+func (c *Cause) Words(t *Thread) string {
+	who := c.Who
+	if who != "" {
+		who = " (" + report.Printable(who) + ")"
+	}
+	return fmt.Sprintf("%s%s: %s instead of %s lost %s; %s", c.Kind, who, orNone(c.BNS), orNone(c.ANS), t.in(), c.Summary)
+}
+
+// Words say what differs, without of what.
+func (c *Change) Words() string {
+	return report.Printable(fmt.Sprintf("%s: %s, then %s", c.What, c.A, c.B))
 }
 
 func orNone(ns int64) string {
@@ -165,12 +174,4 @@ func orNothing(s string) string {
 		return "nothing that repeats"
 	}
 	return s
-}
-
-// signed is a duration with its sign.
-func signed(ns int64) string {
-	if ns < 0 {
-		return "-" + report.Duration(uint64(-ns))
-	}
-	return "+" + report.Duration(uint64(ns))
 }

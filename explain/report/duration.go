@@ -57,3 +57,11 @@ func FormatDuration(d time.Duration) string {
 	}
 	return s
 }
+
+// Signed is a duration with its sign, for differences.
+func Signed(ns int64) string {
+	if ns < 0 {
+		return "-" + Duration(uint64(-ns))
+	}
+	return "+" + Duration(uint64(ns))
+}

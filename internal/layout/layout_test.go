@@ -122,7 +122,7 @@ var table = []row{
 	{"serve/mcpserver", "serve/webserver"},
 	{"serve/nodeapi", `explain/diagnose event serve/nodeapi/lanes serve/nodeapi/wire explain/recording
 		explain/report account/stats store serve/webserver`},
-	{"serve/mcptool", `demo explain/diagnose docs event fleet internal/doctor explain/recording explain/report
+	{"serve/mcptool", `demo explain/compare explain/diagnose docs event fleet internal/doctor explain/recording explain/report
 		store capture/symbol/gpukernel`},
 
 	// Measurements, tests, and what generates.

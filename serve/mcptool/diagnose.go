@@ -13,13 +13,15 @@ import (
 
 type diagnoseIn struct {
 	scope
-	Finding string `json:"finding,omitempty" jsonschema:"id of another one; default the worst"`
+	Finding  string `json:"finding,omitempty" jsonschema:"id of another one; default the worst"`
+	Baseline string `json:"baseline,omitempty" jsonschema:"to compare with: 0s-30s, rank=0, a --baseline; default none"`
 }
 
 type diagnoseOut struct {
 	common
 	Verdict      data       `json:"verdict"`
 	Calls        uint64     `json:"calls"`
+	Compared     *compared  `json:"compared,omitempty"`
 	Finding      *finding   `json:"finding,omitempty"`
 	Began        string     `json:"began,omitempty" jsonschema:"first loss"`
 	PerStep      *stepLoss  `json:"per_step,omitempty" jsonschema:"means"`
@@ -78,7 +80,7 @@ const (
 
 var diagnoseTool = tool[diagnoseIn, diagnoseOut]{
 	name:  "diagnose",
-	about: "Start here: why does the GPU wait? Verdict, worst finding, its path and fixes, what to call next.",
+	about: "Start here: why does the GPU wait, what changed? Verdict, worst finding, path, fixes, next calls.",
 	run: func(ctx context.Context, s *server, in diagnoseIn) (out diagnoseOut, err error) {
 		err = s.explained(ctx, in.scope, &out.common, func(r *report.Report) error {
 			if r.Events == 0 && (in.PID != 0 || in.Process != "") {
@@ -86,6 +88,9 @@ var diagnoseTool = tool[diagnoseIn, diagnoseOut]{
 			}
 			return out.fill(r, &in)
 		})
+		if err == nil && in.Baseline != "" {
+			out.Compared, err = s.compare(ctx, in.scope, in.Baseline)
+		}
 		return out, err
 	},
 }

@@ -30,7 +30,7 @@ const maxRecorded = 4
 
 var causalChainsTool = tool[chainsIn, chainsOut]{
 	name:  "get_causal_chains",
-	about: "Every finding in full: what was slow, who caused it, how that is known.",
+	about: "Each finding in full: what was slow, who caused it, how it is known.",
 	run: func(ctx context.Context, s *server, in chainsIn) (out chainsOut, err error) {
 		err = s.explained(ctx, in.of(in.scope), &out.common, func(r *report.Report) error {
 			var list []chain

@@ -15,7 +15,7 @@ import (
 
 type timelineIn struct {
 	scope
-	TID     int64 `json:"tid,omitempty" jsonschema:"default: the thread with most time in calls"`
+	TID     int64 `json:"tid,omitempty" jsonschema:"default: that with most time in calls"`
 	Buckets int   `json:"buckets,omitempty" jsonschema:"at most 60; default 30"`
 }
 
@@ -25,7 +25,7 @@ type timelineOut struct {
 	PerStep  string     `json:"step,omitempty" jsonschema:"its calls"`
 	BucketNS uint64     `json:"bucket_ns"`
 	Marks    []mark     `json:"marks" jsonschema:"where it changes"`
-	Columns  []string   `json:"columns" jsonschema:"at_s: begin, from the window's, up to end_s; step_ms mean; others in % of the thread's time"`
+	Columns  []string   `json:"columns" jsonschema:"at_s: begin, from the window's, up to end_s; step_ms mean; others in % of its time"`
 	Buckets  []tableRow `json:"buckets"`
 	EndS     float64    `json:"end_s"`
 }
@@ -48,7 +48,7 @@ const (
 
 var timelineTool = tool[timelineIn, timelineOut]{
 	name:  "get_timeline",
-	about: "When did it change? A thread's call rate, calls a step, step time and waits, with marks.",
+	about: "When did it change? A thread's call rate, calls a step, step time, waits; with marks.",
 	run: func(ctx context.Context, s *server, in timelineIn) (out timelineOut, err error) {
 		err = s.read(ctx, in.scope, &out.common, func(v *view) error {
 			v.bySecond(&out.common)

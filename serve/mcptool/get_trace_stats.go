@@ -83,7 +83,7 @@ func (s statsOut) rows() int { return len(s.Ops) }
 
 var traceStatsTool = tool[statsIn, statsOut]{
 	name:  "get_trace_stats",
-	about: "Exact counts and latencies of each operation of each process, and what its threads waited for.",
+	about: "Exact counts and latencies of each operation of each process, and what threads waited for.",
 	run: func(ctx context.Context, s *server, in statsIn) (out statsOut, err error) {
 		op, err := opNamed(in.Op)
 		if err != nil {

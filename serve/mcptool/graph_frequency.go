@@ -44,7 +44,7 @@ func (f frequencyOut) rows() int { return len(f.Graphs) }
 
 var graphFrequencyTool = tool[frequencyIn, frequencyOut]{
 	name:  "graph_frequency",
-	about: "How often CUDA graphs are launched, and made again.",
+	about: "How often CUDA graphs are launched and made again.",
 	run: func(ctx context.Context, s *server, in frequencyIn) (out frequencyOut, err error) {
 		out.Processes, out.Graphs = []graphRate{}, []graphHeat{}
 		err = s.read(ctx, in.of(in.scope), &out.common, func(v *view) error {

@@ -27,7 +27,7 @@ func (f fleetOut) rows() int { return max(len(f.Rows)-1, 0) }
 
 var queryFleetTool = tool[fleetIn, fleetOut]{
 	name:  "query_fleet",
-	about: "Ask all nodes at once. Row one names columns.",
+	about: "Ask all nodes. Row one names columns.",
 	run: func(ctx context.Context, s *server, in fleetIn) (out fleetOut, err error) {
 		out = fleetOut{
 			Dropped: dropped{}, Rows: []tableRow{},

@@ -44,6 +44,7 @@ var schemas = map[reflect.Type]*jsonschema.Schema{
 	reflect.TypeFor[action]():   enum("chains", "sql", "ops", "overview"),
 	reflect.TypeFor[tableRow](): {Type: "array"},
 	reflect.TypeFor[dropped]():  {Type: "object"},
+	reflect.TypeFor[compared](): {Type: "object"},
 	// A value of SQL, or an argument: some clients refuse a schema that is just true.
 	reflect.TypeFor[any](): {Description: "text, number or null"},
 }

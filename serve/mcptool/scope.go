@@ -14,9 +14,9 @@ import (
 
 // scope is the part of a recording that a call is about.
 type scope struct {
-	Since   string `json:"since,omitempty" jsonschema:"5m, 1d, all, FROM/TO; default all, 5m while written"`
+	Since   string `json:"since,omitempty" jsonschema:"5m, all, FROM/TO; default all, 5m while written"`
 	PID     int64  `json:"pid,omitempty" jsonschema:"only this process; default all"` // any number that a client sends
-	Process string `json:"process,omitempty" jsonschema:"only of this name; default all"`
+	Process string `json:"process,omitempty" jsonschema:"or its name; default all"`
 }
 
 // common has the fields of every answer on a recording.

@@ -24,8 +24,9 @@ type Options struct {
 	// TestReport is the file that get_test_report reads; empty: test-report.json
 	// beside the recording.
 	TestReport string
-	Fleet      *fleet.Fleet  // the nodes that query_fleet asks; nil: none
-	SQLTime    time.Duration // after which a statement of run_sql is ended; 0: 5 s
+	Baselines  []recording.Source // others, to compare with
+	Fleet      *fleet.Fleet       // the nodes that query_fleet asks; nil: none
+	SQLTime    time.Duration      // after which a statement of run_sql is ended; 0: 5 s
 }
 
 // instructions are sent to every client once.
