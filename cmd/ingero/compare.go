@@ -130,7 +130,8 @@ func (c *console) part(arg string) (path string, sel recording.Selection, err er
 
 // addBaselines adds the flag for recordings that clients may compare the served one with.
 func addBaselines(cmd *cobra.Command, files *[]string) {
-	cmd.Flags().StringArrayVar(files, "baseline", nil, "a recording that clients may compare this one with; may be repeated")
+	cmd.Flags().StringArrayVar(files, "baseline", nil,
+		"a recording that clients may compare this one with; may be repeated")
 }
 
 // openBaselines opens those recordings. They have to be there, and to have different file names, by

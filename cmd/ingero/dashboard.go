@@ -22,8 +22,9 @@ const dashboardAddress = "127.0.0.1:8080"
 
 // dashboardFlags are the flags of dashboard.
 type dashboardFlags struct {
-	db   string
-	http listenAddress
+	db        string
+	baselines []string
+	http      listenAddress
 }
 
 func dashboardCommand(c *console) *cobra.Command {
@@ -45,6 +46,7 @@ from --token-file, --token, $INGERO_NODE_TOKEN or ~/.ingero/node-token, or a cer
 that one of --client-ca signed; if both are set, callers need both.
 docs/nodes.md has the set-up of several nodes.`,
 		Example: `  ingero dashboard run.db                           for a browser on this machine
+  ingero dashboard run.db --baseline main.db        what changed between the two?
   ingero dashboard run.db --no-tls                  the same, without a warning about the certificate
   ingero dashboard --http :8080                     for other nodes; they need a token
   ingero dashboard --http :8080 --client-ca ca.pem --tls-cert node.pem --tls-key node.key
@@ -59,6 +61,7 @@ docs/nodes.md has the set-up of several nodes.`,
 		},
 	}
 	addDatabase(cmd, &f.db)
+	addBaselines(cmd, &f.baselines)
 	cmd.Flags().StringVar(&f.http.address, "http", dashboardAddress,
 		"serve at this address (:8080 for other machines too)")
 	f.http.add(cmd)
@@ -71,6 +74,11 @@ func (c *console) dashboard(ctx context.Context, f *dashboardFlags) error {
 	if err != nil {
 		return err
 	}
+	others, done, err := c.openBaselines(f.baselines)
+	if err != nil {
+		return err
+	}
+	defer done()
 	l, err := c.listen(&f.http, c.logger(c.err))
 	if err != nil {
 		return err
@@ -81,16 +89,18 @@ func (c *console) dashboard(ctx context.Context, f *dashboardFlags) error {
 	l.describe(c.err, path)
 	src := source.New(path)
 	defer src.Close() //nolint:errcheck // it was only read
-	return c.serveDashboard(ctx, src, l, webserver.DefaultLimits())
+	return c.serveDashboard(ctx, src, others, l, webserver.DefaultLimits())
 }
 
-// serveDashboard answers browsers and nodes until ctx ends.
-func (c *console) serveDashboard(ctx context.Context, src recording.Source, l *listener,
+// serveDashboard answers browsers and nodes until ctx ends. They may compare src with others.
+func (c *console) serveDashboard(ctx context.Context, src recording.Source, others []recording.Source, l *listener,
 	limits webserver.Limits,
 ) error {
 	host, _ := os.Hostname() // on an error, the recording's own name is used
 	api := nodeapi.New(src,
-		nodeapi.Options{Version: build().Version, Node: host, Logger: l.opts.Logger, Now: c.now, Limits: limits})
+		nodeapi.Options{
+			Version: build().Version, Node: host, Logger: l.opts.Logger, Now: c.now, Limits: limits, Baselines: others,
+		})
 	opts := l.opts
 	opts.Public = dashboard.Public
 	return webserver.Serve(ctx, l.ln, dashboard.Handler(api), l.tls(), opts)

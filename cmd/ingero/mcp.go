@@ -26,7 +26,7 @@ type mcpFlags struct {
 	baselines []string
 	http      listenAddress
 	audit     string
-	fleet fleetFlags
+	fleet     fleetFlags
 }
 
 func mcpCommand(c *console) *cobra.Command {

@@ -26,7 +26,7 @@ func (t *tracing) serveBoth(ctx context.Context, f *traceFlags) (end func(), err
 		return nil, err
 	}
 	endNode, err := t.serve(ctx, nodeService, f.serve, func(ctx context.Context, l *listener, src recording.Source) error {
-		return t.c.serveDashboard(ctx, src, l, besideTracer)
+		return t.c.serveDashboard(ctx, src, nil, l, besideTracer)
 	})
 	if err != nil {
 		endMCP()

@@ -24,8 +24,8 @@ type NoSideError struct{ err error }
 func (e *NoSideError) Error() string { return e.err.Error() }
 func (e *NoSideError) Unwrap() error { return e.err }
 
-// Side reads what a reader asks for: a part of the served recording ("0s-30s", "rank=0"), another one
-// by its file name ("main.db"), or a part of that ("main.db@0s-30s"). The error is a *NoSideError
+// Side reads what a reader asks for: all of the served recording ("" or "all"), a part of it ("0s-30s",
+// "rank=0"), another one by its file name ("main.db"), or a part of that ("main.db@0s-30s"). The error is a *NoSideError
 // if there is no such side.
 func (s *Sources) Side(ctx context.Context, text string) (side *Side, err error) {
 	src, part, err := s.find(text)
@@ -49,19 +49,27 @@ func (s *Sources) Side(ctx context.Context, text string) (side *Side, err error)
 		return nil, err
 	}
 	side.Name, side.Report.DB = text, src.Name()
+	if text == "" || text == "all" {
+		side.Name = filepath.Base(src.Name())
+	}
 	return side, nil
 }
 
 // find finds the recording that a text is about, and the part of it; empty: all of it.
 func (s *Sources) find(text string) (src recording.Source, part string, err error) {
+	if text == "all" {
+		text = ""
+	}
 	name, part, cut := strings.Cut(text, "@")
-	i := slices.IndexFunc(s.Others, func(o recording.Source) bool { return filepath.Base(o.Name()) == filepath.Base(name) })
+	i := slices.IndexFunc(s.Others, func(o recording.Source) bool {
+		return filepath.Base(o.Name()) == filepath.Base(name)
+	})
 	switch {
 	case i >= 0 && name != "":
 		return s.Others[i], part, nil
 	case !cut && name != "":
 		return s.Own, name, nil
-	case name == "" && part != "", name == filepath.Base(s.Own.Name()):
+	case name == "" && (part != "" || !cut), name == filepath.Base(s.Own.Name()):
 		return s.Own, part, nil
 	}
 	return nil, "", fmt.Errorf("there is no recording %q to compare with%s", name, s.or())

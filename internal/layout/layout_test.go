@@ -120,7 +120,7 @@ var table = []row{
 	{"export", "event export/parquet explain/report store"},
 	{"fleet", "serve/nodeapi/wire explain/report store"},
 	{"serve/mcpserver", "serve/webserver"},
-	{"serve/nodeapi", `explain/diagnose event serve/nodeapi/lanes serve/nodeapi/wire explain/recording
+	{"serve/nodeapi", `explain/compare explain/diagnose event serve/nodeapi/lanes serve/nodeapi/wire explain/recording
 		explain/report account/stats store serve/webserver`},
 	{"serve/mcptool", `demo explain/compare explain/diagnose docs event fleet internal/doctor explain/recording explain/report
 		store capture/symbol/gpukernel`},

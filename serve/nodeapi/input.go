@@ -32,6 +32,7 @@ type input struct {
 	buckets  int
 	columns  int
 	rows     int
+	a, b     string // sides of a comparison
 	sql      wire.Question
 	received time.Time
 }
@@ -91,6 +92,18 @@ var params = []param{
 			return nil
 		},
 	},
+	{
+		"a", "string", `what to compare with: a part of the recording ("0s-30s", "14:00-14:05", "pid=7", "rank=0"), ` +
+			`one of its baselines ("main.db"), or a part of that ("main.db@0s-30s"). Default: all of the recording`, nil,
+		func(in *input, v string) error {
+			in.a = v
+			return nil
+		},
+	},
+	{"b", "string", "what is compared with a, in the same form", nil, func(in *input, v string) error {
+		in.b = v
+		return nil
+	}},
 	{"limit", "integer", "items of a list at most; default 1000", nil, func(in *input, v string) error {
 		n, err := strconv.Atoi(v)
 		if err == nil && n < 1 {

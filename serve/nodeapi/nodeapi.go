@@ -31,6 +31,8 @@ type Options struct {
 	Logger  *slog.Logger     // nil: nothing is logged
 	Now     func() time.Time // nil: time.Now
 	Limits  webserver.Limits // zero: webserver.DefaultLimits
+
+	Baselines []recording.Source // others, to compare with
 }
 
 // API answers for a recording. It is an http.Handler.

@@ -80,7 +80,7 @@ type document struct {
 var examples = map[string]string{
 	"since": "all", "from": "2020-01-01T00:00:00Z", "to": "2099-01-01T00:00:00Z", "pid": "4000", "tid": "4000",
 	"process": "trainer", "op": "cudaLaunchKernel", "limit": "7", "skip": "1", "buckets": "64", "columns": "20",
-	"rows": "10",
+	"rows": "10", "a": "0s-1h", "b": "pid=4000",
 }
 
 // TestHandlersAnswerAsTheDocumentSays asks everything that the document has, with every

@@ -2,6 +2,7 @@ package nodeapi
 
 import (
 	"context"
+	"path/filepath"
 
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/explain/recording"
@@ -18,6 +19,10 @@ func recorded(ctx context.Context, a *API, _ *input) (out wire.Recording, err er
 		out = wire.Recording{
 			Node: a.node(s.Node), DB: a.src.Name(), Version: a.opts.Version, Schema: s.Schema, FirstNS: s.First, LastNS: s.Last,
 			Calls: s.Outermost, Stored: s.Stored, Sessions: sessions(&s.Summary), Lost: event.LossCounts(s.Losses),
+			Baselines: []string{},
+		}
+		for _, b := range a.opts.Baselines {
+			out.Baselines = append(out.Baselines, filepath.Base(b.Name()))
 		}
 		return nil
 	})

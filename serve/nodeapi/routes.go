@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"reflect"
 
+	"github.com/ingero-io/ingero/explain/compare"
 	"github.com/ingero-io/ingero/explain/report"
 	"github.com/ingero-io/ingero/serve/nodeapi/wire"
 )
@@ -68,6 +69,9 @@ func routes() []route {
 		get[wire.CallSites]("call_sites",
 			"Exact statistics of waits for the GPU by where in its code the program makes them.",
 			with("op", "limit"), callSites),
+		get[*compare.Result]("compare",
+			"What changed from a to b: two parts of the recording, or of those it may be compared with.",
+			[]string{"a", "b"}, compared),
 		get[wire.Processes]("processes", "The processes of the recording, with their threads and ranks.",
 			[]string{"pid", "process"}, processes),
 		get[wire.Snapshots]("snapshots", "Readings of the machine and its GPUs.", []string{"since", "from", "to"}, snapshots),

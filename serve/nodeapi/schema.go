@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"github.com/ingero-io/ingero/explain/compare"
 	"github.com/ingero-io/ingero/explain/report"
 )
 
@@ -18,6 +19,12 @@ const componentAt = "#/components/schemas/"
 var renamed = map[reflect.Type]string{
 	reflect.TypeFor[report.Process](): "ReportedProcess",
 	reflect.TypeFor[report.Op]():      "ReportedOp",
+	reflect.TypeFor[compare.Result](): "Comparison",
+	reflect.TypeFor[compare.Window](): "ComparedWindow",
+	reflect.TypeFor[compare.Thread](): "ComparedThread",
+	reflect.TypeFor[compare.Part]():   "ComparedPart",
+	reflect.TypeFor[compare.Cause]():  "ComparedCause",
+	reflect.TypeFor[compare.Change](): "ComparedFact",
 }
 
 // nullLists are lists that may be null in an answer. All others are empty instead.

@@ -11,6 +11,7 @@ import { parseArgs } from "node:util";
 import { start } from "./lib/browser.mjs";
 import { failures } from "./lib/suite.mjs";
 import * as charts from "./tests/charts.mjs";
+import * as compare from "./tests/compare.mjs";
 import * as content from "./tests/content.mjs";
 import * as broken from "./tests/broken.mjs";
 import * as keys from "./tests/keys.mjs";
@@ -21,7 +22,7 @@ import * as token from "./tests/token.mjs";
 import * as timeline from "./tests/timeline.mjs";
 import * as views from "./tests/views.mjs";
 
-const parts = { views, content, timeline, charts, report, keys, token, live, broken, pictures };
+const parts = { views, content, timeline, charts, compare, report, keys, token, live, broken, pictures };
 const string = { type: "string" };
 const { values: flags } = parseArgs({
   options: { ingero: string, made: string, recordings: string, out: string, keep: string, only: string, chromium: { ...string, default: "/usr/bin/chromium" } },

@@ -212,6 +212,8 @@ type Recording struct {
 	Stored   uint64            `json:"stored_rows"`
 	Sessions []Session         `json:"sessions"`
 	Lost     map[string]uint64 `json:"lost"` // records that the tracer dropped, by kind; never null
+	// Baselines are the names of recordings that it may be compared with.
+	Baselines []string `json:"baselines"`
 }
 
 // Ledgers are how threads spent their time, those with most time in calls first.

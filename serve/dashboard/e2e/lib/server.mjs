@@ -3,8 +3,8 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 
 /** Starts "ingero dashboard" on a recording and waits until it prints its address. */
-export async function serve(ingero, file, { home, tls = false, token = "" }) {
-  const args = ["dashboard", file, "--http", "127.0.0.1:0", ...(tls ? [] : ["--no-tls"])];
+export async function serve(ingero, file, { home, tls = false, token = "", baselines = [] }) {
+  const args = ["dashboard", file, "--http", "127.0.0.1:0", ...(tls ? [] : ["--no-tls"]), ...baselines.flatMap((b) => ["--baseline", b])];
   const env = { ...process.env, HOME: home, SUDO_UID: "", SUDO_GID: "", INGERO_NODE_TOKEN: token };
   const child = spawn(ingero, args, { env, stdio: ["ignore", "ignore", "pipe"] });
   child.stderr.setEncoding("utf8");

@@ -1,5 +1,6 @@
 import type { ComponentType } from "preact";
 import { CallSites } from "./views/call_sites";
+import { Compare } from "./views/compare";
 import { Findings } from "./views/findings";
 import { Flame } from "./views/flame/flame";
 import { Heatmap } from "./views/heatmap/heatmap";
@@ -29,4 +30,5 @@ export const views: View[] = [
   { name: "nccl", title: "NCCL", key: "8", show: NCCL },
   { name: "host", title: "Host", key: "9", show: Host },
   { name: "sites", title: "Call sites", key: "0", show: CallSites },
+  { name: "compare", title: "Compare", key: "c", show: Compare },
 ];
