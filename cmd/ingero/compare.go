@@ -19,6 +19,7 @@ import (
 type compareFlags struct {
 	failAbove string
 	asJSON    bool
+	fleet     fleetFlags
 }
 
 func compareCommand(c *console) *cobra.Command {
@@ -35,22 +36,28 @@ came or went. It says so when the difference is no more than the noise.
 A and B are recordings, or parts of one: FILE@FROM-TO, FILE@pid=4821, FILE@rank=3,
 or several of these with commas between them. FROM and TO are times of day (local;
 14:00Z is UTC), or durations since the recording began; either may be left out.
-Parts begin and end at whole seconds. Warm-up is left out where it matters.`,
+Parts begin and end at whole seconds. Warm-up is left out where it matters.
+
+With --nodes it compares the recordings of two nodes, on which "ingero dashboard" runs;
+A and B are then parts of these, and may be left out.`,
 		Example: `  ingero compare yesterday.db today.db
   ingero compare run.db@14:00-14:05 run.db@14:30-14:35   when did it get slower?
   ingero compare run.db@0s-30s run.db@120s-              from its begin
   ingero compare job.db@rank=0 job.db@rank=3             why is rank 3 slower?
+  ingero compare --nodes gpu-01:8080,gpu-02:8080         why is one node slower?
+  ingero compare --nodes gpu-01:8080,gpu-02:8080 14:00Z-14:05Z 14:00Z-14:05Z
   ingero compare main.db branch.db --fail-above 5%       in CI: exit code 1 if a step takes 5 % longer`,
-		Args: arguments(2, 2, "two recordings, or parts of recordings"),
+		Args: arguments(0, 2, "two recordings, or parts of recordings"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			limit, err := f.limit()
 			if err != nil {
 				return err
 			}
-			r, err := c.compare(cmd.Context(), args[0], args[1])
+			sides, err := c.sides(cmd, &f, args)
 			if err != nil {
 				return err
 			}
+			r := compare.Compare(sides[0], sides[1])
 			if f.asJSON {
 				err = writeJSON(c.out, r)
 			} else {
@@ -66,6 +73,7 @@ Parts begin and end at whole seconds. Warm-up is left out where it matters.`,
 	fl.StringVar(&f.failAbove, "fail-above", "",
 		"exit with code 1 if a thread got slower by more than this and than the noise (5%)")
 	fl.BoolVar(&f.asJSON, "json", false, "print one JSON object")
+	f.fleet.add(cmd)
 	return cmd
 }
 
@@ -81,15 +89,33 @@ func (f *compareFlags) limit() (float64, error) {
 	return limit, nil
 }
 
-func (c *console) compare(ctx context.Context, a, b string) (*compare.Result, error) {
-	var sides [2]*compare.Side
-	for i, arg := range []string{a, b} {
-		var err error
-		if sides[i], err = c.side(ctx, arg); err != nil {
+// sides reads what is to be compared: of two nodes, or of files.
+func (c *console) sides(cmd *cobra.Command, f *compareFlags, args []string) (sides []*compare.Side, err error) {
+	if cmd.Flags().Changed("nodes") {
+		fl, err := c.fleet(&f.fleet, cmd, "")
+		if err != nil {
 			return nil, err
 		}
+		defer fl.Close()
+		if n := len(fl.Nodes()); n != 2 {
+			return nil, usage("compare takes two nodes, not %d; write for example --nodes gpu-01:8080,gpu-02:8080", n)
+		}
+		return fl.Sides(cmd.Context(), append(args, "", "")[:2])
 	}
-	return compare.Compare(sides[0], sides[1]), nil
+	if err := f.fleet.unused(cmd); err != nil {
+		return nil, err
+	}
+	if len(args) != 2 {
+		return nil, usage("compare takes two recordings, or parts of recordings, not %d arguments", len(args))
+	}
+	for _, arg := range args {
+		s, err := c.side(cmd.Context(), arg)
+		if err != nil {
+			return nil, err
+		}
+		sides = append(sides, s)
+	}
+	return sides, nil
 }
 
 // side reads one side of a comparison.

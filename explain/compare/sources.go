@@ -25,8 +25,8 @@ func (e *NoSideError) Error() string { return e.err.Error() }
 func (e *NoSideError) Unwrap() error { return e.err }
 
 // Side reads what a reader asks for: all of the served recording ("" or "all"), a part of it ("0s-30s",
-// "rank=0"), another one by its file name ("main.db"), or a part of that ("main.db@0s-30s"). The error is a *NoSideError
-// if there is no such side.
+// "rank=0"), another one by its file name ("main.db"), or a part of that ("main.db@0s-30s"). The
+// error is a *NoSideError if there is no such side.
 func (s *Sources) Side(ctx context.Context, text string) (side *Side, err error) {
 	src, part, err := s.find(text)
 	if err != nil {

@@ -118,7 +118,7 @@ var table = []row{
 	{"serve/nodeapi/wire", "explain/report store"},
 	{"serve/webserver", ""},
 	{"export", "event export/parquet explain/report store"},
-	{"fleet", "serve/nodeapi/wire explain/report store"},
+	{"fleet", "explain/compare serve/nodeapi/wire explain/report store"},
 	{"serve/mcpserver", "serve/webserver"},
 	{"serve/nodeapi", `explain/compare explain/diagnose event serve/nodeapi/lanes serve/nodeapi/wire explain/recording
 		explain/report account/stats store serve/webserver`},

@@ -82,6 +82,11 @@ func routes() []route {
 		get[wire.Ledgers]("ledger", "Where each thread's time went: on a CPU, or off it by class, in calls and between them.",
 			scope, ledgers),
 		{
+			method: http.MethodGet, path: Prefix + "side",
+			about:  "A part of the recording as \"ingero compare --nodes\" reads it; its form may change with any version.",
+			params: []string{"a"}, kind: "application/json", run: side,
+		},
+		{
 			method: http.MethodGet, path: Prefix + "openapi.json", about: "This document.", free: true, kind: "application/json",
 			run: openAPI,
 		},
