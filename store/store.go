@@ -268,6 +268,9 @@ type Reader interface {
 	InFlight(ctx context.Context, w Window) ([]event.InFlight, error)
 	// Kernels returns the names of launched kernels, as far as known.
 	Kernels(ctx context.Context) ([]Kernel, error)
+	// KernelLaunches returns how often each thread launched each kernel in the window. Launches
+	// within other calls do not count again.
+	KernelLaunches(ctx context.Context, w Window) ([]KernelLaunches, error)
 	// HostIO returns the host's work for its processes, as sums without single requests.
 	HostIO(ctx context.Context, w Window) (HostIO, error)
 	// Footprint returns system calls by the second, and the files, peers, programs and other

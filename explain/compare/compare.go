@@ -61,6 +61,9 @@ type Thread struct {
 	Parts    []Part  `json:"parts"`   // of the difference, the largest first
 	RestNS   int64   `json:"rest_ns"` // parts that are too small to be listed
 	Causes   []Cause `json:"causes"`  // findings that came, went, grew or shrank
+	// Kernels are those launched more or less often in a unit, and MoreKernels how many of them are not listed.
+	Kernels     []Kernel `json:"kernels"`
+	MoreKernels int      `json:"more_kernels,omitempty"`
 }
 
 // Measure is one side of a pair.
@@ -154,6 +157,7 @@ func compareThreads(a, b *diagnose.Profile) Thread {
 	}
 	t.NoisePct = round(noise(u, a, b))
 	t.Changed = math.Abs(t.SlowerPct) > t.NoisePct
+	t.Kernels, t.MoreKernels = kernels(a, b, na, nb)
 	t.Parts, t.RestNS = listed(parts, t.DifferenceNS, t.A.UnitNS*t.NoisePct/100)
 	return t
 }

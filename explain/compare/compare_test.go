@@ -362,3 +362,30 @@ func TestThreadsOfAJobArePairedByMachine(t *testing.T) {
 		}
 	}
 }
+
+// TestKernelsByName has kernels that came, went, and are launched more or less often; exactly and as a
+// sample shows it.
+func TestKernelsByName(t *testing.T) {
+	a, b := side(t, 1, 20, normal, nil), side(t, 2, 20, normal, nil)
+	n := a.Profiles[0].Count // steps
+	all := func(calls uint64) diagnose.KernelLaunches {
+		return diagnose.KernelLaunches{Calls: calls, Stored: calls}
+	}
+	a.Profiles[0].Kernels = map[string]diagnose.KernelLaunches{
+		"same": all(10 * n), "softmax": all(2 * n), "old": all(n), "rare": all(n / 100), "few": all(4 * n),
+		"sampled": {Calls: 5 * n, Stored: 100}, "sampled_more": {Calls: n, Stored: 400}, "seldom": {Calls: n, Stored: 3},
+	}
+	b.Profiles[0].Kernels = map[string]diagnose.KernelLaunches{
+		"same": all(10 * n), "softmax": all(6 * n), "flash": all(3 * n), "rare": all(n / 90), "few": all(3 * n),
+		"sampled": {Calls: 6 * n, Stored: 120}, "sampled_more": {Calls: 3 * n, Stored: 1200},
+	}
+	got := compare.Compare(a, b).Threads[0].Kernels
+	want := []compare.Kernel{
+		{Name: "softmax", State: "more", A: 2, B: 6}, {Name: "flash", State: "new", B: 3},
+		{Name: "sampled_more", State: "more", A: 1, B: 3, Estimate: true}, {Name: "few", State: "fewer", A: 4, B: 3},
+		{Name: "old", State: "gone", A: 1},
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %+v\nwant %+v", got, want)
+	}
+}

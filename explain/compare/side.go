@@ -55,7 +55,7 @@ func ReadView(ctx context.Context, v *recording.View) (*Side, error) {
 }
 
 func study(ctx context.Context, v *recording.View, w store.Window) (*Side, error) {
-	ins, err := diagnose.LoadMachines(ctx, v, w)
+	ins, err := diagnose.LoadMachines(ctx, v, w, diagnose.LoadLaunches)
 	if err != nil {
 		return nil, err
 	}

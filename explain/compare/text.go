@@ -143,6 +143,12 @@ func (t *Thread) write(wrap func(label, s string)) {
 	if t.RestNS != 0 {
 		wrap(fmt.Sprintf("  %9s  ", report.Signed(t.RestNS)), "all smaller parts")
 	}
+	for i := range t.Kernels {
+		wrap("  "+t.Kernels[i].State+"  ", "kernel "+report.Printable(t.Kernels[i].Words(t)))
+	}
+	if t.MoreKernels > 0 {
+		wrap("  ", fmt.Sprintf("and %s more that are launched more or less often", report.Plural(uint64(t.MoreKernels), "kernel")))
+	}
 	for _, c := range t.Causes {
 		wrap("  "+c.State+"  ", c.Words(t))
 	}

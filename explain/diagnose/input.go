@@ -66,6 +66,7 @@ type Input struct {
 	Losses      []event.Loss
 	IO          store.HostIO // at block devices and on TCP connections, without single requests
 	Kernels     []store.Kernel
+	Launches    []store.KernelLaunches // only with LoadLaunches
 	Arch        string                 // of the recorded host
 	Footprint   *report.Footprint      // of processes whose system calls were counted, nil if there are none
 	Stacks      map[uint64]event.Stack // of notable calls and of Sites, as far as known

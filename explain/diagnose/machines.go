@@ -28,8 +28,11 @@ func Explain(ctx context.Context, r store.Reader, w store.Window, prepare func(*
 	return DiagnoseMachines(ins), nil
 }
 
+// Loader reads more of a machine than every diagnosis needs.
+type Loader func(context.Context, store.Reader, *Input) error
+
 // LoadMachines does Load for each machine of a recording.
-func LoadMachines(ctx context.Context, r store.Reader, w store.Window) ([]*Input, error) {
+func LoadMachines(ctx context.Context, r store.Reader, w store.Window, more ...Loader) ([]*Input, error) {
 	machines, done, err := recording.Machines(ctx, r)
 	if err != nil {
 		return nil, fmt.Errorf("read which machines were recorded: %w", err)
@@ -40,6 +43,11 @@ func LoadMachines(ctx context.Context, r store.Reader, w store.Window) ([]*Input
 		in, err := Load(ctx, m, w)
 		if err != nil {
 			return nil, err
+		}
+		for _, load := range more {
+			if err := load(ctx, m, in); err != nil {
+				return nil, err
+			}
 		}
 		ins = append(ins, in)
 	}

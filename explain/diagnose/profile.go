@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/ingero-io/ingero/account/ledger"
@@ -24,12 +25,13 @@ type Profile struct {
 	From             uint64 // Unix ns: start of its first call in the window
 	To               uint64 // Unix ns: end of its last one
 	Steps            ledger.Steps
-	Count            uint64           // of steps, exact; 0 if the calls do not repeat
-	Warmup           uint64           // ns until the steps are no longer much slower than later ones
-	Ops              []*store.OpStat  // outermost operations, by number
-	Between          event.Ledger     // off-CPU time between calls, by class
-	Idle             event.Ledger     // the part of it in which it waited for work
-	Series           []store.OpSecond // calls of each operation by time, also nested ones
+	Count            uint64                    // of steps, exact; 0 if the calls do not repeat
+	Warmup           uint64                    // ns until the steps are no longer much slower than later ones
+	Ops              []*store.OpStat           // outermost operations, by number
+	Between          event.Ledger              // off-CPU time between calls, by class
+	Idle             event.Ledger              // the part of it in which it waited for work
+	Series           []store.OpSecond          // calls of each operation by time, also nested ones
+	Kernels          map[string]KernelLaunches // by name; of kernels whose name is known
 	// SeriesStep is the length of each entry of Series, in seconds; 0 means 1.
 	SeriesStep uint64
 }
@@ -44,9 +46,11 @@ func Study(ins []*Input) (*report.Report, []Profile) {
 		for _, o := range ev.in.Series {
 			series[o.Thread] = append(series[o.Thread], o)
 		}
+		launches := ev.in.launches()
 		for _, t := range ev.subjects {
 			p := ev.profile(t)
 			p.Series, p.SeriesStep = series[t.Thread], ev.in.SeriesStep
+			p.Kernels = launches[t.Thread]
 			list = append(list, p)
 		}
 	}
@@ -77,4 +81,44 @@ func (ev *evidence) profile(t *subject) Profile {
 		}
 	}
 	return p
+}
+
+// KernelLaunches is how often a thread launched kernels of a name.
+type KernelLaunches struct {
+	Calls  uint64 // an estimate if it is more than Stored
+	Stored uint64 // calls that were stored one by one
+}
+
+// LoadLaunches reads how often each thread launched each kernel.
+func LoadLaunches(ctx context.Context, r store.Reader, in *Input) (err error) {
+	if len(in.Kernels) == 0 {
+		return nil // no name is known
+	}
+	in.Launches, err = r.KernelLaunches(ctx, in.Window)
+	return err
+}
+
+// launches are a thread's launches by the kernel's name.
+func (in *Input) launches() map[event.Thread]map[string]KernelLaunches {
+	type function struct {
+		pid  uint32
+		addr uint64
+	}
+	names := map[function]string{}
+	for _, k := range in.Kernels {
+		names[function{k.PID, k.Func}] = k.Name
+	}
+	by := map[event.Thread]map[string]KernelLaunches{}
+	for _, l := range in.Launches {
+		name := names[function{l.PID, l.Func}]
+		if name == "" {
+			continue
+		}
+		if by[l.Thread] == nil {
+			by[l.Thread] = map[string]KernelLaunches{}
+		}
+		k := by[l.Thread][name]
+		by[l.Thread][name] = KernelLaunches{k.Calls + l.Calls, k.Stored + l.Stored}
+	}
+	return by
 }

@@ -25,7 +25,7 @@ type comparedThread struct {
 	Change    data    `json:"change"`
 	SlowerPct float64 `json:"slower_pct"`
 	NoisePct  float64 `json:"noise_pct"`
-	Parts     []data  `json:"parts"` // of the difference; they add up to it
+	Parts     []data  `json:"parts"` // of the difference, with times that add up to it; and kernels
 	Causes    []data  `json:"causes"`
 }
 
@@ -85,6 +85,9 @@ func comparedOf(t *compare.Thread) comparedThread {
 	}
 	if rest != 0 {
 		c.Parts = append(c.Parts, prose(report.Signed(rest)+" all smaller parts"))
+	}
+	for i := range first(t.Kernels, maxComparedParts) {
+		c.Parts = append(c.Parts, prose("kernel "+t.Kernels[i].Words(t)))
 	}
 	for i := range first(t.Causes, maxComparedParts) {
 		c.Causes = append(c.Causes, prose(t.Causes[i].State+" "+t.Causes[i].Words(t)))

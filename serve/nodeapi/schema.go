@@ -24,6 +24,7 @@ var renamed = map[reflect.Type]string{
 	reflect.TypeFor[compare.Thread](): "ComparedThread",
 	reflect.TypeFor[compare.Part]():   "ComparedPart",
 	reflect.TypeFor[compare.Cause]():  "ComparedCause",
+	reflect.TypeFor[compare.Kernel](): "ComparedKernel",
 	reflect.TypeFor[compare.Change](): "ComparedFact",
 }
 

@@ -30,6 +30,24 @@ func (r *Reader) Kernels(ctx context.Context) ([]store.Kernel, error) {
 	return kernelKind.read(ctx, r, nil)
 }
 
+var kernelLaunchesQuery = `select c.thread, a.a0, sum(coalesce(c.weight, 1)), count(*) from call c join args a on a.id = c.args
+where c.ts between ? and ? and coalesce(c.depth, 0) = 0 and c.op in (` + opsThat(launchesKernel) + ") group by c.thread, a.a0"
+
+// KernelLaunches implements store.Reader.
+func (r *Reader) KernelLaunches(ctx context.Context, w store.Window) (list []store.KernelLaunches, err error) {
+	err = r.optional(ctx, "args", kernelLaunchesQuery, bounds(w), func(s *sqlite.Stmt) error {
+		t, err := r.thread(ctx, s.ColumnInt64(0))
+		if err != nil {
+			return err
+		}
+		list = append(list, store.KernelLaunches{
+			Thread: t.Thread, Func: number(s, 1), Calls: number(s, 2), Stored: number(s, 3),
+		})
+		return nil
+	})
+	return list, err
+}
+
 // kernelColumn is the name of the kernel that a call launches; null if it launches none or the name
 // is unknown.
 const kernelColumn = "(select k.name from kernel k where k.session = t.session and k.pid = t.pid and k.func = a.a0)"

@@ -3,7 +3,7 @@ import { Table, type Column } from "../components/table";
 import { count, duration, moment } from "../format";
 import { change, href, route } from "../route";
 import { State } from "../state";
-import type { ComparedFact, ComparedPart, ComparedThread, ComparedWindow, Comparison, Recording } from "../wire";
+import type { ComparedFact, ComparedKernel, ComparedPart, ComparedThread, ComparedWindow, Comparison, Recording } from "../wire";
 import "./compare.css";
 
 /** What changed between two parts of the recording, or from another recording to this one. */
@@ -135,6 +135,9 @@ function Pair(props: { of: ComparedThread }) {
       {bar("A", t.a)}
       {bar("B", t.b)}
       {t.changed && t.parts.length > 0 && <Table rows={rows(t)} columns={parts} caption="parts of the difference; they add up to it" id={(p) => p.text} />}
+      {t.kernels.length > 0 && (
+        <Table rows={t.kernels} columns={kernels} caption="kernels launched more or less often; how long they ran on the GPU is not recorded" id={(k) => k.name} />
+      )}
       {t.causes.map((c) => (
         <p key={c.kind + c.who}>
           <b>{c.state}</b> {c.kind}
@@ -160,6 +163,15 @@ const signed = (ns: number) => (ns < 0 ? "-" : "+") + duration(Math.abs(ns));
 const parts: Column<Row>[] = [
   { title: "difference", of: (p) => p.ns, kind: "number", show: (p) => signed(p.ns) },
   { title: "by", of: (p) => p.text },
+];
+
+const launches = (n: number, k: ComparedKernel) => (k.estimate ? "about " : "") + Number(n.toPrecision(3));
+
+const kernels: Column<ComparedKernel>[] = [
+  { title: "kernel", of: (k) => k.name, kind: "code" },
+  { title: "A", of: (k) => k.a, kind: "number", show: (k) => launches(k.a, k) },
+  { title: "B", of: (k) => k.b, kind: "number", show: (k) => launches(k.b, k) },
+  { title: "", of: (k) => k.state },
 ];
 
 const facts: Column<ComparedFact>[] = [
