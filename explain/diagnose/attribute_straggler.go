@@ -29,9 +29,9 @@ func attributeToStraggler(machines []*evidence) {
 				if r.by[g.sub.Thread] == nil || g.within != nil || len(g.victims) > 0 || g.cause.unexplained {
 					continue
 				}
-				class, ns := g.worst().class, g.inside(spans)
+				class, ns := g.worst.class, g.inside(spans)
 				shows := r.class == event.OnCPU && class != event.OnCPU && ns >= r.late/2 &&
-					g.worst().acc.role != event.RoleSync // reason counts waits for the GPU apart
+					g.worst.acc.role != event.RoleSync // reason counts waits for the GPU apart
 				if ns < g.lost/2 || class != r.class && !shows {
 					continue
 				}

@@ -80,16 +80,16 @@ func describeBlockIO(ev *evidence, f *finding, c *report.Chain) {
 	const on = "block I/O"
 	waited, did := f.explained, f.flavour(ev)
 	t := f.root(ev)
-	if f.through() {
+	if f.worst.through() {
 		who := f.about(ev)
-		c.Summary = fmt.Sprintf("%s lost %s waiting for %s waited for the disk", f.process(ev), f.pct(), f.behind(who))
+		c.Summary = fmt.Sprintf("%s lost %s waiting for %s waited for the disk", f.process(ev), f.pct(), f.worst.behind(who))
 		c.Cause.Detail = fmt.Sprintf("%s waited for %s", who, disk) + did.detail
 		c.Path = f.path(ev, "blocked", on)
 		c.Recommendations = []string{
 			fmt.Sprintf("let %s write to a buffer under the lock, and to the file after unlocking", who),
 			"or put the file on a faster device: the lock is held for as long as the disk takes",
 		}
-		if !f.locked() {
+		if !f.worst.locked() {
 			c.Recommendations = []string{
 				fmt.Sprintf("give %s more workers like %s, or let them read ahead: waits for the disk overlap",
 					f.process(ev), ev.procs.who(t, f.sub.PID)),
@@ -152,11 +152,7 @@ var flavours = struct{ mapped, writeback, read, other flavour }{
 func (f *finding) flavour(ev *evidence) flavour {
 	by := map[flavour]uint64{}
 	for _, cl := range f.claims {
-		rows := cl.acc.Rows
-		if cl.row != nil {
-			rows = cl.chain[len(cl.chain)-1].Rows
-		}
-		for _, o := range rows {
+		for _, o := range cl.waits() {
 			switch {
 			case o.Class != event.BlockIO:
 			case ev.host.within(o, writeback):

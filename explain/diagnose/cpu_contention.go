@@ -86,17 +86,16 @@ func (ev *evidence) runners(f *finding) {
 	rows := 0
 	var waits []*event.OffCPU
 	for _, cl := range f.claims {
-		if cl.row != nil {
-			if cl.lost > 0 {
-				waits = append(waits, cl.chain[len(cl.chain)-1].Rows...)
-			}
+		if cl.through() && cl.lost == 0 {
 			continue
 		}
-		waits = append(waits, cl.acc.Rows...)
-		rows += cl.count
+		waits = append(waits, cl.waits()...)
+		if !cl.through() {
+			rows += cl.count
+		}
 	}
 	f.addRunners(ev, waits)
-	if f.through() {
+	if f.worst.through() {
 		// The root explains a share of the wait; the named runners explain a share of that.
 		named := share(r.Named-min(r.Named, f.self), r.Queue)
 		f.explained, f.beside = uint64(float64(f.explained)*named), uint64(float64(f.beside)*named)
@@ -154,7 +153,7 @@ const minMoves = 0.25
 // ended on a CPU of another memory node (far).
 func (f *finding) moves(ev *evidence) (moved, far, all int) {
 	for _, cl := range f.claims {
-		if cl.row != nil {
+		if cl.through() {
 			continue
 		}
 		for _, o := range cl.acc.Rows {
@@ -229,7 +228,7 @@ func describeContention(ev *evidence, f *finding, c *report.Chain) {
 	if top.PID == victim.PID {
 		culprit = fmt.Sprintf("its own thread %s (tid %d)", printable(top.Comm), top.TID)
 	}
-	if f.through() {
+	if f.worst.through() {
 		c.Summary = fmt.Sprintf("%s lost %s waiting for %s, which was runnable while %s had its CPU",
 			f.process(ev), f.pct(), f.about(ev), culprit)
 		if f.several() {

@@ -97,7 +97,7 @@ func (ev *evidence) planOf(f *finding) *plan {
 // threads on their CPUs belonged to that program too. Then it does not help to move one of them
 // away: another one pays for it.
 func (f *finding) ranOwn(ev *evidence) bool {
-	if !f.through() {
+	if !f.worst.through() {
 		return false
 	}
 	var own, all uint64

@@ -248,7 +248,7 @@ func describeThrottled(ev *evidence, f *finding, c *report.Chain) {
 	default:
 		c.Cause.Detail = group + " was out of CPU quota"
 	}
-	if f.through() {
+	if f.worst.through() {
 		c.Summary = fmt.Sprintf("%s lost %s waiting for %s, which %s throttled: %s was out of CPU quota",
 			f.process(ev), f.pct(), f.about(ev), f.was(), group)
 		c.Path = f.path(ev, "throttled", "CPU quota of "+group)

@@ -141,7 +141,7 @@ func (f *finding) id(ev *evidence) string {
 	if f.loading {
 		kind += " loading"
 	}
-	fmt.Fprintf(h, "%s|%d|%d|%d|%d|%v%s", kind, f.sub.PID, f.sub.TID, t.PID, t.TID, f.worst().row != nil, ev.machineOf(at))
+	fmt.Fprintf(h, "%s|%d|%d|%d|%d|%v%s", kind, f.sub.PID, f.sub.TID, t.PID, t.TID, f.worst.through(), ev.machineOf(at))
 	return fmt.Sprintf("%s-%012x", strings.ReplaceAll(f.kind, "_", "-"), h.Sum64()>>16)
 }
 

@@ -17,7 +17,7 @@ func (f *finding) seconds() func(at uint64) bool {
 	var spans []span
 	for _, cl := range f.claims {
 		s := span{cl.acc.Start, cl.acc.End()}
-		if cl.row != nil {
+		if cl.through() {
 			s = span{cl.row.Start, cl.row.Start + cl.row.Duration}
 		}
 		spans = append(spans, s)

@@ -76,7 +76,7 @@ func (f *finding) tookLonger(e *report.Effect) string {
 	}
 	if usual > 0 {
 		words += " instead of " + span(usual)
-		if f.worst().acc.bySite {
+		if f.worst.acc.bySite {
 			words += ", usual for its call site"
 		}
 	}

@@ -18,7 +18,7 @@ type finding struct {
 	sub       *subject
 	claims    []*claim // in order of time, or, if sorted, most lost first
 	sorted    bool
-	most      *claim // that lost most
+	worst     *claim // that lost most
 	lost      uint64
 	explained uint64
 	beside    uint64 // not explained, but saved without the cause
@@ -74,21 +74,21 @@ func (ev *evidence) findings(t *subject) []*finding {
 func relate(list []*finding) {
 	waits := map[event.Thread]int{}
 	for _, f := range list {
-		if f.through() && len(f.worst().chain) > 1 {
-			waits[f.worst().chain[1].Thread] += f.sample
+		if f.worst.through() && len(f.worst.chain) > 1 {
+			waits[f.worst.chain[1].Thread] += f.sample
 		}
 	}
 	for _, f := range list {
-		if f.through() && len(f.worst().chain) > 1 {
-			f.related = waits[f.worst().chain[1].Thread]
+		if f.worst.through() && len(f.worst.chain) > 1 {
+			f.related = waits[f.worst.chain[1].Thread]
 		}
 	}
 }
 
 func (f *finding) add(cl *claim) {
 	f.claims = append(f.claims, cl)
-	if f.most == nil || cl.compare(f.most) < 0 {
-		f.most = cl
+	if f.worst == nil || cl.compare(f.worst) < 0 {
+		f.worst = cl
 	}
 	f.lost += cl.lost
 	f.explained += cl.explained
@@ -121,14 +121,6 @@ func (f *finding) explains(ev *evidence) bool {
 	return !f.cause.unexplained && f.explainedPct(ev) >= minShare
 }
 
-// compare orders claims: most lost first, then by start.
-func (cl *claim) compare(o *claim) int {
-	return cmp.Or(cmp.Compare(o.lost, cl.lost), cmp.Compare(cl.acc.Start, o.acc.Start))
-}
-
-// worst is the claim that lost most.
-func (f *finding) worst() *claim { return f.most }
-
 // sort puts the claims that lost most first. It is done on demand: most findings are not reported,
 // and need no order.
 func (f *finding) sort() {
@@ -137,9 +129,6 @@ func (f *finding) sort() {
 		slices.SortStableFunc(f.claims, (*claim).compare)
 	}
 }
-
-// through reports whether the thread waited for another one.
-func (f *finding) through() bool { return f.worst().row != nil }
 
 // root is the thread in which the cause is found.
 func (f *finding) root(*evidence) event.Thread {
@@ -182,8 +171,8 @@ func (f *finding) step(ev *evidence, state, on string, ns uint64) report.Step {
 // path is the path of steps from the thread through those it waited for to the one at the root,
 // which was in the given state.
 func (f *finding) path(ev *evidence, state, on string) []report.Step {
-	chain := f.worst().chain
-	path := []report.Step{f.step(ev, "blocked", f.waitedOn(f.worst().row, chain[1].Proof), f.lost)}
+	chain := f.worst.chain
+	path := []report.Step{f.step(ev, "blocked", waitedOn(f.worst.row, chain[1].Proof), f.lost)}
 	if f.several() {
 		return append(path, f.partSteps(ev, state, on)...)
 	}
@@ -194,11 +183,22 @@ func (f *finding) path(ev *evidence, state, on string) []report.Step {
 			Thread: printable(l.Comm), State: state, On: on, NS: f.explained,
 		}
 		if i < len(chain)-1 {
-			st.State, st.On, st.NS = "blocked", f.waitedOn(l.Wait, chain[i+1].Proof), f.passed(i, l)
+			st.State, st.On, st.NS = "blocked", waitedOn(l.Wait, chain[i+1].Proof), f.passed(i, l)
 		}
 		path = append(path, st)
 	}
 	return path
+}
+
+// waitedOn names what a thread waited for.
+func waitedOn(o *event.OffCPU, proof ledger.Proof) string {
+	switch {
+	case o.Class == event.Futex && proof == ledger.ByHolder:
+		return fmt.Sprintf("lock %#x", o.Futex)
+	case o.Class == event.Futex:
+		return fmt.Sprintf("futex %#x", o.Futex)
+	}
+	return o.Class.String()
 }
 
 // passed is how long the thread of a middle link waited for the next, over all claims, ns.
@@ -212,35 +212,6 @@ func (f *finding) passed(i int, l *ledger.Link) uint64 {
 	return ns
 }
 
-func (f *finding) waitedOn(o *event.OffCPU, proof ledger.Proof) string {
-	switch {
-	case o.Class == event.Futex && proof == ledger.ByHolder:
-		return fmt.Sprintf("lock %#x", o.Futex)
-	case o.Class == event.Futex:
-		return fmt.Sprintf("futex %#x", o.Futex)
-	}
-	return o.Class.String()
-}
-
-// lock names the lock that most time was lost on.
-func (f *finding) lock() string { return fmt.Sprintf("lock %#x", f.worst().row.Futex) }
-
-// behind says what the thread waited for, in words that follow "waiting for".
-func (f *finding) behind(who string) string {
-	if f.locked() {
-		return "a lock that " + who + " held while it"
-	}
-	return "data from " + who + ", which"
-}
-
-// locked reports whether the thread seems to have waited for a lock: no thread in its chain waited
-// for something to be sent.
-func (f *finding) locked() bool {
-	w := f.worst()
-	return w.row.Class == event.Futex &&
-		!slices.ContainsFunc(w.chain[1:], func(l ledger.Link) bool { return bySending(&l) })
-}
-
 // file is the inode of most of a finding's disk waits, 0 if none is known, and the file's path, if
 // known. A file with a path goes before those without: a program that writes a new file each time
 // has some that were deleted too soon to be looked up.
@@ -251,11 +222,7 @@ func (f *finding) file(ev *evidence) (inode uint64, path string) {
 	}
 	by := map[file]uint64{}
 	for _, cl := range f.claims {
-		rows := cl.acc.Rows
-		if cl.row != nil {
-			rows = cl.chain[len(cl.chain)-1].Rows
-		}
-		for _, o := range rows {
+		for _, o := range cl.waits() {
 			if o.Class == event.BlockIO && o.Inode != 0 {
 				by[file{o.Inode, ev.host.path(o.PID, o.Inode)}] += o.Duration
 			}
@@ -270,15 +237,6 @@ func (f *finding) file(ev *evidence) (inode uint64, path string) {
 		}
 	}
 	return best.inode, best.path
-}
-
-// nested is the driver call inside the worst call that took most of it.
-func (f *finding) nested() *event.Call {
-	w := f.worst().acc
-	if len(w.Nested) == 0 || w.Nested[0].Duration < w.Duration/2 {
-		return nil
-	}
-	return w.Nested[0]
 }
 
 // nestedNS is the time in such driver calls, over all claims, ns.

@@ -62,7 +62,7 @@ func describeGPUWait(ev *evidence, f *finding, c *report.Chain) {
 		c.Cause.Detail += "; in the same calls the thread also " + held + ", which is not counted here"
 	}
 	c.Cause.Detail += "; " + f.waitedHow()
-	if took, base := f.longest(); base > 0 && f.worst().acc.ofWork() {
+	if took, base := f.longest(); base > 0 && f.worst.acc.ofWork() {
 		c.Summary = fmt.Sprintf("%s lost %s waiting for the GPU in %s: the same work took up to %s instead of %s, in %s",
 			f.process(ev), f.pct(), e.Op, span(took), span(base), plural(int(e.SlowCalls), "wait", "waits"))
 		if _, ok := f.sub.levels[f.op().op]; !ok {
@@ -80,7 +80,7 @@ func describeGPUWait(ev *evidence, f *finding, c *report.Chain) {
 			"the work grows, or the GPU gets slower", span(g.first), span(g.last))
 	}
 	c.Path = []report.Step{f.step(ev, "blocked", "GPU work", f.lost)}
-	if n := f.nested(); n != nil {
+	if n := f.worst.nested(); n != nil {
 		c.Path = append(c.Path, report.Step{
 			Layer: n.Op.Source().String(), Process: f.process(ev), PID: f.sub.PID,
 			TID: f.sub.TID, Thread: e.Thread, State: "blocked", On: n.Op.String(), NS: f.lost,
@@ -164,7 +164,7 @@ func (f *finding) waitedHow() string {
 
 // lookInside recommends where to look next.
 func (f *finding) lookInside(e report.Effect) string {
-	switch f.worst().acc.role {
+	switch f.worst.acc.role {
 	case event.RoleLaunch:
 		return fmt.Sprintf("the GPU is the bottleneck: profile its kernels for a few seconds with a GPU profiler (pid "+
 			"%d); to keep %s from blocking, synchronise before about 1,000 launches are in flight", f.sub.PID, e.Op)

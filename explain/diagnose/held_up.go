@@ -69,10 +69,10 @@ func (ev *evidence) resumed(l *ledger.Link) uint64 {
 func (f *finding) sinceBegun(who string) string {
 	var d doing
 	for _, cl := range f.claims {
-		if cl.row == nil {
+		if !cl.through() {
 			continue
 		}
-		if l := &cl.chain[len(cl.chain)-1]; l.Known && l.From < cl.chain[0].From {
+		if l := cl.last(); l.Known && l.From < cl.chain[0].From {
 			d.Add(&l.Split)
 		}
 	}

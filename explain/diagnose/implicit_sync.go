@@ -139,7 +139,7 @@ func aggregateImplicitSyncs(ev *evidence, t *subject) []claim {
 }
 
 func describeImplicitSync(ev *evidence, f *finding, c *report.Chain) {
-	if f.worst().class == event.OnCPU {
+	if f.worst.class == event.OnCPU {
 		w := ev.early[f.sub.Thread]
 		w.describe(ev, f, c)
 		return

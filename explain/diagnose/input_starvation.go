@@ -40,7 +40,7 @@ func describeInput(ev *evidence, f *finding, c *report.Chain) {
 	}
 	c.Summary = fmt.Sprintf("%s lost %s waiting for input from %s, which %s %s",
 		f.process(ev), f.pct(), from, f.was(), did.short("computing it"))
-	c.Cause.Detail = fmt.Sprintf("%s %s, and %s until then", who, f.proof(), did.long())
+	c.Cause.Detail = fmt.Sprintf("%s %s, and %s until then", who, f.worst.proof(), did.long())
 	c.Path = f.path(ev, did.state(), did.on())
 	words := []string{"process", f.process(ev), "worker", one}
 	c.Recommendations = append(ev.procs.advise(f.sub.PID, words, adviceWorkers),

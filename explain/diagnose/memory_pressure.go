@@ -108,10 +108,8 @@ func (f *finding) pressure(ev *evidence) pressure {
 		p.parts += uint64(max(r.Parts, 1))
 	}
 	for _, cl := range f.claims {
-		rows := cl.acc.Rows
-		if cl.row != nil {
-			l := &cl.chain[len(cl.chain)-1]
-			rows = l.Rows
+		if cl.through() {
+			l := cl.last()
 			for _, r := range ev.host.reclaims[l.Thread] {
 				if r.Start < l.To && r.End() > l.From {
 					add(r, ledger.ReclaimIn([]*event.Reclaim{r}, l.From, l.To))
@@ -122,7 +120,7 @@ func (f *finding) pressure(ev *evidence) pressure {
 				add(r.Reclaim, r.Time)
 			}
 		}
-		for _, o := range rows {
+		for _, o := range cl.waits() {
 			if ev.host.swapped(o) {
 				p.swapped += o.Duration
 			}
@@ -167,9 +165,9 @@ func describeMemory(ev *evidence, f *finding, c *report.Chain) {
 	}
 	everybody, got := p.by[event.ReclaimCgroup] <= f.lost/2, f.given(ev, t.PID)
 	c.Cause.Detail += f.swapWords(ev, t.PID) + got.words(everybody)
-	if f.through() {
+	if f.worst.through() {
 		w := f.about(ev)
-		c.Summary = fmt.Sprintf("%s lost %s waiting for %s was short of memory", f.process(ev), f.pct(), f.behind(w))
+		c.Summary = fmt.Sprintf("%s lost %s waiting for %s was short of memory", f.process(ev), f.pct(), f.worst.behind(w))
 		c.Path = f.path(ev, "blocked", on)
 	} else {
 		c.Summary = fmt.Sprintf("%s lost %s short of memory: it waited for %s %s", f.process(ev), f.pct(), on, f.place())

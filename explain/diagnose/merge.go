@@ -67,7 +67,7 @@ func (ev *evidence) shared(f *finding) string {
 		return ""
 	case f.cause.sharedRoot != nil:
 		return f.cause.sharedRoot(ev, f)
-	case f.through() && f.Thread.TID != 0:
+	case f.worst.through() && f.Thread.TID != 0:
 		return fmt.Sprintf("%s %d", f.kind, f.Thread.TID)
 	}
 	return ""

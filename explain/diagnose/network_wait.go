@@ -70,7 +70,7 @@ func (f *finding) endpoint() string {
 	by := map[string]uint64{}
 	for _, cl := range f.claims {
 		o := cl.row
-		if l := &cl.chain[len(cl.chain)-1]; len(cl.chain) > 1 {
+		if l := cl.last(); len(cl.chain) > 1 {
 			if w, _ := beyond(l); w != nil {
 				o = w
 			}
@@ -89,10 +89,10 @@ func describeNetwork(ev *evidence, f *finding, c *report.Chain) {
 	end := f.endpoint()
 	t := f.root(ev)
 	on := "an answer from " + end
-	if f.through() && t != f.sub.Thread {
+	if f.worst.through() && t != f.sub.Thread {
 		who := f.about(ev)
 		c.Summary = fmt.Sprintf("%s lost %s waiting for %s waited for an answer from %s", f.process(ev), f.pct(),
-			f.behind(who), end)
+			f.worst.behind(who), end)
 		c.Path = f.path(ev, "blocked", on)
 	} else {
 		c.Summary = fmt.Sprintf("%s lost %s waiting for answers from %s %s", f.process(ev), f.pct(), end, f.place())
@@ -147,7 +147,7 @@ func (f *finding) trouble(ev *evidence, end string) trouble {
 	for _, cl := range f.claims {
 		o := cl.row
 		if len(cl.chain) > 0 {
-			if w, _ := beyond(&cl.chain[len(cl.chain)-1]); w != nil {
+			if w, _ := beyond(cl.last()); w != nil {
 				o = w
 			}
 		}

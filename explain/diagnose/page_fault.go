@@ -58,11 +58,7 @@ func (hs *hostState) locked(a *account) uint64 {
 func (f *finding) onLock(ev *evidence) bool {
 	var lock, all uint64
 	for _, cl := range f.claims {
-		rows := cl.acc.Rows
-		if cl.row != nil {
-			rows = cl.chain[len(cl.chain)-1].Rows
-		}
-		for _, o := range rows {
+		for _, o := range cl.waits() {
 			if ev.host.addressLock(o) {
 				lock += o.Duration
 			}
@@ -78,7 +74,7 @@ func describePageFault(ev *evidence, f *finding, c *report.Chain) {
 	t := f.root(ev)
 	c.Summary = fmt.Sprintf("%s lost %s waiting in page faults %s", f.process(ev), f.pct(), f.place())
 	c.Path = []report.Step{f.step(ev, "blocked", "page fault", f.lost)}
-	if f.through() {
+	if f.worst.through() {
 		c.Summary = fmt.Sprintf("%s lost %s waiting for %s, which waited in page faults", f.process(ev), f.pct(), f.about(ev))
 		c.Path = f.path(ev, "blocked", "page fault")
 	}

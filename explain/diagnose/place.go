@@ -49,7 +49,7 @@ func (ev *evidence) oneOfEach(list []*finding) []*finding {
 // placeKey names where another thread's part in a loss happened, empty for a finding that is not
 // joined with others.
 func (ev *evidence) placeKey(f *finding) string {
-	if !f.through() || len(f.worst().chain) < 2 {
+	if !f.worst.through() || len(f.worst.chain) < 2 {
 		return ""
 	}
 	if f.cause.place == nil {
@@ -61,7 +61,7 @@ func (ev *evidence) placeKey(f *finding) string {
 	}
 	// How the thread waited is part of the problem: waits for a lock have another fix than waits
 	// for data.
-	return fmt.Sprintf("%s %v %v %v %s", f.kind, f.loading, f.locked(), f.root(ev).PID == f.sub.PID, of)
+	return fmt.Sprintf("%s %v %v %v %s", f.kind, f.loading, f.worst.locked(), f.root(ev).PID == f.sub.PID, of)
 }
 
 // sharePlace reports whether findings with the same key are at the same place.
@@ -86,7 +86,7 @@ func (f *finding) join(o *finding) {
 }
 
 func (f *finding) sharer() sharer {
-	last := f.worst().chain[len(f.worst().chain)-1]
+	last := f.worst.last()
 	return sharer{Thread: f.Thread, comm: last.Comm, lost: f.lost, explained: f.explained}
 }
 
@@ -193,13 +193,13 @@ func (f *finding) culprits(ev *evidence) []report.Culprit {
 // also are other kinds under which users may look for the finding if they know only how the thread
 // waited: for data from its workers, or for a lock.
 func (f *finding) also(ev *evidence) []string {
-	if !f.through() || len(f.worst().chain) < 2 || f.cause.unexplained || f.cause.saysHow {
+	if !f.worst.through() || len(f.worst.chain) < 2 || f.cause.unexplained || f.cause.saysHow {
 		return nil
 	}
-	chain := f.worst().chain
+	chain := f.worst.chain
 	kind := ""
 	switch t := f.root(ev); {
-	case f.locked():
+	case f.worst.locked():
 		kind = LockContention
 	case t.PID != f.sub.PID && ev.procs.feeds(t.PID, f.sub.PID) &&
 		slices.ContainsFunc(chain[1:], func(l ledger.Link) bool { return bySending(&l) }):

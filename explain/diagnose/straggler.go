@@ -53,7 +53,7 @@ func (ev *evidence) reason(f *finding) *reason {
 		}
 	}
 	if g := f.because; g != nil {
-		r.class = g.worst().class
+		r.class = g.worst.class
 		more := min(g.lost, r.late) - min(g.lost, r.late, r.split.NS[r.class])
 		r.split.NS[r.class] += more
 		r.split.OnCPU -= min(more, r.split.OnCPU)
@@ -280,7 +280,7 @@ func (r *reason) describeOnCPU(
 func describeCollective(ev *evidence, f *finding, c *report.Chain) {
 	r := ev.reason(f)
 	last := r.ops[0].Last()
-	op := f.worst().op.Last().Op
+	op := f.worst.op.Last().Op
 	who := fmt.Sprintf("rank %d, %s", last.Rank, ev.threadLabel(f.Thread, f.sub.PID))
 	short, steps, fix := r.describe(ev, f)
 	c.Summary = fmt.Sprintf("%s lost %s waiting for %s, which entered %s %s late: %s", f.process(ev), f.pct(), who, op,
@@ -302,7 +302,7 @@ func describeCollective(ev *evidence, f *finding, c *report.Chain) {
 		b.WriteString("; the communicator is older than the recording: " +
 			"which operations belong together was inferred from when they ended")
 	}
-	if seen := len(f.worst().op.Members); last.Ranks > 0 && seen < int(last.Ranks) {
+	if seen := len(f.worst.op.Members); last.Ranks > 0 && seen < int(last.Ranks) {
 		fmt.Fprintf(&b, "; %d of %d ranks are in this recording", seen, last.Ranks)
 	}
 	c.Cause.Detail = b.String()

@@ -45,9 +45,9 @@ func (f *finding) unexplained(ev *evidence) []report.Rest {
 	}
 	of := "wait"
 	switch {
-	case f.through() && len(f.worst().chain) > 1 && f.locked():
+	case f.worst.through() && len(f.worst.chain) > 1 && f.worst.locked():
 		of = "hold"
-	case !f.through():
+	case !f.worst.through():
 		of = "lost time"
 	}
 	return unexplainedList(by, all, f.lost, of)
@@ -55,13 +55,13 @@ func (f *finding) unexplained(ev *evidence) []report.Rest {
 
 // addUnexplained adds the unexplained part of a claim, by what the root thread did meanwhile.
 func (f *finding) addUnexplained(cl *claim, by map[unexplainedPart]uint64) {
-	if len(cl.chain) < 2 || cl.row == nil {
+	if len(cl.chain) < 2 || !cl.through() {
 		if part := f.cause.lacks; part != "" {
 			by[unexplainedPart{what: part}] += cl.lost - min(cl.explained, cl.lost)
 		}
 		return
 	}
-	l := &cl.chain[len(cl.chain)-1]
+	l := cl.last()
 	inside := max(uint64(float64(cl.lost)*cl.reach), cl.explained)
 	by[unexplainedPart{what: unexplainedBetween}] += cl.lost - min(inside, cl.lost)
 	var others uint64
