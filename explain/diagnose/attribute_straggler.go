@@ -29,7 +29,7 @@ func attributeToStraggler(machines []*evidence) {
 				if r.by[g.sub.Thread] == nil || g.within != nil || len(g.victims) > 0 || g.cause.unexplained {
 					continue
 				}
-				class, ns := g.worst.class, g.inside(spans)
+				class, ns := g.worst.class, g.claims.inside(spans)
 				shows := r.class == event.OnCPU && class != event.OnCPU && ns >= r.late/2 &&
 					g.worst.acc.role != event.RoleSync // reason counts waits for the GPU apart
 				if ns < g.lost/2 || class != r.class && !shows {
@@ -75,10 +75,9 @@ func (ev *evidence) spans(f *finding) (list []cluster.Interval) {
 	return cluster.Joined(list)
 }
 
-// inside is how much of a finding's lost time is within the spans, ns.
-func (f *finding) inside(spans []cluster.Interval) (within uint64) {
-	for i := range f.claims {
-		cl := f.claims[i]
+// inside is how much of the lost time is within the spans, ns.
+func (l claimList) inside(spans []cluster.Interval) (within uint64) {
+	for _, cl := range l {
 		if cl.aggregate {
 			continue
 		}

@@ -65,7 +65,7 @@ func sameDisk(ev *evidence, f *finding) (string, bool) {
 }
 
 func describeBlockIO(ev *evidence, f *finding, c *report.Chain) {
-	inode, path := f.file(ev)
+	inode, path := f.claims.file(&ev.host)
 	disk := "the disk"
 	d := f.disk(ev)
 	if d != nil {
@@ -97,7 +97,7 @@ func describeBlockIO(ev *evidence, f *finding, c *report.Chain) {
 			}
 		}
 	} else {
-		c.Summary = fmt.Sprintf("%s lost %s waiting for its own disk I/O %s", f.process(ev), f.pct(), f.place())
+		c.Summary = fmt.Sprintf("%s lost %s waiting for its own disk I/O %s", f.process(ev), f.pct(), f.claims.place())
 		c.Cause.Detail = fmt.Sprintf("the thread waited for %s", disk) + did.detail
 		c.Path = []report.Step{f.step(ev, "blocked", on, f.lost)}
 		c.Recommendations = []string{

@@ -42,6 +42,9 @@ func (cl *claim) compare(o *claim) int {
 	return cmp.Or(cmp.Compare(o.lost, cl.lost), cmp.Compare(cl.acc.Start, o.acc.Start))
 }
 
+// besides is the time that the claim does not explain, but that is saved without the cause, ns.
+func (cl *claim) besides() uint64 { return max(cl.explained, cl.freed) - cl.explained }
+
 // through reports whether the claim is a wait for another thread.
 func (cl *claim) through() bool { return cl.row != nil }
 

@@ -285,7 +285,7 @@ func (f *finding) contentionDetails(ev *evidence, list []runner) []string {
 		details = append(details, why)
 	}
 	needs := ev.planOf(f).needs
-	details = append(details, f.sinceBegun(f.about(ev)), needs.words(f.cpus), ev.boundWords(f), ev.loadWords(f))
+	details = append(details, f.claims.sinceBegun(f.about(ev)), needs.words(f.cpus), ev.boundWords(f), ev.loadWords(f))
 	if f.self > 0 {
 		details = append(details, "ingero itself ran "+span(f.self))
 	}

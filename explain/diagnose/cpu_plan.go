@@ -141,7 +141,7 @@ func (f *finding) contenders(ev *evidence) []event.Thread {
 func (f *finding) needs(ev *evidence) needs {
 	threads := f.contenders(ev)
 	n := needs{workers: len(threads), now: len(f.cpus), all: ev.in.CPUs}
-	if n.from, n.to = f.during(); n.from >= n.to {
+	if n.from, n.to = f.during(f.sub); n.from >= n.to {
 		return n
 	}
 	switch wall := f.sub.wall(); {
@@ -176,28 +176,6 @@ func leastStep(ev *evidence, f *finding) (ns uint64, why string) {
 	}
 	return 0, ""
 }
-
-// during is the time in which the loss happened, without the few waits at its beginning and end
-// (fewWaits each).
-func (f *finding) during() (from, to uint64) {
-	list := slices.Clone(f.claims)
-	slices.SortStableFunc(list, func(a, b *claim) int { return cmp.Compare(a.acc.Start, b.acc.Start) })
-	var before uint64
-	for _, cl := range list {
-		if from == 0 && float64(before+cl.lost) > fewWaits*float64(f.lost) {
-			from = cl.acc.Start
-		}
-		if float64(before) < (1-fewWaits)*float64(f.lost) {
-			to = cl.acc.End()
-		}
-		before += cl.lost
-	}
-	return max(from, f.sub.from), min(to, f.sub.to)
-}
-
-// fewWaits is the share of the lost time that is left out at the beginning, and at the end, of the
-// time in which it was lost.
-const fewWaits = 0.01
 
 // minWhole is the share of the thread's time from which on a loss counts as happening all the time.
 const minWhole = 0.9

@@ -105,7 +105,7 @@ func (f *finding) chain(ev *evidence, all []*finding) report.Chain {
 	c.Also, c.Culprits, c.Rest = f.also(ev), f.culprits(ev), f.unexplained(ev)
 	c.Pattern = f.pattern(ev)
 	c.Alternatives = f.alternatives(all)
-	if n := f.perStep(ev); n != nil && !f.loading &&
+	if n := f.perStep(f.sub); n != nil && !f.loading &&
 		(c.Pattern == nil || c.Pattern.Kind != once || n.Affected >= n.Steps/often) {
 		c.PerStep, c.WhatIf = n, f.whatIf(ev)
 	}

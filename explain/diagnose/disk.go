@@ -2,30 +2,11 @@ package diagnose
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/explain/report"
 )
-
-// seconds returns a function that tells whether time of the finding was lost in the second that
-// starts at at.
-func (f *finding) seconds() func(at uint64) bool {
-	const second = 1_000_000_000
-	type span struct{ from, to uint64 }
-	var spans []span
-	for _, cl := range f.claims {
-		s := span{cl.acc.Start, cl.acc.End()}
-		if cl.through() {
-			s = span{cl.row.Start, cl.row.Start + cl.row.Duration}
-		}
-		spans = append(spans, s)
-	}
-	return func(at uint64) bool {
-		return slices.ContainsFunc(spans, func(s span) bool { return s.from < at+second && at <= s.to })
-	}
-}
 
 // disk is what is known about the device whose requests a finding's time was lost to.
 type disk struct {
@@ -57,7 +38,7 @@ func (f *finding) disk(ev *evidence) *disk {
 	if len(ev.in.IO.Sums) == 0 {
 		return nil
 	}
-	within, pid := f.seconds(), f.root(ev).PID
+	within, pid := f.claims.seconds(), f.root(ev).PID
 	own := map[event.Device]*event.RequestSum{}
 	others := map[event.Device]map[uint32]*event.RequestSum{}
 	for i := range ev.in.IO.Sums {
@@ -109,7 +90,7 @@ func (f *finding) disk(ev *evidence) *disk {
 // swapWords says what a process read back from swap while a finding's time was lost. It is empty if
 // nothing was seen: swap to compressed memory makes no requests.
 func (f *finding) swapWords(ev *evidence, pid uint32) string {
-	within := f.seconds()
+	within := f.claims.seconds()
 	var sum event.RequestSum
 	for i := range ev.in.IO.Sums {
 		if q := &ev.in.IO.Sums[i]; q.PID == pid && q.Op == event.OpSwapIn && within(q.At) {

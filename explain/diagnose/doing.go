@@ -8,12 +8,12 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// doing is what the thread at the root of a finding's waits did during them.
+// doing is what the thread at the root of the waits did during them.
 type doing struct{ ledger.Split }
 
-func (f *finding) doing() doing {
+func (l claimList) doing() doing {
 	var d doing
-	for _, cl := range f.claims {
+	for _, cl := range l {
 		if l := cl.last(); l.Known {
 			d.Add(&l.Split)
 		}

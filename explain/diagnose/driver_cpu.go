@@ -64,7 +64,7 @@ func describeDriverCPU(ev *evidence, f *finding, c *report.Chain) {
 		c.Cause.Detail += ", most of it in " + n.Op.String()
 		c.Path = append(c.Path, report.Step{
 			Layer: n.Op.Source().String(), Process: f.process(ev), PID: f.sub.PID,
-			TID: f.sub.TID, Thread: e.Thread, State: "running", On: n.Op.String(), NS: f.nestedNS(),
+			TID: f.sub.TID, Thread: e.Thread, State: "running", On: n.Op.String(), NS: f.claims.nestedNS(),
 		})
 	}
 	switch f.worst.acc.role {

@@ -8,29 +8,20 @@ import (
 	"github.com/ingero-io/ingero/account/ledger"
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/explain/report"
-	"github.com/ingero-io/ingero/store"
 )
 
 // finding is all the time that one thread lost to one cause.
 type finding struct {
 	key
-	cause     *cause // of the key's kind
-	sub       *subject
-	claims    []*claim // in order of time, or, if sorted, most lost first
-	sorted    bool
-	worst     *claim // that lost most
-	lost      uint64
-	explained uint64
-	beside    uint64 // not explained, but saved without the cause
-	stall     uint64
-	sample    int        // waits, or calls
-	related   int        // waits for the same thread, whatever their root cause
-	parts     []sharer   // the threads that were waited for, if more than one; most time first
-	others    int        // threads of the process that lost time the same way
-	victims   []victim   // other processes that did
-	within    *finding   // the finding of the waiting ranks that reports this rank's own loss
-	own       []*finding // a straggler's own losses in that time
-	because   *finding   // of own, the one that says why it was late, if nothing else does
+	cause *cause // of the key's kind
+	sub   *subject
+	loss
+	parts   []sharer   // the threads that were waited for, if more than one; most time first
+	others  int        // threads of the process that lost time the same way
+	victims []victim   // other processes that did
+	within  *finding   // the finding of the waiting ranks that reports this rank's own loss
+	own     []*finding // a straggler's own losses in that time
+	because *finding   // of own, the one that says why it was late, if nothing else does
 
 	// Of cpu_contention only.
 	runners ledger.Runners
@@ -85,23 +76,6 @@ func relate(list []*finding) {
 	}
 }
 
-func (f *finding) add(cl *claim) {
-	f.claims = append(f.claims, cl)
-	if f.worst == nil || cl.compare(f.worst) < 0 {
-		f.worst = cl
-	}
-	f.lost += cl.lost
-	f.explained += cl.explained
-	f.beside += max(cl.explained, cl.freed) - cl.explained
-	f.stall = max(f.stall, cl.stall)
-	switch {
-	case cl.count > 0:
-		f.sample += cl.count
-	case cl.lost >= uint64(store.SlowExcess):
-		f.sample++
-	}
-}
-
 // sortFindings ranks by time lost.
 func sortFindings(list []*finding) {
 	slices.SortFunc(list, func(a, b *finding) int {
@@ -119,15 +93,6 @@ func (f *finding) explainedPct(ev *evidence) float64 {
 // explains reports whether enough of the lost time is explained to name a cause.
 func (f *finding) explains(ev *evidence) bool {
 	return !f.cause.unexplained && f.explainedPct(ev) >= minShare
-}
-
-// sort puts the claims that lost most first. It is done on demand: most findings are not reported,
-// and need no order.
-func (f *finding) sort() {
-	if !f.sorted {
-		f.sorted = true
-		slices.SortStableFunc(f.claims, (*claim).compare)
-	}
 }
 
 // root is the thread in which the cause is found.
@@ -159,7 +124,7 @@ func decimals(pct float64) int {
 // step describes the thread itself as a link of the path.
 func (f *finding) step(ev *evidence, state, on string, ns uint64) report.Step {
 	layer := "HOST"
-	if at := f.op(); at.call {
+	if at := f.claims.op(); at.call {
 		layer = at.op.Source().String()
 	}
 	return report.Step{
@@ -183,7 +148,7 @@ func (f *finding) path(ev *evidence, state, on string) []report.Step {
 			Thread: printable(l.Comm), State: state, On: on, NS: f.explained,
 		}
 		if i < len(chain)-1 {
-			st.State, st.On, st.NS = "blocked", waitedOn(l.Wait, chain[i+1].Proof), f.passed(i, l)
+			st.State, st.On, st.NS = "blocked", waitedOn(l.Wait, chain[i+1].Proof), f.claims.passed(i, l)
 		}
 		path = append(path, st)
 	}
@@ -199,55 +164,6 @@ func waitedOn(o *event.OffCPU, proof ledger.Proof) string {
 		return fmt.Sprintf("futex %#x", o.Futex)
 	}
 	return o.Class.String()
-}
-
-// passed is how long the thread of a middle link waited for the next, over all claims, ns.
-func (f *finding) passed(i int, l *ledger.Link) uint64 {
-	var ns uint64
-	for _, cl := range f.claims {
-		if i < len(cl.chain) && cl.chain[i].Thread == l.Thread && cl.chain[i].Wait != nil {
-			ns += cl.chain[i].Split.Of(cl.chain[i].Wait.Class)
-		}
-	}
-	return ns
-}
-
-// file is the inode of most of a finding's disk waits, 0 if none is known, and the file's path, if
-// known. A file with a path goes before those without: a program that writes a new file each time
-// has some that were deleted too soon to be looked up.
-func (f *finding) file(ev *evidence) (inode uint64, path string) {
-	type file struct {
-		inode uint64
-		path  string
-	}
-	by := map[file]uint64{}
-	for _, cl := range f.claims {
-		for _, o := range cl.waits() {
-			if o.Class == event.BlockIO && o.Inode != 0 {
-				by[file{o.Inode, ev.host.path(o.PID, o.Inode)}] += o.Duration
-			}
-		}
-	}
-	var best file
-	for k, ns := range by {
-		named := cmp.Compare(min(len(k.path), 1), min(len(best.path), 1))
-		if best.inode == 0 ||
-			cmp.Or(named, cmp.Compare(ns, by[best]), cmp.Compare(best.inode, k.inode), cmp.Compare(best.path, k.path)) > 0 {
-			best = k
-		}
-	}
-	return best.inode, best.path
-}
-
-// nestedNS is the time in such driver calls, over all claims, ns.
-func (f *finding) nestedNS() uint64 {
-	var ns uint64
-	for _, cl := range f.claims {
-		if len(cl.acc.Nested) > 0 {
-			ns += min(cl.lost, cl.acc.Nested[0].Duration)
-		}
-	}
-	return ns
 }
 
 // who names a thread from the point of view of a process: its own threads by name, those of others

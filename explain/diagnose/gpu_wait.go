@@ -62,18 +62,18 @@ func describeGPUWait(ev *evidence, f *finding, c *report.Chain) {
 		c.Cause.Detail += "; in the same calls the thread also " + held + ", which is not counted here"
 	}
 	c.Cause.Detail += "; " + f.waitedHow()
-	if took, base := f.longest(); base > 0 && f.worst.acc.ofWork() {
+	if took, base := f.claims.longest(); base > 0 && f.worst.acc.ofWork() {
 		c.Summary = fmt.Sprintf("%s lost %s waiting for the GPU in %s: the same work took up to %s instead of %s, in %s",
 			f.process(ev), f.pct(), e.Op, span(took), span(base), plural(int(e.SlowCalls), "wait", "waits"))
-		if _, ok := f.sub.levels[f.op().op]; !ok {
+		if _, ok := f.sub.levels[f.claims.op().op]; !ok {
 			c.Cause.Detail += f.slower(base)
 		}
 	}
-	if l, ok := f.sub.levels[f.op().op]; ok && f.op().call {
+	if l, ok := f.sub.levels[f.claims.op().op]; ok && f.claims.op().call {
 		c.Cause.Detail += fmt.Sprintf("; since %s these waits took %.1f times as long as before, for as many launches",
 			clockOf(l.since/1e9), l.times)
 	}
-	if g, ok := ev.growing(f.sub, f.op().op); ok && f.op().call {
+	if g, ok := ev.growing(f.sub, f.claims.op().op); ok && f.claims.op().call {
 		c.Summary = fmt.Sprintf("%s lost %s waiting for the GPU in %s, which grew from %s to %s", f.process(ev), f.pct(),
 			e.Op, span(g.first), span(g.last))
 		c.Cause.Detail += fmt.Sprintf("; the mean call grew from %s in the first quarter of the time to %s in the last: "+

@@ -64,11 +64,11 @@ func (ev *evidence) resumed(l *ledger.Link) uint64 {
 	return 0
 }
 
-// sinceBegun says how long the root threads of a finding's waits took for what was waited for;
+// sinceBegun says how long the root threads of the waits took for what was waited for;
 // empty if it is not known when they began.
-func (f *finding) sinceBegun(who string) string {
+func (l claimList) sinceBegun(who string) string {
 	var d doing
-	for _, cl := range f.claims {
+	for _, cl := range l {
 		if !cl.through() {
 			continue
 		}

@@ -33,7 +33,7 @@ var atWork = []event.Class{event.OnCPU, event.RunQueue, event.Throttled, event.B
 func describeInput(ev *evidence, f *finding, c *report.Chain) {
 	t := f.root(ev)
 	one, who := ev.procs.who(t, f.sub.PID), f.about(ev)
-	did := f.doing()
+	did := f.claims.doing()
 	from := "its worker " + who
 	if t.PID == f.sub.PID || f.several() {
 		from = who // which says that it is the program's own thread, or that they are workers

@@ -170,7 +170,8 @@ func describeMemory(ev *evidence, f *finding, c *report.Chain) {
 		c.Summary = fmt.Sprintf("%s lost %s waiting for %s was short of memory", f.process(ev), f.pct(), f.worst.behind(w))
 		c.Path = f.path(ev, "blocked", on)
 	} else {
-		c.Summary = fmt.Sprintf("%s lost %s short of memory: it waited for %s %s", f.process(ev), f.pct(), on, f.place())
+		c.Summary = fmt.Sprintf("%s lost %s short of memory: it waited for %s %s", f.process(ev), f.pct(), on,
+			f.claims.place())
 		c.Path = []report.Step{f.step(ev, "blocked", on, f.lost)}
 	}
 	c.Recommendations = []string{

@@ -95,7 +95,7 @@ func describeNetwork(ev *evidence, f *finding, c *report.Chain) {
 			f.worst.behind(who), end)
 		c.Path = f.path(ev, "blocked", on)
 	} else {
-		c.Summary = fmt.Sprintf("%s lost %s waiting for answers from %s %s", f.process(ev), f.pct(), end, f.place())
+		c.Summary = fmt.Sprintf("%s lost %s waiting for answers from %s %s", f.process(ev), f.pct(), end, f.claims.place())
 		c.Path = []report.Step{f.step(ev, "blocked", on, f.lost)}
 	}
 	c.Cause.Detail = fmt.Sprintf("%s connected to %s and waited for what it sent, up to %s at a time; what the other "+

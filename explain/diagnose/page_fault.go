@@ -72,7 +72,7 @@ func (f *finding) onLock(ev *evidence) bool {
 
 func describePageFault(ev *evidence, f *finding, c *report.Chain) {
 	t := f.root(ev)
-	c.Summary = fmt.Sprintf("%s lost %s waiting in page faults %s", f.process(ev), f.pct(), f.place())
+	c.Summary = fmt.Sprintf("%s lost %s waiting in page faults %s", f.process(ev), f.pct(), f.claims.place())
 	c.Path = []report.Step{f.step(ev, "blocked", "page fault", f.lost)}
 	if f.worst.through() {
 		c.Summary = fmt.Sprintf("%s lost %s waiting for %s, which waited in page faults", f.process(ev), f.pct(), f.about(ev))

@@ -212,7 +212,7 @@ func describePageable(ev *evidence, f *finding, c *report.Chain) {
 		f.process(ev), f.pct(), op, plural(len(f.claims), "copy", "copies"), sizes, rate)
 	c.Cause.Detail = fmt.Sprintf("the thread itself copied %s in %s and did not sleep: memory that is not page-locked "+
 		"goes through a buffer of the driver first", report.Bytes(bytes), span(ns))
-	if asynchronous(f.op().op) {
+	if asynchronous(f.claims.op().op) {
 		c.Cause.Detail += fmt.Sprintf("; from page-locked memory %s returns in some %s, and the copy runs beside the CPU", op,
 			span(returnNS))
 	} else {

@@ -16,7 +16,7 @@ type given struct {
 
 func (f *finding) given(ev *evidence, pid uint32) given {
 	const second = 1_000_000_000
-	within := f.seconds()
+	within := f.claims.seconds()
 	by, names := map[uint32]uint64{}, map[uint32]string{}
 	var g given
 	for i := range ev.in.IO.Pages {

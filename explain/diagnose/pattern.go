@@ -39,15 +39,15 @@ func (f *finding) pattern(ev *evidence) *report.Pattern {
 	if f.lost == 0 || ev.to <= ev.from {
 		return nil
 	}
-	line := f.timeline(ev)
-	list := f.stretches(ev)
+	line := f.claims.timeline(ev)
+	list := f.claims.stretches(joinFactor * f.sub.steps.Quantile(0.5))
 	p := &report.Pattern{Kind: irregular, FromNS: line.from(ev, list), Times: len(list), Timeline: line}
 	switch period, ok := period(list); {
 	case len(list) == 0:
 		p.Kind, p.Times = constant, 1
 	case line.covered(0) < filled && (len(list) == 1 || float64(longest(list).lost) >= dominant*float64(f.lost)):
 		p.Kind, p.Times = once, 1
-		if f.growsWithin(longest(list)) {
+		if f.claims.growsWithin(longest(list)) {
 			p.Kind = growing
 		}
 	case line.grows():
@@ -74,11 +74,11 @@ func (t timeline) from(ev *evidence, list []stretch) uint64 {
 	return begin
 }
 
-// stretches joins the finding's claims that follow each other within a few steps, and drops the
-// small stretches.
-func (f *finding) stretches(ev *evidence) []stretch {
+// stretches joins the claims between which there is no longer pause, ns, and drops the small
+// stretches.
+func (l claimList) stretches(pause uint64) []stretch {
 	var all []stretch
-	for _, cl := range f.claims {
+	for _, cl := range l {
 		if !cl.aggregate && cl.lost > 0 {
 			all = append(all, stretch{cl.acc.Start, cl.acc.End(), cl.lost})
 		}
@@ -86,7 +86,6 @@ func (f *finding) stretches(ev *evidence) []stretch {
 	slices.SortFunc(all, func(a, b stretch) int {
 		return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to), cmp.Compare(a.lost, b.lost))
 	})
-	pause := joinFactor * f.sub.steps.Quantile(0.5)
 	var list []stretch
 	for _, p := range all {
 		if n := len(list); n > 0 && p.from <= list[n-1].to+pause {
@@ -127,29 +126,13 @@ func period(list []stretch) (uint64, bool) {
 // timeline is the share of lost time in each of equal parts of the window.
 type timeline []float64
 
-func (f *finding) timeline(ev *evidence) timeline {
+func (l claimList) timeline(ev *evidence) timeline {
 	line := make(timeline, buckets)
-	f.fill(line, ev, ev.from, ev.to)
+	l.fill(line, &ev.calls, ev.from, ev.to)
 	for i, v := range line {
 		line[i] = math.Round(min(v, 1)*1000) / 1000
 	}
 	return line
-}
-
-// fill adds the lost time of each equal part of the time from begin to end, as a share of the part.
-func (f *finding) fill(line timeline, ev *evidence, begin, end uint64) {
-	width := float64(end-begin) / float64(len(line))
-	for _, cl := range f.claims {
-		if cl.aggregate {
-			ev.calls.spread(line, cl, begin, end)
-			continue
-		}
-		from := float64(max(cl.acc.Start, begin) - begin)
-		to := from + float64(cl.lost)
-		for i := int(from / width); i < len(line) && float64(i)*width < to; i++ {
-			line[i] += max(0, min(to, float64(i+1)*width)-max(from, float64(i)*width)) / width
-		}
-	}
 }
 
 // covered is the share of the timeline's parts that lost something, and at least the given share of
@@ -165,9 +148,9 @@ func (t timeline) covered(share float64) float64 {
 }
 
 // growsWithin reports whether the loss grows from the begin of a stretch to its end.
-func (f *finding) growsWithin(of stretch) bool {
+func (l claimList) growsWithin(of stretch) bool {
 	line := make(timeline, 4)
-	for _, cl := range f.claims {
+	for _, cl := range l {
 		if at := cl.acc.Start; !cl.aggregate && at >= of.from && at < of.to {
 			line[uint64(len(line))*(at-of.from)/(of.to-of.from)] += float64(cl.lost)
 		}

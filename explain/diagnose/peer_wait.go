@@ -22,7 +22,7 @@ func claimPeer(_ *evidence, a *account) []claim { return a.through(PeerWait) }
 func describePeer(ev *evidence, f *finding, c *report.Chain) {
 	t := f.root(ev)
 	who := f.about(ev)
-	did := f.doing()
+	did := f.claims.doing()
 	c.Summary = fmt.Sprintf("%s lost %s waiting for data from %s, which %s %s",
 		f.process(ev), f.pct(), who, f.was(), did.short("computing"))
 	c.Cause.Detail = fmt.Sprintf("%s %s, and %s until then", who, f.worst.proof(), did.long())

@@ -100,11 +100,7 @@ func (f *finding) finish(ev *evidence) {
 	if f.cause.complete == nil {
 		return
 	}
-	f.explained, f.beside = 0, 0
-	for _, cl := range f.claims {
-		f.explained += cl.explained
-		f.beside += max(cl.explained, cl.freed) - cl.explained
-	}
+	f.recount()
 	f.cause.complete(ev, f)
 }
 
