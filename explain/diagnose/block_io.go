@@ -58,7 +58,7 @@ func (a *account) between(waits uint64) uint64 {
 }
 
 func sameDisk(ev *evidence, f *finding) (string, bool) {
-	if d := f.disk(ev); d != nil {
+	if d := diskOf(ev, f); d != nil {
 		return d.name, true
 	}
 	return "", true
@@ -67,7 +67,7 @@ func sameDisk(ev *evidence, f *finding) (string, bool) {
 func describeBlockIO(ev *evidence, f *finding, c *report.Chain) {
 	inode, path := f.claims.file(&ev.host)
 	disk := "the disk"
-	d := f.disk(ev)
+	d := diskOf(ev, f)
 	if d != nil {
 		disk += " " + d.name
 	}
@@ -78,7 +78,7 @@ func describeBlockIO(ev *evidence, f *finding, c *report.Chain) {
 		disk += fmt.Sprintf(" (inode %d)", inode)
 	}
 	const on = "block I/O"
-	waited, did := f.explained, f.flavour(ev)
+	waited, did := f.explained, ev.host.flavour(f.claims)
 	t := f.root(ev)
 	if f.worst.through() {
 		who := f.about(ev)
@@ -148,18 +148,18 @@ var flavours = struct{ mapped, writeback, read, other flavour }{
 	},
 }
 
-// flavour is the kind of disk wait in which most of the finding's time was lost.
-func (f *finding) flavour(ev *evidence) flavour {
+// flavour is the kind of disk wait in which most time was lost.
+func (hs *hostState) flavour(claims claimList) flavour {
 	by := map[flavour]uint64{}
-	for _, cl := range f.claims {
+	for _, cl := range claims {
 		for _, o := range cl.waits() {
 			switch {
 			case o.Class != event.BlockIO:
-			case ev.host.within(o, writeback):
+			case hs.within(o, writeback):
 				by[flavours.writeback] += o.Duration
-			case ev.host.mapped(o):
+			case hs.mapped(o):
 				by[flavours.mapped] += o.Duration
-			case ev.host.readCalls[o.Syscall]:
+			case hs.readCalls[o.Syscall]:
 				by[flavours.read] += o.Duration
 			default:
 				by[flavours.other] += o.Duration

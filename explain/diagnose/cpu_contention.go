@@ -151,8 +151,8 @@ const minMoves = 0.25
 
 // moves counts the waits for a CPU (all), those that ended on another CPU (moved), and those that
 // ended on a CPU of another memory node (far).
-func (f *finding) moves(ev *evidence) (moved, far, all int) {
-	for _, cl := range f.claims {
+func (hs *hostState) moves(claims claimList) (moved, far, all int) {
+	for _, cl := range claims {
 		if cl.through() {
 			continue
 		}
@@ -163,7 +163,7 @@ func (f *finding) moves(ev *evidence) (moved, far, all int) {
 			all++
 			if o.InCPU != o.OutCPU {
 				moved++
-				if ev.host.nodeOf(o.InCPU) != ev.host.nodeOf(o.OutCPU) {
+				if hs.nodeOf(o.InCPU) != hs.nodeOf(o.OutCPU) {
 					far++
 				}
 			}
@@ -273,7 +273,7 @@ func (f *finding) contentionDetails(ev *evidence, list []runner) []string {
 		ran = append(ran, fmt.Sprintf("%d more %s", n, span(total(list[len(ran):]))))
 	}
 	details := []string{"on CPU " + cpuList(f.cpus) + ", " + strings.Join(ran, ", "), f.note}
-	if moved, far, all := f.moves(ev); all >= minRows && share(uint64(moved), uint64(all)) >= minMoves {
+	if moved, far, all := ev.host.moves(f.claims); all >= minRows && share(uint64(moved), uint64(all)) >= minMoves {
 		text := fmt.Sprintf("the thread came back on another CPU after %d of %d waits", moved, all)
 		if far > 0 {
 			text += fmt.Sprintf(", after %d on another memory node", far)

@@ -99,7 +99,7 @@ type pressure struct {
 	parts   uint64
 }
 
-func (f *finding) pressure(ev *evidence) pressure {
+func (hs *hostState) pressure(claims claimList) pressure {
 	var p pressure
 	add := func(r *event.Reclaim, ns uint64) {
 		if int(r.Kind) < len(p.by) {
@@ -107,10 +107,10 @@ func (f *finding) pressure(ev *evidence) pressure {
 		}
 		p.parts += uint64(max(r.Parts, 1))
 	}
-	for _, cl := range f.claims {
+	for _, cl := range claims {
 		if cl.through() {
 			l := cl.last()
-			for _, r := range ev.host.reclaims[l.Thread] {
+			for _, r := range hs.reclaims[l.Thread] {
 				if r.Start < l.To && r.End() > l.From {
 					add(r, ledger.ReclaimIn([]*event.Reclaim{r}, l.From, l.To))
 				}
@@ -121,7 +121,7 @@ func (f *finding) pressure(ev *evidence) pressure {
 			}
 		}
 		for _, o := range cl.waits() {
-			if ev.host.swapped(o) {
+			if hs.swapped(o) {
 				p.swapped += o.Duration
 			}
 		}
@@ -131,7 +131,7 @@ func (f *finding) pressure(ev *evidence) pressure {
 
 func describeMemory(ev *evidence, f *finding, c *report.Chain) {
 	t := f.root(ev)
-	who, p := ev.procs.name(t.PID, ""), f.pressure(ev)
+	who, p := ev.procs.name(t.PID, ""), ev.host.pressure(f.claims)
 	group, limit := "", ""
 	for _, l := range ev.in.Limits {
 		if l.PID == t.PID {
@@ -163,8 +163,8 @@ func describeMemory(ev *evidence, f *finding, c *report.Chain) {
 	case p.by[event.ReclaimCgroup] > f.lost/2:
 		on = "memory reclaim at the limit of its control group"
 	}
-	everybody, got := p.by[event.ReclaimCgroup] <= f.lost/2, f.given(ev, t.PID)
-	c.Cause.Detail += f.swapWords(ev, t.PID) + got.words(everybody)
+	everybody, got := p.by[event.ReclaimCgroup] <= f.lost/2, givenMeanwhile(ev, f.claims, t.PID)
+	c.Cause.Detail += ev.host.swapWords(f.claims, t.PID) + got.words(everybody)
 	if f.worst.through() {
 		w := f.about(ev)
 		c.Summary = fmt.Sprintf("%s lost %s waiting for %s was short of memory", f.process(ev), f.pct(), f.worst.behind(w))

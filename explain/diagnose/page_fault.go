@@ -54,15 +54,15 @@ func (hs *hostState) locked(a *account) uint64 {
 	return ns
 }
 
-// onLock reports whether most of a finding's waits were for that lock.
-func (f *finding) onLock(ev *evidence) bool {
+// onLock reports whether most waits were for that lock.
+func (hs *hostState) onLock(claims claimList) bool {
 	var lock, all uint64
-	for _, cl := range f.claims {
+	for _, cl := range claims {
 		for _, o := range cl.waits() {
-			if ev.host.addressLock(o) {
+			if hs.addressLock(o) {
 				lock += o.Duration
 			}
-			if o.Class == event.Fault || ev.host.addressLock(o) {
+			if o.Class == event.Fault || hs.addressLock(o) {
 				all += o.Duration
 			}
 		}
@@ -78,7 +78,7 @@ func describePageFault(ev *evidence, f *finding, c *report.Chain) {
 		c.Summary = fmt.Sprintf("%s lost %s waiting for %s, which waited in page faults", f.process(ev), f.pct(), f.about(ev))
 		c.Path = f.path(ev, "blocked", "page fault")
 	}
-	if f.onLock(ev) {
+	if ev.host.onLock(f.claims) {
 		c.Cause.Detail = "it waited for the lock of its address space (mmap_lock), which another of its threads held: " +
 			"mmap, munmap, mprotect or a fault of their own"
 		c.Recommendations = []string{

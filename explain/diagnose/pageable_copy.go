@@ -140,7 +140,7 @@ func (ev *evidence) readStaged() {
 var causePageableCopy = cause{
 	kind:         PageableCopy,
 	claimEpisode: claimPageable,
-	complete:     func(_ *evidence, f *finding) { f.stall = f.backToBack() },
+	complete:     func(_ *evidence, f *finding) { f.stall = backToBack(f.claims) },
 	describe:     describePageable,
 }
 
@@ -174,8 +174,8 @@ func claimPageable(ev *evidence, a *account) []claim {
 func asynchronous(op event.Op) bool { return strings.Contains(op.String(), "Async") }
 
 // backToBack is the longest time lost in copies that directly follow one another, ns.
-func (f *finding) backToBack() uint64 {
-	list := slices.Clone(f.claims)
+func backToBack(claims claimList) uint64 {
+	list := slices.Clone(claims)
 	slices.SortFunc(list, func(a, b *claim) int { return cmp.Compare(a.acc.Start, b.acc.Start) })
 	var longest, run, end uint64
 	for _, cl := range list {
