@@ -51,18 +51,18 @@ func (ev *evidence) plans() map[*finding]*plan {
 		}
 	}
 	for _, f := range list {
-		for c := range f.cpus {
+		for c := range f.contention.cpus {
 			taken[c] = true
 		}
 	}
 	busy := ev.busyCPUs()
 	for _, f := range list {
-		if !f.ranOwn(ev) {
+		if !ranOwn(ev, f) {
 			continue
 		}
-		p := &plan{own: true, needs: f.needs(ev)}
+		p := &plan{own: true, needs: needsOf(ev, f)}
 		for c := range uint16(ev.in.CPUs) {
-			if launching[c] || !f.cpus[c] && (taken[c] || busy[c]) {
+			if launching[c] || !f.contention.cpus[c] && (taken[c] || busy[c]) {
 				continue
 			}
 			p.to = append(p.to, c)
@@ -96,12 +96,12 @@ func (ev *evidence) planOf(f *finding) *plan {
 // ranOwn reports whether a finding's thread waited for workers of its own program while most of the
 // threads on their CPUs belonged to that program too. Then it does not help to move one of them
 // away: another one pays for it.
-func (f *finding) ranOwn(ev *evidence) bool {
+func ranOwn(ev *evidence, f *finding) bool {
 	if !f.worst.through() {
 		return false
 	}
 	var own, all uint64
-	for _, r := range f.ranked(ev) {
+	for _, r := range f.contention.ranked(&ev.procs) {
 		all += r.NS
 		if ev.procs.feeds(r.PID, f.sub.PID) {
 			own += r.NS
@@ -112,7 +112,7 @@ func (f *finding) ranOwn(ev *evidence) bool {
 }
 
 // contenders are the workers that waited for a CPU, and the threads of their program that had it.
-func (f *finding) contenders(ev *evidence) []event.Thread {
+func contenders(ev *evidence, f *finding) []event.Thread {
 	seen := map[event.Thread]bool{}
 	add := func(t event.Thread) {
 		if t.PID != f.sub.PID && ev.procs.feeds(t.PID, f.sub.PID) {
@@ -123,8 +123,8 @@ func (f *finding) contenders(ev *evidence) []event.Thread {
 	for _, p := range f.parts {
 		add(p.Thread)
 	}
-	for _, r := range f.runners.Ranked() {
-		if share(r.NS, f.runners.Named) >= minUse {
+	for _, r := range f.contention.runners.Ranked() {
+		if share(r.NS, f.contention.runners.Named) >= minUse {
 			add(r.Thread)
 		}
 	}
@@ -138,9 +138,10 @@ func (f *finding) contenders(ev *evidence) []event.Thread {
 	return list
 }
 
-func (f *finding) needs(ev *evidence) needs {
-	threads := f.contenders(ev)
-	n := needs{workers: len(threads), now: len(f.cpus), all: ev.in.CPUs}
+// needsOf finds what the contenders of a finding need.
+func needsOf(ev *evidence, f *finding) needs {
+	threads := contenders(ev, f)
+	n := needs{workers: len(threads), now: len(f.contention.cpus), all: ev.in.CPUs}
 	if n.from, n.to = f.during(f.sub); n.from >= n.to {
 		return n
 	}
@@ -263,14 +264,14 @@ func (n *needs) words(cpus map[uint16]bool) string {
 // spread recommends how to give all of a program's workers more CPUs.
 func (p *plan) spread(ev *evidence, f *finding) []string {
 	var pids []string
-	for _, t := range f.contenders(ev) {
+	for _, t := range contenders(ev, f) {
 		if id := itoa(t.PID); !slices.Contains(pids, id) {
 			pids = append(pids, id)
 		}
 	}
 	const cheaper = "or make what they do cheaper, or do it before the run or on the GPU: " +
 		"other workers on the same CPU take as much"
-	if len(p.to) > len(f.cpus) && len(pids) > 0 && !ev.unbound(f, p.to) {
+	if len(p.to) > len(f.contention.cpus) && len(pids) > 0 && !ev.unbound(f, p.to) {
 		to := numbers(p.to)
 		fix := fmt.Sprintf("let all of them run on CPUs %s, which no launching thread and no other fix needs: "+
 			"for p in %s; do taskset -acp %s $p; done", to, strings.Join(pids, " "), to)
@@ -317,7 +318,7 @@ func numbers(cpus []uint16) string {
 // makeRoom recommends how to keep the culprits off the victim's CPUs.
 func (ev *evidence) makeRoom(f *finding, victim event.Thread, list []runner) []string {
 	p := ev.planOf(f)
-	cpus, top, to := cpuList(f.cpus), list[0], numbers(p.to)
+	cpus, top, to := cpuList(f.contention.cpus), list[0], numbers(p.to)
 	var r []string
 	switch {
 	case p.own:

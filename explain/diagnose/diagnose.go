@@ -136,7 +136,7 @@ func (f *finding) id(ev *evidence) string {
 	at, t := ev.resolveThread(f.Thread)
 	kind := f.kind
 	if f.several() {
-		at, t, kind = ev, event.Thread{}, ev.placeKey(f)+cpuList(f.cpus)
+		at, t, kind = ev, event.Thread{}, ev.placeKey(f)+cpuList(f.contention.cpus)
 	}
 	if f.loading {
 		kind += " loading"

@@ -23,11 +23,7 @@ type finding struct {
 	own     []*finding // a straggler's own losses in that time
 	because *finding   // of own, the one that says why it was late, if nothing else does
 
-	// Of cpu_contention only.
-	runners ledger.Runners
-	cpus    map[uint16]bool
-	self    uint64 // time in which the tracer ran
-	note    string
+	contention contention
 }
 
 // findings groups the claims on one thread's time by cause.
@@ -42,7 +38,7 @@ func (ev *evidence) findings(t *subject) []*finding {
 		}
 		f := by[cl.key]
 		if f == nil {
-			f = &finding{key: cl.key, cause: causeOf(cl.key.kind), sub: t, cpus: map[uint16]bool{}}
+			f = &finding{key: cl.key, cause: causeOf(cl.key.kind), sub: t}
 			by[cl.key] = f
 		}
 		f.add(cl)

@@ -79,8 +79,8 @@ func (f *finding) join(o *finding) {
 	for _, cl := range o.claims {
 		f.add(cl)
 	}
-	for c := range o.cpus {
-		f.cpus[c] = true
+	for c := range o.contention.cpus {
+		f.contention.on(c)
 	}
 	f.related += o.related
 }

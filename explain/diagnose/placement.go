@@ -93,14 +93,14 @@ func (ev *evidence) cpuLoads() map[uint16]float64 {
 func (ev *evidence) loadWords(f *finding) string {
 	loads := ev.cpuLoads()
 	var parts []string
-	for _, c := range slices.Sorted(maps.Keys(f.cpus)) {
+	for _, c := range slices.Sorted(maps.Keys(f.contention.cpus)) {
 		if pct, ok := loads[c]; ok && len(parts) < maxNamed {
 			parts = append(parts, fmt.Sprintf("CPU %d was busy for %.0f %% of the time", c, pct))
 		}
 	}
 	room := map[uint16]bool{}
 	for c, pct := range loads {
-		if pct < maxBusy && !f.cpus[c] {
+		if pct < maxBusy && !f.contention.cpus[c] {
 			room[c] = true
 		}
 	}
