@@ -168,7 +168,7 @@ func describeContention(ev *evidence, f *finding, c *report.Chain) {
 	if f.worst.through() {
 		c.Summary = fmt.Sprintf("%s lost %s waiting for %s, which was runnable while %s had its CPU",
 			f.process(ev), f.pct(), f.about(ev), culprit)
-		if f.several() {
+		if f.parts.several() {
 			had := fmt.Sprintf("while others, most %s, had CPU %s", culprit, cpus)
 			if ev.planOf(f).own {
 				had = "and had to share CPU " + cpus

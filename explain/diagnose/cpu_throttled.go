@@ -250,7 +250,7 @@ func describeThrottled(ev *evidence, f *finding, c *report.Chain) {
 	}
 	if f.worst.through() {
 		c.Summary = fmt.Sprintf("%s lost %s waiting for %s, which %s throttled: %s was out of CPU quota",
-			f.process(ev), f.pct(), f.about(ev), f.was(), group)
+			f.process(ev), f.pct(), f.about(ev), f.parts.was(), group)
 		c.Path = f.path(ev, "throttled", "CPU quota of "+group)
 	} else {
 		c.Summary = fmt.Sprintf("%s lost %s throttled: %s was out of CPU quota", f.process(ev), f.pct(), group)

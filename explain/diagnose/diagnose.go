@@ -135,7 +135,7 @@ func (f *finding) id(ev *evidence) string {
 	h := fnv.New64a()
 	at, t := ev.resolveThread(f.Thread)
 	kind := f.kind
-	if f.several() {
+	if f.parts.several() {
 		at, t, kind = ev, event.Thread{}, ev.placeKey(f)+cpuList(f.contention.cpus)
 	}
 	if f.loading {

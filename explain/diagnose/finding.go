@@ -16,7 +16,7 @@ type finding struct {
 	cause *cause // of the key's kind
 	sub   *subject
 	loss
-	parts   []sharer   // the threads that were waited for, if more than one; most time first
+	parts   sharers    // the threads that were waited for, if more than one; most time first
 	others  int        // threads of the process that lost time the same way
 	victims []victim   // other processes that did
 	within  *finding   // the finding of the waiting ranks that reports this rank's own loss
@@ -134,8 +134,8 @@ func (f *finding) step(ev *evidence, state, on string, ns uint64) report.Step {
 func (f *finding) path(ev *evidence, state, on string) []report.Step {
 	chain := f.worst.chain
 	path := []report.Step{f.step(ev, "blocked", waitedOn(f.worst.row, chain[1].Proof), f.lost)}
-	if f.several() {
-		return append(path, f.partSteps(ev, state, on)...)
+	if f.parts.several() {
+		return append(path, f.parts.steps(&ev.procs, state, on)...)
 	}
 	for i := 1; i < len(chain); i++ {
 		l := &chain[i]

@@ -35,11 +35,11 @@ func describeInput(ev *evidence, f *finding, c *report.Chain) {
 	one, who := ev.procs.who(t, f.sub.PID), f.about(ev)
 	did := f.claims.doing()
 	from := "its worker " + who
-	if t.PID == f.sub.PID || f.several() {
+	if t.PID == f.sub.PID || f.parts.several() {
 		from = who // which says that it is the program's own thread, or that they are workers
 	}
 	c.Summary = fmt.Sprintf("%s lost %s waiting for input from %s, which %s %s",
-		f.process(ev), f.pct(), from, f.was(), did.short("computing it"))
+		f.process(ev), f.pct(), from, f.parts.was(), did.short("computing it"))
 	c.Cause.Detail = fmt.Sprintf("%s %s, and %s until then", who, f.worst.proof(), did.long())
 	c.Path = f.path(ev, did.state(), did.on())
 	words := []string{"process", f.process(ev), "worker", one}

@@ -4,23 +4,14 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/ingero-io/ingero/account/ledger"
-	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/explain/report"
 )
 
 // A thread that waits for several threads which lose time in the same way at the same place has one
 // problem, not one for each thread. Four data workers on one CPU must be reported once and fixed
 // together: fixes for one of them at a time contradict each other.
-
-// sharer is one of several threads that a finding is about, and the time lost to it.
-type sharer struct {
-	event.Thread
-	comm            string
-	lost, explained uint64 // ns
-}
 
 // oneOfEach joins a thread's findings that are of one kind and at one place. The list is ordered by
 // time lost, before and after.
@@ -73,7 +64,7 @@ func sameProcess(ev *evidence, f *finding) (string, bool) { return itoa(f.root(e
 // join adds the time of another finding about the same problem.
 func (f *finding) join(o *finding) {
 	if len(f.parts) == 0 {
-		f.parts = []sharer{f.sharer()}
+		f.parts = sharers{f.sharer()}
 	}
 	f.parts = append(f.parts, o.sharer())
 	for _, cl := range o.claims {
@@ -93,9 +84,7 @@ func (f *finding) sharer() sharer {
 // finish sorts and completes a finding that was joined from several.
 func (f *finding) finish(ev *evidence) {
 	slices.SortStableFunc(f.claims, func(a, b *claim) int { return cmp.Compare(a.acc.Start, b.acc.Start) })
-	slices.SortFunc(f.parts, func(a, b sharer) int {
-		return cmp.Or(cmp.Compare(b.lost, a.lost), cmp.Compare(a.PID, b.PID), cmp.Compare(a.TID, b.TID))
-	})
+	f.parts.sort()
 	f.Thread = f.parts[0].Thread
 	if f.cause.complete == nil {
 		return
@@ -104,65 +93,12 @@ func (f *finding) finish(ev *evidence) {
 	f.cause.complete(ev, f)
 }
 
-// several reports whether the finding is about more than one thread.
-func (f *finding) several() bool { return len(f.parts) > 1 }
-
 // about names the threads at the root of a finding's waits.
 func (f *finding) about(ev *evidence) string {
-	if !f.several() {
+	if !f.parts.several() {
 		return ev.procs.who(f.root(ev), f.sub.PID)
 	}
-	names := []string{}
-	count := map[string]int{}
-	for _, p := range f.parts {
-		n := ev.procs.name(p.PID, p.comm)
-		if p.PID == f.sub.PID {
-			n = cmp.Or(printable(p.comm), itoa(p.TID))
-		}
-		if count[n]++; count[n] == 1 {
-			names = append(names, n)
-		}
-	}
-	whose := "threads of other processes"
-	switch {
-	case f.parts[0].PID == f.sub.PID:
-		whose = "threads of its own"
-	case ev.procs.feeds(f.parts[0].PID, f.sub.PID):
-		whose = "workers"
-	}
-	if whose == "workers" || len(names) > maxNamed {
-		whose = fmt.Sprintf("%d %s", len(f.parts), whose)
-	}
-	if len(names) > maxNamed {
-		names = append(names[:maxNamed], "…")
-	}
-	return fmt.Sprintf("%s (%s)", whose, strings.Join(names, ", "))
-}
-
-// maxNamed is the largest number of thread names in a sentence.
-const maxNamed = 4
-
-// was is the verb for the threads that a finding is about.
-func (f *finding) was() string {
-	if f.several() {
-		return "were"
-	}
-	return "was"
-}
-
-// maxParts is how many of the threads that a finding is about are steps of its path.
-const maxParts = 3
-
-// partSteps are the parallel ends of the path: what each of the root threads did.
-func (f *finding) partSteps(ev *evidence, state, on string) []report.Step {
-	var steps []report.Step
-	for i, p := range f.parts[:min(len(f.parts), maxParts)] {
-		steps = append(steps, report.Step{
-			Layer: "HOST", Process: ev.procs.name(p.PID, p.comm), PID: p.PID, TID: p.TID, Thread: printable(p.comm),
-			State: state, On: on, NS: p.explained, Beside: i > 0,
-		})
-	}
-	return steps
+	return f.parts.names(&ev.procs, f.sub.PID)
 }
 
 // culprits are the threads that a finding is about, with their shares: those that had the CPU of a
@@ -172,12 +108,7 @@ func (f *finding) culprits(ev *evidence) []report.Culprit {
 	if f.cause.culprits != nil {
 		list = f.cause.culprits(ev, f)
 	} else {
-		for _, p := range f.parts[:min(len(f.parts), maxRunners)] {
-			list = append(list, report.Culprit{
-				Process: ev.procs.name(p.PID, p.comm), PID: p.PID, TID: p.TID, Thread: printable(p.comm), NS: p.lost,
-				Pct: round(percent(p.lost, f.lost)),
-			})
-		}
+		list = f.parts.culprits(&ev.procs, f.lost)
 	}
 	list = slices.DeleteFunc(list, func(c report.Culprit) bool { return c.Pct < 100*minUse })
 	if len(list) < 2 {

@@ -157,7 +157,7 @@ func (ev *evidence) boundWords(f *finding) string {
 		}
 	}
 	whose := "the thread that waited"
-	if f.several() {
+	if f.parts.several() {
 		whose = "each of them"
 	}
 	return fmt.Sprintf("the affinity of %s is CPU %s", whose, numbers(may))
