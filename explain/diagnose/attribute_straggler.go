@@ -26,7 +26,7 @@ func attributeToStraggler(machines []*evidence) {
 			}
 			spans := ev.spans(f)
 			for _, g := range at.list {
-				if r.by[g.sub.Thread] == nil || g.within != nil || len(g.victims) > 0 || g.cause.unexplained {
+				if r.by[g.sub.Thread] == nil || g.within != nil || len(g.others.processes) > 0 || g.cause.unexplained {
 					continue
 				}
 				class, ns := g.worst.class, g.claims.inside(spans)

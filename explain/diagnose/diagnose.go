@@ -113,7 +113,7 @@ func (f *finding) chain(ev *evidence, all []*finding) report.Chain {
 		f.cause.describe(ev, f, &c)
 	}
 	f.describeOwn(ev, &c)
-	c.Cause.Detail += f.stretchWords(ev) + f.alike(ev)
+	c.Cause.Detail += f.stretchWords(ev) + f.others.words(&ev.procs, f.process(ev))
 	if w := ev.lossNote(); w != "" {
 		c.Cause.Detail += "; " + w
 	}

@@ -17,8 +17,7 @@ type finding struct {
 	sub   *subject
 	loss
 	parts   sharers    // the threads that were waited for, if more than one; most time first
-	others  int        // threads of the process that lost time the same way
-	victims []victim   // other processes that did
+	others  others     // who lost time the same way
 	within  *finding   // the finding of the waiting ranks that reports this rank's own loss
 	own     []*finding // a straggler's own losses in that time
 	because *finding   // of own, the one that says why it was late, if nothing else does
