@@ -31,7 +31,7 @@ func (ev *evidence) report() *report.Report {
 	}
 	for _, f := range ev.list {
 		worst = max(worst, f.lostPct())
-		if f.within != nil {
+		if f.rank.within != nil {
 			continue
 		}
 		if !f.reportable(ev) {
@@ -112,7 +112,7 @@ func (f *finding) chain(ev *evidence, all []*finding) report.Chain {
 	if f.cause.describe != nil {
 		f.cause.describe(ev, f, &c)
 	}
-	f.describeOwn(ev, &c)
+	describeOwn(ev, f, &c)
 	c.Cause.Detail += f.stretchWords(ev) + f.others.words(&ev.procs, f.process(ev))
 	if w := ev.lossNote(); w != "" {
 		c.Cause.Detail += "; " + w

@@ -16,13 +16,10 @@ type finding struct {
 	cause *cause // of the key's kind
 	sub   *subject
 	loss
-	parts   sharers    // the threads that were waited for, if more than one; most time first
-	others  others     // who lost time the same way
-	within  *finding   // the finding of the waiting ranks that reports this rank's own loss
-	own     []*finding // a straggler's own losses in that time
-	because *finding   // of own, the one that says why it was late, if nothing else does
-
-	contention contention
+	parts      sharers    // the threads that were waited for, if more than one; most time first
+	others     others     // who lost time the same way
+	rank       rankLosses // where ranks waited for a late one
+	contention contention // who had the CPUs
 }
 
 // findings groups the claims on one thread's time by cause.

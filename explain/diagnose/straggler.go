@@ -52,7 +52,7 @@ func (ev *evidence) reason(f *finding) *reason {
 			r.class = c
 		}
 	}
-	if g := f.because; g != nil {
+	if g := f.rank.because; g != nil {
 		r.class = g.worst.class
 		more := min(g.lost, r.late) - min(g.lost, r.late, r.split.NS[r.class])
 		r.split.NS[r.class] += more
