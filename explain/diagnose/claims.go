@@ -12,22 +12,6 @@ import (
 // which calls and on what the time was lost.
 type claimList []*claim
 
-// fill adds the time lost in each equal part of the time from begin to end, as a share of the part.
-func (l claimList) fill(line timeline, cs *callStats, begin, end uint64) {
-	width := float64(end-begin) / float64(len(line))
-	for _, cl := range l {
-		if cl.aggregate {
-			cs.spread(line, cl, begin, end)
-			continue
-		}
-		from := float64(max(cl.acc.Start, begin) - begin)
-		to := from + float64(cl.lost)
-		for i := int(from / width); i < len(line) && float64(i)*width < to; i++ {
-			line[i] += max(0, min(to, float64(i+1)*width)-max(from, float64(i)*width)) / width
-		}
-	}
-}
-
 // seconds returns a function that tells whether time was lost in the second that
 // starts at at.
 func (l claimList) seconds() func(at uint64) bool {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ingero-io/ingero/account/ledger"
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/explain/diagnose/pattern"
 	"github.com/ingero-io/ingero/explain/report"
 	"github.com/ingero-io/ingero/store"
 )
@@ -209,13 +210,13 @@ const minRegular = 0.5
 // pattern replaces a measured pattern by the known one: the kernel renews the quota once a period,
 // so a thread that uses it up loses time at that interval.
 func (q *quota) pattern(p *report.Pattern) {
-	if p == nil || q == nil || q.period == 0 || q.periods < minTimes {
+	if p == nil || q == nil || q.period == 0 || q.periods < pattern.MinTimes {
 		return
 	}
 	ns := q.period * 1000
 	elapsed := q.last - q.first + uint64(time.Second) // a reading counts the second before it
 	if float64(q.periods)*float64(ns) >= minRegular*float64(elapsed) {
-		p.Kind, p.Times, p.PeriodNS = periodic, int(q.periods), ns
+		p.Kind, p.Times, p.PeriodNS = pattern.Periodic, int(q.periods), ns
 	}
 }
 

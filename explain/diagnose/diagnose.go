@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/explain/diagnose/pattern"
 	"github.com/ingero-io/ingero/explain/recording"
 	"github.com/ingero-io/ingero/explain/report"
 )
@@ -106,7 +107,7 @@ func (f *finding) chain(ev *evidence, all []*finding) report.Chain {
 	c.Pattern = f.pattern(ev)
 	c.Alternatives = f.alternatives(all)
 	if n := f.perStep(f.sub); n != nil && !f.loading &&
-		(c.Pattern == nil || c.Pattern.Kind != once || n.Affected >= n.Steps/often) {
+		(c.Pattern == nil || c.Pattern.Kind != pattern.Once || n.Affected >= n.Steps/often) {
 		c.PerStep, c.WhatIf = n, f.whatIf(ev)
 	}
 	if f.cause.describe != nil {

@@ -3,6 +3,8 @@ package diagnose
 import (
 	"fmt"
 	"time"
+
+	"github.com/ingero-io/ingero/explain/diagnose/pattern"
 )
 
 // A running program is diagnosed from its last seconds (agent.Live), a recording as a whole. Both
@@ -72,7 +74,7 @@ func (l *loss) stretch(ev *evidence) (lost, from uint64) {
 	if percent(l.lost, uint64(LiveWindow)) < highPct || ev.to <= ev.from {
 		return l.lost, ev.from
 	}
-	line := make(timeline, (ev.to-ev.from)/second+1)
+	line := make(pattern.Timeline, (ev.to-ev.from)/second+1)
 	l.claims.fill(line, &ev.calls, ev.from, ev.from+uint64(len(line))*second)
 	const seconds = int(LiveWindow/time.Second) + 1
 	var sum, most float64

@@ -9,6 +9,7 @@ import (
 	"github.com/ingero-io/ingero/account/ledger"
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/explain/diagnose/cluster"
+	"github.com/ingero-io/ingero/explain/diagnose/pattern"
 	"github.com/ingero-io/ingero/explain/report"
 )
 
@@ -139,7 +140,7 @@ func (r *reason) every() uint32 {
 			d = append(d, r.ops[i].Last().Seq-r.ops[i-1].Last().Seq)
 		}
 	}
-	if len(d) < minTimes-1 {
+	if len(d) < pattern.MinTimes-1 {
 		return 0
 	}
 	sorted := slices.Sorted(slices.Values(d))
@@ -149,7 +150,7 @@ func (r *reason) every() uint32 {
 			same++
 		}
 	}
-	if float64(same) < (1-jitter)*float64(len(d)) {
+	if float64(same) < (1-pattern.Jitter)*float64(len(d)) {
 		return 0
 	}
 	return k
