@@ -203,8 +203,9 @@ func (a *account) through(kind string) []claim {
 		if v == 0 {
 			continue
 		}
-		cl := claim{acc: a, class: o.Class, lost: v, explained: min(v, r.explained), stall: v, chain: r.chain, row: o}
-		cl.freed, cl.reach = max(cl.explained, min(v, r.freed)), r.reach
+		cl := claim{acc: a, class: o.Class, lost: v, explained: min(v, r.explained), stall: v}
+		cl.threadWait = threadWait{row: o, chain: r.chain, reach: r.reach}
+		cl.freed = max(cl.explained, min(v, r.freed))
 		cl.key = key{kind: kind}
 		if len(r.chain) > 1 {
 			cl.key.Thread = r.last().Thread

@@ -2,27 +2,22 @@ package diagnose
 
 import (
 	"cmp"
-	"fmt"
-	"slices"
 
-	"github.com/ingero-io/ingero/account/ledger"
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/explain/diagnose/cluster"
 )
 
-// claim is lost time of one episode that one cause claims.
+// claim is lost time of one episode that one cause claims. Times are in ns.
 type claim struct {
+	threadWait
 	acc       *account
 	key       key
 	class     event.Class // what the thread itself was doing
 	lost      uint64
 	explained uint64
 	freed     uint64             // for a wait for another thread: the time saved without the cause, at least explained
-	reach     float64            // for a wait for another thread: share of it that led to the root
 	stall     uint64             // longest uninterrupted part
 	count     int                // waits it consists of; 0 means 1
-	chain     []ledger.Link      // for a wait for another thread
-	row       *event.OffCPU      // that wait
 	op        *cluster.Operation // for a wait for a rank
 	part      *event.Collective  // the record of that wait, if its call was not stored
 	why       string             // for Unknown
@@ -45,12 +40,6 @@ func (cl *claim) compare(o *claim) int {
 // besides is the time that the claim does not explain, but that is saved without the cause, ns.
 func (cl *claim) besides() uint64 { return max(cl.explained, cl.freed) - cl.explained }
 
-// through reports whether the claim is a wait for another thread.
-func (cl *claim) through() bool { return cl.row != nil }
-
-// last is the link at the root of such a wait.
-func (cl *claim) last() *ledger.Link { return &cl.chain[len(cl.chain)-1] }
-
 // waits are those of the thread in which the cause is found: the one at the root of a wait for
 // another thread, else the thread itself.
 func (cl *claim) waits() []*event.OffCPU {
@@ -58,32 +47,6 @@ func (cl *claim) waits() []*event.OffCPU {
 		return cl.last().Rows
 	}
 	return cl.acc.Rows
-}
-
-// lock names the lock that the thread waited for.
-func (cl *claim) lock() string { return fmt.Sprintf("lock %#x", cl.row.Futex) }
-
-// behind says what the thread waited for, in words that follow "waiting for".
-func (cl *claim) behind(who string) string {
-	if cl.locked() {
-		return "a lock that " + who + " held while it"
-	}
-	return "data from " + who + ", which"
-}
-
-// locked reports whether the thread seems to have waited for a lock: no thread in its chain waited
-// for something to be sent.
-func (cl *claim) locked() bool {
-	return cl.row.Class == event.Futex &&
-		!slices.ContainsFunc(cl.chain[1:], func(l ledger.Link) bool { return bySending(&l) })
-}
-
-// proof says how the root thread was identified.
-func (cl *claim) proof() string {
-	if cl.last().Proof == ledger.ByPeer {
-		return "is at the other end of the socket"
-	}
-	return "ended the waits by writing"
 }
 
 // nested is the driver call inside the call that took most of it.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/ingero-io/ingero/account/ledger"
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/explain/report"
 )
@@ -57,12 +56,12 @@ func (ev *evidence) findings(t *subject) []*finding {
 func relate(list []*finding) {
 	waits := map[event.Thread]int{}
 	for _, f := range list {
-		if f.worst.through() && len(f.worst.chain) > 1 {
+		if f.worst.followed() {
 			waits[f.worst.chain[1].Thread] += f.sample
 		}
 	}
 	for _, f := range list {
-		if f.worst.through() && len(f.worst.chain) > 1 {
+		if f.worst.followed() {
 			f.related = waits[f.worst.chain[1].Thread]
 		}
 	}
@@ -145,17 +144,6 @@ func (f *finding) path(ev *evidence, state, on string) []report.Step {
 		path = append(path, st)
 	}
 	return path
-}
-
-// waitedOn names what a thread waited for.
-func waitedOn(o *event.OffCPU, proof ledger.Proof) string {
-	switch {
-	case o.Class == event.Futex && proof == ledger.ByHolder:
-		return fmt.Sprintf("lock %#x", o.Futex)
-	case o.Class == event.Futex:
-		return fmt.Sprintf("futex %#x", o.Futex)
-	}
-	return o.Class.String()
 }
 
 // who names a thread from the point of view of a process: its own threads by name, those of others

@@ -40,7 +40,7 @@ func (ev *evidence) oneOfEach(list []*finding) []*finding {
 // placeKey names where another thread's part in a loss happened, empty for a finding that is not
 // joined with others.
 func (ev *evidence) placeKey(f *finding) string {
-	if !f.worst.through() || len(f.worst.chain) < 2 {
+	if !f.worst.followed() {
 		return ""
 	}
 	if f.cause.place == nil {
@@ -120,7 +120,7 @@ func (f *finding) culprits(ev *evidence) []report.Culprit {
 // also are other kinds under which users may look for the finding if they know only how the thread
 // waited: for data from its workers, or for a lock.
 func (f *finding) also(ev *evidence) []string {
-	if !f.worst.through() || len(f.worst.chain) < 2 || f.cause.unexplained || f.cause.saysHow {
+	if !f.worst.followed() || f.cause.unexplained || f.cause.saysHow {
 		return nil
 	}
 	chain := f.worst.chain

@@ -48,7 +48,7 @@ func (f *finding) unexplained(ev *evidence) []report.Rest {
 	}
 	of := "wait"
 	switch {
-	case f.worst.through() && len(f.worst.chain) > 1 && f.worst.locked():
+	case f.worst.followed() && f.worst.locked():
 		of = "hold"
 	case !f.worst.through():
 		of = "lost time"
@@ -59,7 +59,7 @@ func (f *finding) unexplained(ev *evidence) []report.Rest {
 // add adds the part of a claim that its cause does not explain, by what the root thread did
 // meanwhile.
 func (u unexplainedTime) add(cl *claim, of *cause) {
-	if len(cl.chain) < 2 || !cl.through() {
+	if !cl.followed() {
 		if part := of.lacks; part != "" {
 			u[unexplainedPart{what: part}] += cl.lost - min(cl.explained, cl.lost)
 		}
