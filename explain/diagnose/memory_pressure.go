@@ -129,16 +129,9 @@ func (hs *hostState) pressure(claims claimList) pressure {
 	return p
 }
 
-func describeMemory(ev *evidence, f *finding, c *report.Chain) {
-	t := f.root(ev)
-	who, p := ev.procs.name(t.PID, ""), ev.host.pressure(f.claims)
-	group, limit := "", ""
-	for _, l := range ev.in.Limits {
-		if l.PID == t.PID {
-			group, limit = " "+l.Cgroup, " of "+report.Bytes(l.Bytes)
-		}
-	}
-	var details []string
+// details says why memory was reclaimed, and how long it took to read it back. The control group and its
+// limit are in words.
+func (p *pressure) details(group, limit string) (details []string) {
 	for _, k := range []struct {
 		kind event.ReclaimKind
 		text string
@@ -154,6 +147,19 @@ func describeMemory(ev *evidence, f *finding, c *report.Chain) {
 	if p.swapped > 0 {
 		details = append(details, span(p.swapped)+" waiting for memory to come back from swap")
 	}
+	return details
+}
+
+func describeMemory(ev *evidence, f *finding, c *report.Chain) {
+	t := f.root(ev)
+	who, p := ev.procs.name(t.PID, ""), ev.host.pressure(f.claims)
+	group, limit := "", ""
+	for _, l := range ev.in.Limits {
+		if l.PID == t.PID {
+			group, limit = " "+l.Cgroup, " of "+report.Bytes(l.Bytes)
+		}
+	}
+	details := p.details(group, limit)
 	c.Cause.Detail = fmt.Sprintf("in %d reclaims, %s%s", p.parts, strings.Join(details, ", "), ev.host.memory())
 	on := "memory reclaim"
 	switch {
