@@ -79,7 +79,7 @@ func describeBlockIO(ev *evidence, f *finding, c *report.Chain) {
 	}
 	const on = "block I/O"
 	waited, did := f.explained, ev.host.flavour(f.claims)
-	t := f.root(ev)
+	t := f.root()
 	if f.worst.through() {
 		who := f.about(ev)
 		c.Summary = fmt.Sprintf("%s lost %s waiting for %s waited for the disk", f.process(ev), f.pct(), f.worst.behind(who))

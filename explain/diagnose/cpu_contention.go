@@ -160,7 +160,7 @@ func describeContention(ev *evidence, f *finding, c *report.Chain) {
 	top, cpus := list[0], cpuList(f.contention.cpus)
 	c.Cause.Process, c.Cause.PID, c.Cause.TID, c.Cause.Thread = top.name, top.PID, top.TID, printable(top.Comm)
 	c.Cause.Detail = strings.Join(contentionDetails(ev, f, list), "; ")
-	victim := f.root(ev)
+	victim := f.root()
 	culprit := fmt.Sprintf("%s (pid %d)", top.name, top.PID)
 	if top.PID == victim.PID {
 		culprit = fmt.Sprintf("its own thread %s (tid %d)", printable(top.Comm), top.TID)
@@ -219,7 +219,7 @@ func contentionDetails(ev *evidence, f *finding, list []runner) []string {
 		details = append(details, text)
 	}
 	for i := range list[:min(len(list), maxSteps)] {
-		why, _ := ev.host.priority(f.root(ev), &list[i])
+		why, _ := ev.host.priority(f.root(), &list[i])
 		details = append(details, why)
 	}
 	needs := ev.planOf(f).needs

@@ -107,7 +107,7 @@ func ranOwn(ev *evidence, f *finding) bool {
 			own += r.NS
 		}
 	}
-	t := f.root(ev)
+	t := f.root()
 	return all > 0 && share(own, all) >= half && t.PID != f.sub.PID && ev.procs.feeds(t.PID, f.sub.PID)
 }
 
@@ -119,7 +119,7 @@ func contenders(ev *evidence, f *finding) []event.Thread {
 			seen[t] = true
 		}
 	}
-	add(f.root(ev))
+	add(f.root())
 	for _, p := range f.parts {
 		add(p.Thread)
 	}
@@ -302,7 +302,7 @@ func (p *plan) spread(ev *evidence, f *finding) []string {
 // unbound reports whether the threads that waited may already run on all of the CPUs. Then affinity
 // is not the problem: other threads run there.
 func (ev *evidence) unbound(f *finding, cpus []uint16) bool {
-	may := ev.host.allowed(f.root(ev))
+	may := ev.host.allowed(f.root())
 	return len(may) > 0 && !slices.ContainsFunc(cpus, func(c uint16) bool { return !slices.Contains(may, c) })
 }
 

@@ -138,7 +138,7 @@ func (hs *hostState) throttledIn(l *ledger.Link) uint64 {
 
 // throttledGroup is the control group whose quota ran out.
 func throttledGroup(ev *evidence, f *finding) (string, bool) {
-	q := ev.procs.quotaOf(f.root(ev).PID)
+	q := ev.procs.quotaOf(f.root().PID)
 	if q == nil {
 		return "", false
 	}
@@ -148,7 +148,7 @@ func throttledGroup(ev *evidence, f *finding) (string, bool) {
 // groupWithQuota names the throttled thread's control group, which other processes may be in, too;
 // empty for the root group.
 func groupWithQuota(ev *evidence, f *finding) string {
-	if p := ev.procs.byPID[f.root(ev).PID]; p != nil && below(p.Cgroup) {
+	if p := ev.procs.byPID[f.root().PID]; p != nil && below(p.Cgroup) {
 		return f.kind + " " + p.Cgroup
 	}
 	return ""
@@ -234,7 +234,7 @@ func (q *quota) advice() (raise, look string) {
 }
 
 func describeThrottled(ev *evidence, f *finding, c *report.Chain) {
-	t := f.root(ev)
+	t := f.root()
 	q := ev.procs.quotaOf(t.PID)
 	group := "its cgroup"
 	switch p := ev.procs.byPID[t.PID]; {

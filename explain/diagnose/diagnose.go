@@ -124,7 +124,7 @@ func (f *finding) chain(ev *evidence, all []*finding) report.Chain {
 }
 
 func (f *finding) reportCause(ev *evidence) report.Cause {
-	at, t := ev.resolveThread(f.root(ev))
+	at, t := ev.resolveThread(f.root())
 	return report.Cause{
 		Kind: f.kind, Process: at.procs.name(t.PID, at.procs.comm(t)), PID: t.PID, TID: t.TID, Thread: at.procs.comm(t),
 		Node: ev.machineOf(at),

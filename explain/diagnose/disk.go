@@ -38,7 +38,7 @@ func diskOf(ev *evidence, f *finding) *disk {
 	if len(ev.in.IO.Sums) == 0 {
 		return nil
 	}
-	within, pid := f.claims.seconds(), f.root(ev).PID
+	within, pid := f.claims.seconds(), f.root().PID
 	own := map[event.Device]*event.RequestSum{}
 	others := map[event.Device]map[uint32]*event.RequestSum{}
 	for i := range ev.in.IO.Sums {

@@ -87,7 +87,7 @@ func (f *finding) explains(ev *evidence) bool {
 }
 
 // root is the thread in which the cause is found.
-func (f *finding) root(*evidence) event.Thread {
+func (f *finding) root() event.Thread {
 	if f.Thread != (event.Thread{}) {
 		return f.Thread
 	}

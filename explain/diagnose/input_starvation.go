@@ -24,14 +24,14 @@ func claimInput(_ *evidence, a *account) []claim { return a.through(InputStarvat
 
 // sameWorkers is the workers' name without their number.
 func sameWorkers(ev *evidence, f *finding) (string, bool) {
-	return strings.TrimRight(ev.procs.name(f.root(ev).PID, ""), "0123456789"), true
+	return strings.TrimRight(ev.procs.name(f.root().PID, ""), "0123456789"), true
 }
 
 // atWork are the classes of time in which a thread was at work on what was waited for.
 var atWork = []event.Class{event.OnCPU, event.RunQueue, event.Throttled, event.BlockIO, event.Fault}
 
 func describeInput(ev *evidence, f *finding, c *report.Chain) {
-	t := f.root(ev)
+	t := f.root()
 	one, who := ev.procs.who(t, f.sub.PID), f.about(ev)
 	did := f.claims.doing()
 	from := "its worker " + who

@@ -86,7 +86,7 @@ func (ev *evidence) pressed(l *ledger.Link) uint64 {
 
 // pressedGroup is the control group that was short of memory.
 func pressedGroup(ev *evidence, f *finding) (string, bool) {
-	if p := ev.procs.byPID[f.root(ev).PID]; p != nil {
+	if p := ev.procs.byPID[f.root().PID]; p != nil {
 		return p.Cgroup, true
 	}
 	return "", true
@@ -151,7 +151,7 @@ func (p *pressure) details(group, limit string) (details []string) {
 }
 
 func describeMemory(ev *evidence, f *finding, c *report.Chain) {
-	t := f.root(ev)
+	t := f.root()
 	who, p := ev.procs.name(t.PID, ""), ev.host.pressure(f.claims)
 	group, limit := "", ""
 	for _, l := range ev.in.Limits {

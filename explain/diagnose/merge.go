@@ -82,7 +82,7 @@ func (ev *evidence) shared(f *finding) string {
 // maxVictims is the largest number of other processes that a finding names.
 const maxVictims = 5
 
-// words names them, for a thread of the given process; empty if there is nobody.
+// words names them; process is the name of the thread's own. Empty if there is nobody.
 func (o *others) words(ps *processes, process string) string {
 	var b strings.Builder
 	if o.threads > 0 {

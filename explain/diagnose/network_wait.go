@@ -87,7 +87,7 @@ func endpointOf(claims claimList) string {
 
 func describeNetwork(ev *evidence, f *finding, c *report.Chain) {
 	end := endpointOf(f.claims)
-	t := f.root(ev)
+	t := f.root()
 	on := "an answer from " + end
 	if f.worst.through() && t != f.sub.Thread {
 		who := f.about(ev)

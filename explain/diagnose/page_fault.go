@@ -71,7 +71,7 @@ func (hs *hostState) onLock(claims claimList) bool {
 }
 
 func describePageFault(ev *evidence, f *finding, c *report.Chain) {
-	t := f.root(ev)
+	t := f.root()
 	c.Summary = fmt.Sprintf("%s lost %s waiting in page faults %s", f.process(ev), f.pct(), f.claims.place())
 	c.Path = []report.Step{f.step(ev, "blocked", "page fault", f.lost)}
 	if f.worst.through() {

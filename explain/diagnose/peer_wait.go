@@ -20,7 +20,7 @@ var causePeerWait = cause{
 func claimPeer(_ *evidence, a *account) []claim { return a.through(PeerWait) }
 
 func describePeer(ev *evidence, f *finding, c *report.Chain) {
-	t := f.root(ev)
+	t := f.root()
 	who := f.about(ev)
 	did := f.claims.doing()
 	c.Summary = fmt.Sprintf("%s lost %s waiting for data from %s, which %s %s",

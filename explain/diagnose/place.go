@@ -52,14 +52,14 @@ func (ev *evidence) placeKey(f *finding) string {
 	}
 	// How the thread waited is part of the problem: waits for a lock have another fix than waits
 	// for data.
-	return fmt.Sprintf("%s %v %v %v %s", f.kind, f.loading, f.worst.locked(), f.root(ev).PID == f.sub.PID, of)
+	return fmt.Sprintf("%s %v %v %v %s", f.kind, f.loading, f.worst.locked(), f.root().PID == f.sub.PID, of)
 }
 
 // sharePlace reports whether findings with the same key are at the same place.
 func sharePlace(a, b *finding) bool { return a.cause.samePlace == nil || a.cause.samePlace(a, b) }
 
 // sameProcess is the place of a loss whose root may be any thread of a process.
-func sameProcess(ev *evidence, f *finding) (string, bool) { return itoa(f.root(ev).PID), true }
+func sameProcess(_ *evidence, f *finding) (string, bool) { return itoa(f.root().PID), true }
 
 // join adds the time of another finding about the same problem.
 func (f *finding) join(o *finding) {
@@ -96,7 +96,7 @@ func (f *finding) finish(ev *evidence) {
 // about names the threads at the root of a finding's waits.
 func (f *finding) about(ev *evidence) string {
 	if !f.parts.several() {
-		return ev.procs.who(f.root(ev), f.sub.PID)
+		return ev.procs.who(f.root(), f.sub.PID)
 	}
 	return f.parts.names(&ev.procs, f.sub.PID)
 }
@@ -125,7 +125,7 @@ func (f *finding) also(ev *evidence) []string {
 	}
 	chain := f.worst.chain
 	kind := ""
-	switch t := f.root(ev); {
+	switch t := f.root(); {
 	case f.worst.locked():
 		kind = LockContention
 	case t.PID != f.sub.PID && ev.procs.feeds(t.PID, f.sub.PID) &&

@@ -147,7 +147,7 @@ func parseCPUs(list string) (cpus []uint16) {
 
 // boundWords says on which CPUs the threads that waited may run, if that is not all of them.
 func (ev *evidence) boundWords(f *finding) string {
-	may := ev.host.allowed(f.root(ev))
+	may := ev.host.allowed(f.root())
 	if len(may) == 0 || ev.in.CPUs == 0 || len(may) >= ev.in.CPUs {
 		return ""
 	}
