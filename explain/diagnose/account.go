@@ -5,7 +5,6 @@ import (
 
 	"github.com/ingero-io/ingero/account/ledger"
 	"github.com/ingero-io/ingero/event"
-	"github.com/ingero-io/ingero/explain/diagnose/cluster"
 	"github.com/ingero-io/ingero/store"
 )
 
@@ -204,8 +203,9 @@ func (a *account) through(kind string) []claim {
 		if v == 0 {
 			continue
 		}
-		cl := claim{acc: a, class: o.Class, lost: v, explained: min(v, r.explained), stall: v, chain: r.chain, row: o}
-		cl.freed, cl.reach = max(cl.explained, min(v, r.freed)), r.reach
+		cl := claim{acc: a, class: o.Class, lost: v, explained: min(v, r.explained), stall: v}
+		cl.threadWait = threadWait{row: o, chain: r.chain, reach: r.reach}
+		cl.freed = max(cl.explained, min(v, r.freed))
 		cl.key = key{kind: kind}
 		if len(r.chain) > 1 {
 			cl.key.Thread = r.last().Thread
@@ -214,33 +214,6 @@ func (a *account) through(kind string) []claim {
 	}
 	a.open = open
 	return claims
-}
-
-// claim is lost time of one episode that one cause claims.
-type claim struct {
-	acc       *account
-	key       key
-	class     event.Class // what the thread itself was doing
-	lost      uint64
-	explained uint64
-	freed     uint64             // for a wait for another thread: the time saved without the cause, at least explained
-	reach     float64            // for a wait for another thread: share of it that led to the root
-	stall     uint64             // longest uninterrupted part
-	count     int                // waits it consists of; 0 means 1
-	chain     []ledger.Link      // for a wait for another thread
-	row       *event.OffCPU      // that wait
-	op        *cluster.Operation // for a wait for a rank
-	part      *event.Collective  // the record of that wait, if its call was not stored
-	why       string             // for Unknown
-	aggregate bool               // from exact statistics only: acc is a typical call of many
-	beside    bool               // lost outside acc's calls: between calls, or within other operations
-}
-
-// key says which claims have the same cause.
-type key struct {
-	kind string
-	event.Thread
-	loading bool // before the process's first launch
 }
 
 // When a finding is reported.

@@ -3,6 +3,7 @@ package diagnose
 import (
 	"github.com/ingero-io/ingero/account/ledger"
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/explain/diagnose/pattern"
 	"github.com/ingero-io/ingero/store"
 )
 
@@ -170,7 +171,7 @@ func (cs *callStats) site(f *finding) string {
 
 // spread distributes an aggregate claim over a timeline between two times, in proportion to what
 // the calls of its operation took beyond the base in each second.
-func (cs *callStats) spread(line timeline, cl *claim, begin, stop uint64) {
+func (cs *callStats) spread(line pattern.Timeline, cl *claim, begin, stop uint64) {
 	series := cs.series[threadOp{cl.acc.sub.Thread, cl.acc.Op}]
 	excess := func(o *store.OpSecond) float64 { return float64(o.OwnNS() - min(o.OwnNS(), o.Calls*cl.acc.base)) }
 	var sum float64

@@ -144,7 +144,7 @@ func describeChurn(ev *evidence, f *finding, c *report.Chain) {
 	if allocs > 0 {
 		c.Cause.Detail += fmt.Sprintf("; an allocation has %s on average", report.Bytes(bytes/allocs))
 	}
-	if n := f.freeing(); n >= f.lost/2 {
+	if n := freeing(f.claims); n >= f.lost/2 {
 		c.Cause.Detail += fmt.Sprintf("; %s of it in freeing, which waits for the device", span(n))
 	}
 	if h := ev.heaps.heap(f.sub.PID, event.DeviceMemory); h != nil {
@@ -159,10 +159,10 @@ func describeChurn(ev *evidence, f *finding, c *report.Chain) {
 		advicePool)
 }
 
-// freeing is the part of the finding's lost time that was in calls that free, ns.
-func (f *finding) freeing() uint64 {
+// freeing is the part of the lost time that was in calls that free, ns.
+func freeing(claims claimList) uint64 {
 	var ns uint64
-	for _, cl := range f.claims {
+	for _, cl := range claims {
 		if cl.acc.role == event.RoleFree {
 			ns += cl.lost
 		}

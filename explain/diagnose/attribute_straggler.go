@@ -9,6 +9,13 @@ import (
 	"github.com/ingero-io/ingero/explain/report"
 )
 
+// rankLosses link the finding of the ranks that waited with the late rank's own losses in that time.
+type rankLosses struct {
+	own     []*finding // of the first: the late rank's own losses
+	because *finding   // of own, the one that says why it was late, if nothing else does
+	within  *finding   // of an own loss: the finding that reports it
+}
+
 // attributeToStraggler makes a late rank's own losses part of the finding of the ranks that waited
 // for it: it is the same time, and what it cost the job is what the waiting ranks lost. An own loss
 // of at least half of the lateness is taken as the reason if nothing else shows one: with a fast
@@ -26,21 +33,21 @@ func attributeToStraggler(machines []*evidence) {
 			}
 			spans := ev.spans(f)
 			for _, g := range at.list {
-				if r.by[g.sub.Thread] == nil || g.within != nil || len(g.victims) > 0 || g.cause.unexplained {
+				if r.by[g.sub.Thread] == nil || g.rank.within != nil || len(g.others.processes) > 0 || g.cause.unexplained {
 					continue
 				}
-				class, ns := g.worst().class, g.inside(spans)
+				class, ns := g.worst.class, g.claims.inside(spans)
 				shows := r.class == event.OnCPU && class != event.OnCPU && ns >= r.late/2 &&
-					g.worst().acc.role != event.RoleSync // reason counts waits for the GPU apart
+					g.worst.acc.role != event.RoleSync // reason counts waits for the GPU apart
 				if ns < g.lost/2 || class != r.class && !shows {
 					continue
 				}
-				g.within = f
+				g.rank.within = f
 				if share(ns, r.late) >= minDoing {
-					f.own = append(f.own, g)
+					f.rank.own = append(f.rank.own, g)
 				}
 				if shows {
-					f.because, r.class = g, class
+					f.rank.because, r.class = g, class
 				}
 			}
 		}
@@ -75,10 +82,9 @@ func (ev *evidence) spans(f *finding) (list []cluster.Interval) {
 	return cluster.Joined(list)
 }
 
-// inside is how much of a finding's lost time is within the spans, ns.
-func (f *finding) inside(spans []cluster.Interval) (within uint64) {
-	for i := range f.claims {
-		cl := f.claims[i]
+// inside is how much of the lost time is within the spans, ns.
+func (l claimList) inside(spans []cluster.Interval) (within uint64) {
+	for _, cl := range l {
 		if cl.aggregate {
 			continue
 		}
@@ -99,9 +105,9 @@ func (f *finding) inside(spans []cluster.Interval) (within uint64) {
 }
 
 // describeOwn adds the late rank's own losses to a straggler's chain.
-func (f *finding) describeOwn(ev *evidence, c *report.Chain) {
+func describeOwn(ev *evidence, f *finding, c *report.Chain) {
 	at, _ := ev.resolveThread(f.Thread)
-	for _, g := range f.own {
+	for _, g := range f.rank.own {
 		own := g.chain(at, at.all)
 		c.Cause.Detail += fmt.Sprintf("; the rank itself lost %s to %s", g.pct(), g.kind)
 		for _, fix := range own.Recommendations {

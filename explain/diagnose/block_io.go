@@ -58,16 +58,16 @@ func (a *account) between(waits uint64) uint64 {
 }
 
 func sameDisk(ev *evidence, f *finding) (string, bool) {
-	if d := f.disk(ev); d != nil {
+	if d := diskOf(ev, f); d != nil {
 		return d.name, true
 	}
 	return "", true
 }
 
 func describeBlockIO(ev *evidence, f *finding, c *report.Chain) {
-	inode, path := f.file(ev)
+	inode, path := f.claims.file(&ev.host)
 	disk := "the disk"
-	d := f.disk(ev)
+	d := diskOf(ev, f)
 	if d != nil {
 		disk += " " + d.name
 	}
@@ -78,18 +78,18 @@ func describeBlockIO(ev *evidence, f *finding, c *report.Chain) {
 		disk += fmt.Sprintf(" (inode %d)", inode)
 	}
 	const on = "block I/O"
-	waited, did := f.explained, f.flavour(ev)
-	t := f.root(ev)
-	if f.through() {
+	waited, did := f.explained, ev.host.flavour(f.claims)
+	t := f.root()
+	if f.worst.through() {
 		who := f.about(ev)
-		c.Summary = fmt.Sprintf("%s lost %s waiting for %s waited for the disk", f.process(ev), f.pct(), f.behind(who))
+		c.Summary = fmt.Sprintf("%s lost %s waiting for %s waited for the disk", f.process(ev), f.pct(), f.worst.behind(who))
 		c.Cause.Detail = fmt.Sprintf("%s waited for %s", who, disk) + did.detail
 		c.Path = f.path(ev, "blocked", on)
 		c.Recommendations = []string{
 			fmt.Sprintf("let %s write to a buffer under the lock, and to the file after unlocking", who),
 			"or put the file on a faster device: the lock is held for as long as the disk takes",
 		}
-		if !f.locked() {
+		if !f.worst.locked() {
 			c.Recommendations = []string{
 				fmt.Sprintf("give %s more workers like %s, or let them read ahead: waits for the disk overlap",
 					f.process(ev), ev.procs.who(t, f.sub.PID)),
@@ -97,7 +97,7 @@ func describeBlockIO(ev *evidence, f *finding, c *report.Chain) {
 			}
 		}
 	} else {
-		c.Summary = fmt.Sprintf("%s lost %s waiting for its own disk I/O %s", f.process(ev), f.pct(), f.place())
+		c.Summary = fmt.Sprintf("%s lost %s waiting for its own disk I/O %s", f.process(ev), f.pct(), f.claims.place())
 		c.Cause.Detail = fmt.Sprintf("the thread waited for %s", disk) + did.detail
 		c.Path = []report.Step{f.step(ev, "blocked", on, f.lost)}
 		c.Recommendations = []string{
@@ -148,22 +148,18 @@ var flavours = struct{ mapped, writeback, read, other flavour }{
 	},
 }
 
-// flavour is the kind of disk wait in which most of the finding's time was lost.
-func (f *finding) flavour(ev *evidence) flavour {
+// flavour is the kind of disk wait in which most time was lost.
+func (hs *hostState) flavour(claims claimList) flavour {
 	by := map[flavour]uint64{}
-	for _, cl := range f.claims {
-		rows := cl.acc.Rows
-		if cl.row != nil {
-			rows = cl.chain[len(cl.chain)-1].Rows
-		}
-		for _, o := range rows {
+	for _, cl := range claims {
+		for _, o := range cl.waits() {
 			switch {
 			case o.Class != event.BlockIO:
-			case ev.host.within(o, writeback):
+			case hs.within(o, writeback):
 				by[flavours.writeback] += o.Duration
-			case ev.host.mapped(o):
+			case hs.mapped(o):
 				by[flavours.mapped] += o.Duration
-			case ev.host.readCalls[o.Syscall]:
+			case hs.readCalls[o.Syscall]:
 				by[flavours.read] += o.Duration
 			default:
 				by[flavours.other] += o.Duration

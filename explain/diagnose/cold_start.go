@@ -53,13 +53,13 @@ func describeColdStart(ev *evidence, f *finding, c *report.Chain) {
 	c.Summary = fmt.Sprintf("%s spent %s in its first %s", f.process(ev), span(f.lost), op)
 	if len(f.claims) > 1 {
 		c.Summary = fmt.Sprintf("%s spent %s in its first calls, %s of it in the first %s", f.process(ev), span(f.lost),
-			span(f.worst().lost), op)
+			span(f.worst.lost), op)
 	}
 	c.Cause.Detail = "first calls create the context and load code"
 	if c.Effect.Calls >= minCalls {
 		c.Cause.Detail += fmt.Sprintf("; the median %s takes %s", op, span(c.Effect.P50NS))
 	}
-	if k := ev.calls.kernelOf(f.worst().acc.Call); k != "" {
+	if k := ev.calls.kernelOf(f.worst.acc.Call); k != "" {
 		c.Cause.Detail = fmt.Sprintf("first launch of %s; %s", k, c.Cause.Detail)
 	}
 	c.Path = []report.Step{

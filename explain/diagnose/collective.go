@@ -79,8 +79,8 @@ var causeCollectiveWait = cause{
 }
 
 // lateRank names the rank that the others waited for.
-func lateRank(ev *evidence, f *finding) string {
-	return fmt.Sprintf("%s %d", f.kind, f.root(ev).TID)
+func lateRank(_ *evidence, f *finding) string {
+	return fmt.Sprintf("%s %d", f.kind, f.root().TID)
 }
 
 // claimCollective takes the time in which a synchronisation waited for the one rank that had not

@@ -1,7 +1,6 @@
 package diagnose
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -81,68 +80,32 @@ const (
 // runners adds up who ran over all claims of a finding, and sets how much of the loss that
 // explains.
 func (ev *evidence) runners(f *finding) {
-	f.runners = ledger.Runners{}
-	r := &f.runners
+	at := &f.contention
+	at.runners = ledger.Runners{}
 	rows := 0
 	var waits []*event.OffCPU
 	for _, cl := range f.claims {
-		if cl.row != nil {
-			if cl.lost > 0 {
-				waits = append(waits, cl.chain[len(cl.chain)-1].Rows...)
-			}
+		if cl.through() && cl.lost == 0 {
 			continue
 		}
-		waits = append(waits, cl.acc.Rows...)
-		rows += cl.count
+		waits = append(waits, cl.waits()...)
+		if !cl.through() {
+			rows += cl.count
+		}
 	}
-	f.addRunners(ev, waits)
-	if f.through() {
+	at.add(&ev.host, waits)
+	if f.worst.through() {
 		// The root explains a share of the wait; the named runners explain a share of that.
-		named := share(r.Named-min(r.Named, f.self), r.Queue)
+		named := share(at.named(), at.runners.Queue)
 		f.explained, f.beside = uint64(float64(f.explained)*named), uint64(float64(f.beside)*named)
 		return
 	}
-	listed := r.Queue - min(r.Queue, r.Idle)
-	named := r.Named - min(r.Named, f.self)
+	listed := at.runners.Queue - min(at.runners.Queue, at.runners.Idle)
+	named := at.named()
 	f.explained = min(named, f.lost)
 	if rows >= minRows && share(listed, f.lost) >= minListed && f.lost > listed {
 		f.explained = min(f.lost, f.explained+uint64(float64(f.lost-listed)*share(named, listed)))
-		f.note = fmt.Sprintf("%s of it was recorded wait by wait, the rest is taken to be alike", span(listed))
-	}
-}
-
-// addRunners counts who ran during the waits for a CPU. Where several threads waited for one CPU at
-// the same time, a runner was counted once for each of them: the sums are scaled down to the time
-// that the CPUs had.
-func (f *finding) addRunners(ev *evidence, rows []*event.OffCPU) {
-	rows = slices.DeleteFunc(rows, func(o *event.OffCPU) bool {
-		return o.Class == event.Throttled || o.RunQueue == 0 || ev.host.held[o] > 0
-	})
-	slices.SortStableFunc(rows, func(a, b *event.OffCPU) int {
-		_, from := ledger.Blocked(a)
-		_, other := ledger.Blocked(b)
-		return cmp.Compare(from, other)
-	})
-	var waited, once uint64
-	until := map[uint16]uint64{} // by CPU
-	for _, o := range rows {
-		f.runners.Add(o)
-		cpu := ledger.CPU(o)
-		f.cpus[cpu] = true
-		_, from := ledger.Blocked(o)
-		to := from + min(o.RunQueue, o.Duration)
-		waited += to - from
-		once += to - min(max(from, until[cpu]), to)
-		until[cpu] = max(until[cpu], to)
-	}
-	if once < waited {
-		f.runners.Scale(share(once, waited))
-	}
-	f.self = 0
-	for _, c := range f.runners.Ranked() {
-		if ev.in.isTracer(c.PID) {
-			f.self += c.NS
-		}
+		at.note = fmt.Sprintf("%s of it was recorded wait by wait, the rest is taken to be alike", span(listed))
 	}
 }
 
@@ -152,9 +115,9 @@ const minMoves = 0.25
 
 // moves counts the waits for a CPU (all), those that ended on another CPU (moved), and those that
 // ended on a CPU of another memory node (far).
-func (f *finding) moves(ev *evidence) (moved, far, all int) {
-	for _, cl := range f.claims {
-		if cl.row != nil {
+func (hs *hostState) moves(claims claimList) (moved, far, all int) {
+	for _, cl := range claims {
+		if cl.through() {
 			continue
 		}
 		for _, o := range cl.acc.Rows {
@@ -164,40 +127,13 @@ func (f *finding) moves(ev *evidence) (moved, far, all int) {
 			all++
 			if o.InCPU != o.OutCPU {
 				moved++
-				if ev.host.nodeOf(o.InCPU) != ev.host.nodeOf(o.OutCPU) {
+				if hs.nodeOf(o.InCPU) != hs.nodeOf(o.OutCPU) {
 					far++
 				}
 			}
 		}
 	}
 	return moved, far, all
-}
-
-// runner is a process that ran while the thread was runnable.
-type runner struct {
-	event.Culprit // TID and Comm are of the thread that ran longest
-	name          string
-}
-
-// ranked lists the processes that ran, without the tracer, the longest first.
-func (f *finding) ranked(ev *evidence) []runner {
-	by := map[uint32]*runner{}
-	for _, c := range f.runners.Ranked() {
-		if ev.in.isTracer(c.PID) {
-			continue
-		}
-		if r := by[c.PID]; r != nil {
-			r.NS += c.NS
-			continue
-		}
-		by[c.PID] = &runner{Culprit: c, name: ev.procs.name(c.PID, c.Comm)}
-	}
-	var list []runner
-	for _, r := range by {
-		list = append(list, *r)
-	}
-	slices.SortFunc(list, func(a, b runner) int { return cmp.Or(cmp.Compare(b.NS, a.NS), cmp.Compare(a.PID, b.PID)) })
-	return list
 }
 
 // maxRunners is how many culprits a finding names. At most maxSteps of them are steps of the path:
@@ -217,22 +153,22 @@ func total(list []runner) uint64 {
 }
 
 func describeContention(ev *evidence, f *finding, c *report.Chain) {
-	list := f.ranked(ev)
+	list := f.contention.ranked(&ev.procs)
 	if len(list) == 0 {
 		return // nobody named: the finding explains nothing and is not reported
 	}
-	top, cpus := list[0], cpuList(f.cpus)
+	top, cpus := list[0], cpuList(f.contention.cpus)
 	c.Cause.Process, c.Cause.PID, c.Cause.TID, c.Cause.Thread = top.name, top.PID, top.TID, printable(top.Comm)
-	c.Cause.Detail = strings.Join(f.contentionDetails(ev, list), "; ")
-	victim := f.root(ev)
+	c.Cause.Detail = strings.Join(contentionDetails(ev, f, list), "; ")
+	victim := f.root()
 	culprit := fmt.Sprintf("%s (pid %d)", top.name, top.PID)
 	if top.PID == victim.PID {
 		culprit = fmt.Sprintf("its own thread %s (tid %d)", printable(top.Comm), top.TID)
 	}
-	if f.through() {
+	if f.worst.through() {
 		c.Summary = fmt.Sprintf("%s lost %s waiting for %s, which was runnable while %s had its CPU",
 			f.process(ev), f.pct(), f.about(ev), culprit)
-		if f.several() {
+		if f.parts.several() {
 			had := fmt.Sprintf("while others, most %s, had CPU %s", culprit, cpus)
 			if ev.planOf(f).own {
 				had = "and had to share CPU " + cpus
@@ -265,7 +201,8 @@ func describeContention(ev *evidence, f *finding, c *report.Chain) {
 
 // contentionDetails says who ran where, why the scheduler preferred them, and what the machine
 // allows.
-func (f *finding) contentionDetails(ev *evidence, list []runner) []string {
+func contentionDetails(ev *evidence, f *finding, list []runner) []string {
+	at := &f.contention
 	var ran []string
 	for _, r := range list[:min(len(list), maxRunners)] {
 		ran = append(ran, fmt.Sprintf("%s (pid %d) ran %s", r.name, r.PID, span(r.NS)))
@@ -273,8 +210,8 @@ func (f *finding) contentionDetails(ev *evidence, list []runner) []string {
 	if n := len(list) - len(ran); n > 0 {
 		ran = append(ran, fmt.Sprintf("%d more %s", n, span(total(list[len(ran):]))))
 	}
-	details := []string{"on CPU " + cpuList(f.cpus) + ", " + strings.Join(ran, ", "), f.note}
-	if moved, far, all := f.moves(ev); all >= minRows && share(uint64(moved), uint64(all)) >= minMoves {
+	details := []string{"on CPU " + cpuList(at.cpus) + ", " + strings.Join(ran, ", "), at.note}
+	if moved, far, all := ev.host.moves(f.claims); all >= minRows && share(uint64(moved), uint64(all)) >= minMoves {
 		text := fmt.Sprintf("the thread came back on another CPU after %d of %d waits", moved, all)
 		if far > 0 {
 			text += fmt.Sprintf(", after %d on another memory node", far)
@@ -282,21 +219,21 @@ func (f *finding) contentionDetails(ev *evidence, list []runner) []string {
 		details = append(details, text)
 	}
 	for i := range list[:min(len(list), maxSteps)] {
-		why, _ := ev.host.priority(f.root(ev), &list[i])
+		why, _ := ev.host.priority(f.root(), &list[i])
 		details = append(details, why)
 	}
 	needs := ev.planOf(f).needs
-	details = append(details, f.sinceBegun(f.about(ev)), needs.words(f.cpus), ev.boundWords(f), ev.loadWords(f))
-	if f.self > 0 {
-		details = append(details, "ingero itself ran "+span(f.self))
+	details = append(details, f.claims.sinceBegun(f.about(ev)), needs.words(at.cpus), ev.boundWords(f), ev.loadWords(f))
+	if at.self > 0 {
+		details = append(details, "ingero itself ran "+span(at.self))
 	}
 	return slices.DeleteFunc(details, func(d string) bool { return d == "" })
 }
 
 // whyNobodyNamed says why too little of the time is explained.
 func whyNobodyNamed(f *finding) string {
-	if f.self > 0 && f.self >= f.lost/2 {
-		return fmt.Sprintf("runnable while ingero itself had the CPU for %s: give the tracer another CPU", span(f.self))
+	if self := f.contention.self; self > 0 && self >= f.lost/2 {
+		return fmt.Sprintf("runnable while ingero itself had the CPU for %s: give the tracer another CPU", span(self))
 	}
 	return fmt.Sprintf("runnable for %s; which thread ran instead is known for only %s of it", span(f.lost),
 		span(f.explained))
@@ -311,18 +248,11 @@ func runnableLink(ev *evidence, l *ledger.Link) uint64 {
 func onSomeCPU(*evidence, *finding) (string, bool) { return "CPU", true } // which one is compared by shareCPU
 
 // shareCPU reports whether threads waited for the same CPU.
-func shareCPU(a, b *finding) bool {
-	for cpu := range b.cpus {
-		if a.cpus[cpu] {
-			return true
-		}
-	}
-	return false
-}
+func shareCPU(a, b *finding) bool { return a.contention.shares(&b.contention) }
 
 // mostOnCPU names the process that ran longest while the thread was runnable.
 func mostOnCPU(ev *evidence, f *finding) string {
-	if list := f.ranked(ev); len(list) > 0 {
+	if list := f.contention.ranked(&ev.procs); len(list) > 0 {
 		return fmt.Sprintf("%s %d", f.kind, list[0].PID)
 	}
 	return ""
@@ -335,7 +265,7 @@ func contentionPct(ev *evidence) float64 { return minPct + 100*stolenDoubt*ev.ho
 // whoRan are the processes that ran while the thread was runnable.
 func whoRan(ev *evidence, f *finding) []report.Culprit {
 	var list []report.Culprit
-	ran := f.ranked(ev)
+	ran := f.contention.ranked(&ev.procs)
 	all := total(ran)
 	for _, r := range ran[:min(len(ran), maxRunners)] {
 		list = append(list, report.Culprit{

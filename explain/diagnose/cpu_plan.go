@@ -51,18 +51,18 @@ func (ev *evidence) plans() map[*finding]*plan {
 		}
 	}
 	for _, f := range list {
-		for c := range f.cpus {
+		for c := range f.contention.cpus {
 			taken[c] = true
 		}
 	}
 	busy := ev.busyCPUs()
 	for _, f := range list {
-		if !f.ranOwn(ev) {
+		if !ranOwn(ev, f) {
 			continue
 		}
-		p := &plan{own: true, needs: f.needs(ev)}
+		p := &plan{own: true, needs: needsOf(ev, f)}
 		for c := range uint16(ev.in.CPUs) {
-			if launching[c] || !f.cpus[c] && (taken[c] || busy[c]) {
+			if launching[c] || !f.contention.cpus[c] && (taken[c] || busy[c]) {
 				continue
 			}
 			p.to = append(p.to, c)
@@ -96,35 +96,35 @@ func (ev *evidence) planOf(f *finding) *plan {
 // ranOwn reports whether a finding's thread waited for workers of its own program while most of the
 // threads on their CPUs belonged to that program too. Then it does not help to move one of them
 // away: another one pays for it.
-func (f *finding) ranOwn(ev *evidence) bool {
-	if !f.through() {
+func ranOwn(ev *evidence, f *finding) bool {
+	if !f.worst.through() {
 		return false
 	}
 	var own, all uint64
-	for _, r := range f.ranked(ev) {
+	for _, r := range f.contention.ranked(&ev.procs) {
 		all += r.NS
 		if ev.procs.feeds(r.PID, f.sub.PID) {
 			own += r.NS
 		}
 	}
-	t := f.root(ev)
+	t := f.root()
 	return all > 0 && share(own, all) >= half && t.PID != f.sub.PID && ev.procs.feeds(t.PID, f.sub.PID)
 }
 
 // contenders are the workers that waited for a CPU, and the threads of their program that had it.
-func (f *finding) contenders(ev *evidence) []event.Thread {
+func contenders(ev *evidence, f *finding) []event.Thread {
 	seen := map[event.Thread]bool{}
 	add := func(t event.Thread) {
 		if t.PID != f.sub.PID && ev.procs.feeds(t.PID, f.sub.PID) {
 			seen[t] = true
 		}
 	}
-	add(f.root(ev))
+	add(f.root())
 	for _, p := range f.parts {
 		add(p.Thread)
 	}
-	for _, r := range f.runners.Ranked() {
-		if share(r.NS, f.runners.Named) >= minUse {
+	for _, r := range f.contention.runners.Ranked() {
+		if share(r.NS, f.contention.runners.Named) >= minUse {
 			add(r.Thread)
 		}
 	}
@@ -138,10 +138,11 @@ func (f *finding) contenders(ev *evidence) []event.Thread {
 	return list
 }
 
-func (f *finding) needs(ev *evidence) needs {
-	threads := f.contenders(ev)
-	n := needs{workers: len(threads), now: len(f.cpus), all: ev.in.CPUs}
-	if n.from, n.to = f.during(); n.from >= n.to {
+// needsOf finds what the contenders of a finding need.
+func needsOf(ev *evidence, f *finding) needs {
+	threads := contenders(ev, f)
+	n := needs{workers: len(threads), now: len(f.contention.cpus), all: ev.in.CPUs}
+	if n.from, n.to = f.during(f.sub); n.from >= n.to {
 		return n
 	}
 	switch wall := f.sub.wall(); {
@@ -176,28 +177,6 @@ func leastStep(ev *evidence, f *finding) (ns uint64, why string) {
 	}
 	return 0, ""
 }
-
-// during is the time in which the loss happened, without the few waits at its beginning and end
-// (fewWaits each).
-func (f *finding) during() (from, to uint64) {
-	list := slices.Clone(f.claims)
-	slices.SortStableFunc(list, func(a, b *claim) int { return cmp.Compare(a.acc.Start, b.acc.Start) })
-	var before uint64
-	for _, cl := range list {
-		if from == 0 && float64(before+cl.lost) > fewWaits*float64(f.lost) {
-			from = cl.acc.Start
-		}
-		if float64(before) < (1-fewWaits)*float64(f.lost) {
-			to = cl.acc.End()
-		}
-		before += cl.lost
-	}
-	return max(from, f.sub.from), min(to, f.sub.to)
-}
-
-// fewWaits is the share of the lost time that is left out at the beginning, and at the end, of the
-// time in which it was lost.
-const fewWaits = 0.01
 
 // minWhole is the share of the thread's time from which on a loss counts as happening all the time.
 const minWhole = 0.9
@@ -285,14 +264,14 @@ func (n *needs) words(cpus map[uint16]bool) string {
 // spread recommends how to give all of a program's workers more CPUs.
 func (p *plan) spread(ev *evidence, f *finding) []string {
 	var pids []string
-	for _, t := range f.contenders(ev) {
+	for _, t := range contenders(ev, f) {
 		if id := itoa(t.PID); !slices.Contains(pids, id) {
 			pids = append(pids, id)
 		}
 	}
 	const cheaper = "or make what they do cheaper, or do it before the run or on the GPU: " +
 		"other workers on the same CPU take as much"
-	if len(p.to) > len(f.cpus) && len(pids) > 0 && !ev.unbound(f, p.to) {
+	if len(p.to) > len(f.contention.cpus) && len(pids) > 0 && !ev.unbound(f, p.to) {
 		to := numbers(p.to)
 		fix := fmt.Sprintf("let all of them run on CPUs %s, which no launching thread and no other fix needs: "+
 			"for p in %s; do taskset -acp %s $p; done", to, strings.Join(pids, " "), to)
@@ -323,7 +302,7 @@ func (p *plan) spread(ev *evidence, f *finding) []string {
 // unbound reports whether the threads that waited may already run on all of the CPUs. Then affinity
 // is not the problem: other threads run there.
 func (ev *evidence) unbound(f *finding, cpus []uint16) bool {
-	may := ev.host.allowed(f.root(ev))
+	may := ev.host.allowed(f.root())
 	return len(may) > 0 && !slices.ContainsFunc(cpus, func(c uint16) bool { return !slices.Contains(may, c) })
 }
 
@@ -339,7 +318,7 @@ func numbers(cpus []uint16) string {
 // makeRoom recommends how to keep the culprits off the victim's CPUs.
 func (ev *evidence) makeRoom(f *finding, victim event.Thread, list []runner) []string {
 	p := ev.planOf(f)
-	cpus, top, to := cpuList(f.cpus), list[0], numbers(p.to)
+	cpus, top, to := cpuList(f.contention.cpus), list[0], numbers(p.to)
 	var r []string
 	switch {
 	case p.own:

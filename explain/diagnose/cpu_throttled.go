@@ -10,6 +10,7 @@ import (
 
 	"github.com/ingero-io/ingero/account/ledger"
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/explain/diagnose/pattern"
 	"github.com/ingero-io/ingero/explain/report"
 	"github.com/ingero-io/ingero/store"
 )
@@ -137,7 +138,7 @@ func (hs *hostState) throttledIn(l *ledger.Link) uint64 {
 
 // throttledGroup is the control group whose quota ran out.
 func throttledGroup(ev *evidence, f *finding) (string, bool) {
-	q := ev.procs.quotaOf(f.root(ev).PID)
+	q := ev.procs.quotaOf(f.root().PID)
 	if q == nil {
 		return "", false
 	}
@@ -147,7 +148,7 @@ func throttledGroup(ev *evidence, f *finding) (string, bool) {
 // groupWithQuota names the throttled thread's control group, which other processes may be in, too;
 // empty for the root group.
 func groupWithQuota(ev *evidence, f *finding) string {
-	if p := ev.procs.byPID[f.root(ev).PID]; p != nil && below(p.Cgroup) {
+	if p := ev.procs.byPID[f.root().PID]; p != nil && below(p.Cgroup) {
 		return f.kind + " " + p.Cgroup
 	}
 	return ""
@@ -209,13 +210,13 @@ const minRegular = 0.5
 // pattern replaces a measured pattern by the known one: the kernel renews the quota once a period,
 // so a thread that uses it up loses time at that interval.
 func (q *quota) pattern(p *report.Pattern) {
-	if p == nil || q == nil || q.period == 0 || q.periods < minTimes {
+	if p == nil || q == nil || q.period == 0 || q.periods < pattern.MinTimes {
 		return
 	}
 	ns := q.period * 1000
 	elapsed := q.last - q.first + uint64(time.Second) // a reading counts the second before it
 	if float64(q.periods)*float64(ns) >= minRegular*float64(elapsed) {
-		p.Kind, p.Times, p.PeriodNS = periodic, int(q.periods), ns
+		p.Kind, p.Times, p.PeriodNS = pattern.Periodic, int(q.periods), ns
 	}
 }
 
@@ -233,7 +234,7 @@ func (q *quota) advice() (raise, look string) {
 }
 
 func describeThrottled(ev *evidence, f *finding, c *report.Chain) {
-	t := f.root(ev)
+	t := f.root()
 	q := ev.procs.quotaOf(t.PID)
 	group := "its cgroup"
 	switch p := ev.procs.byPID[t.PID]; {
@@ -248,9 +249,9 @@ func describeThrottled(ev *evidence, f *finding, c *report.Chain) {
 	default:
 		c.Cause.Detail = group + " was out of CPU quota"
 	}
-	if f.through() {
+	if f.worst.through() {
 		c.Summary = fmt.Sprintf("%s lost %s waiting for %s, which %s throttled: %s was out of CPU quota",
-			f.process(ev), f.pct(), f.about(ev), f.was(), group)
+			f.process(ev), f.pct(), f.about(ev), f.parts.was(), group)
 		c.Path = f.path(ev, "throttled", "CPU quota of "+group)
 	} else {
 		c.Summary = fmt.Sprintf("%s lost %s throttled: %s was out of CPU quota", f.process(ev), f.pct(), group)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/explain/diagnose/pattern"
 	"github.com/ingero-io/ingero/explain/recording"
 	"github.com/ingero-io/ingero/explain/report"
 )
@@ -31,7 +32,7 @@ func (ev *evidence) report() *report.Report {
 	}
 	for _, f := range ev.list {
 		worst = max(worst, f.lostPct())
-		if f.within != nil {
+		if f.rank.within != nil {
 			continue
 		}
 		if !f.reportable(ev) {
@@ -105,15 +106,15 @@ func (f *finding) chain(ev *evidence, all []*finding) report.Chain {
 	c.Also, c.Culprits, c.Rest = f.also(ev), f.culprits(ev), f.unexplained(ev)
 	c.Pattern = f.pattern(ev)
 	c.Alternatives = f.alternatives(all)
-	if n := f.perStep(ev); n != nil && !f.loading &&
-		(c.Pattern == nil || c.Pattern.Kind != once || n.Affected >= n.Steps/often) {
+	if n := f.perStep(f.sub); n != nil && !f.loading &&
+		(c.Pattern == nil || c.Pattern.Kind != pattern.Once || n.Affected >= n.Steps/often) {
 		c.PerStep, c.WhatIf = n, f.whatIf(ev)
 	}
 	if f.cause.describe != nil {
 		f.cause.describe(ev, f, &c)
 	}
-	f.describeOwn(ev, &c)
-	c.Cause.Detail += f.stretchWords(ev) + f.alike(ev)
+	describeOwn(ev, f, &c)
+	c.Cause.Detail += f.stretchWords(ev) + f.others.words(&ev.procs, f.process(ev))
 	if w := ev.lossNote(); w != "" {
 		c.Cause.Detail += "; " + w
 	}
@@ -123,7 +124,7 @@ func (f *finding) chain(ev *evidence, all []*finding) report.Chain {
 }
 
 func (f *finding) reportCause(ev *evidence) report.Cause {
-	at, t := ev.resolveThread(f.root(ev))
+	at, t := ev.resolveThread(f.root())
 	return report.Cause{
 		Kind: f.kind, Process: at.procs.name(t.PID, at.procs.comm(t)), PID: t.PID, TID: t.TID, Thread: at.procs.comm(t),
 		Node: ev.machineOf(at),
@@ -135,13 +136,13 @@ func (f *finding) id(ev *evidence) string {
 	h := fnv.New64a()
 	at, t := ev.resolveThread(f.Thread)
 	kind := f.kind
-	if f.several() {
-		at, t, kind = ev, event.Thread{}, ev.placeKey(f)+cpuList(f.cpus)
+	if f.parts.several() {
+		at, t, kind = ev, event.Thread{}, ev.placeKey(f)+cpuList(f.contention.cpus)
 	}
 	if f.loading {
 		kind += " loading"
 	}
-	fmt.Fprintf(h, "%s|%d|%d|%d|%d|%v%s", kind, f.sub.PID, f.sub.TID, t.PID, t.TID, f.worst().row != nil, ev.machineOf(at))
+	fmt.Fprintf(h, "%s|%d|%d|%d|%d|%v%s", kind, f.sub.PID, f.sub.TID, t.PID, t.TID, f.worst.through(), ev.machineOf(at))
 	return fmt.Sprintf("%s-%012x", strings.ReplaceAll(f.kind, "_", "-"), h.Sum64()>>16)
 }
 

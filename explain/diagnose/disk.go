@@ -2,30 +2,11 @@ package diagnose
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/explain/report"
 )
-
-// seconds returns a function that tells whether time of the finding was lost in the second that
-// starts at at.
-func (f *finding) seconds() func(at uint64) bool {
-	const second = 1_000_000_000
-	type span struct{ from, to uint64 }
-	var spans []span
-	for _, cl := range f.claims {
-		s := span{cl.acc.Start, cl.acc.End()}
-		if cl.row != nil {
-			s = span{cl.row.Start, cl.row.Start + cl.row.Duration}
-		}
-		spans = append(spans, s)
-	}
-	return func(at uint64) bool {
-		return slices.ContainsFunc(spans, func(s span) bool { return s.from < at+second && at <= s.to })
-	}
-}
 
 // disk is what is known about the device whose requests a finding's time was lost to.
 type disk struct {
@@ -51,13 +32,13 @@ func addSum(to, s *event.RequestSum) {
 	to.MaxNS = max(to.MaxNS, s.MaxNS)
 }
 
-// disk finds the device that the process sent requests to while time was lost; nil if it sent none:
+// diskOf finds the device that the process sent requests to while time was lost; nil if it sent none:
 // the kernel may have written its data.
-func (f *finding) disk(ev *evidence) *disk {
+func diskOf(ev *evidence, f *finding) *disk {
 	if len(ev.in.IO.Sums) == 0 {
 		return nil
 	}
-	within, pid := f.seconds(), f.root(ev).PID
+	within, pid := f.claims.seconds(), f.root().PID
 	own := map[event.Device]*event.RequestSum{}
 	others := map[event.Device]map[uint32]*event.RequestSum{}
 	for i := range ev.in.IO.Sums {
@@ -106,13 +87,13 @@ func (f *finding) disk(ev *evidence) *disk {
 	return d
 }
 
-// swapWords says what a process read back from swap while a finding's time was lost. It is empty if
+// swapWords says what a process read back from swap while time was lost. It is empty if
 // nothing was seen: swap to compressed memory makes no requests.
-func (f *finding) swapWords(ev *evidence, pid uint32) string {
-	within := f.seconds()
+func (hs *hostState) swapWords(claims claimList, pid uint32) string {
+	within := claims.seconds()
 	var sum event.RequestSum
-	for i := range ev.in.IO.Sums {
-		if q := &ev.in.IO.Sums[i]; q.PID == pid && q.Op == event.OpSwapIn && within(q.At) {
+	for i := range hs.in.IO.Sums {
+		if q := &hs.in.IO.Sums[i]; q.PID == pid && q.Op == event.OpSwapIn && within(q.At) {
 			addSum(&sum, q)
 			sum.Device = q.Device
 		}
@@ -121,7 +102,7 @@ func (f *finding) swapWords(ev *evidence, pid uint32) string {
 		return ""
 	}
 	return fmt.Sprintf("; %s of it came back from %s in %s, %s each on average",
-		report.Bytes(sum.Bytes), ev.host.device(sum.Device), plural(int(sum.Requests), "request", "requests"),
+		report.Bytes(sum.Bytes), hs.device(sum.Device), plural(int(sum.Requests), "request", "requests"),
 		span(busy(&sum)/sum.Requests))
 }
 

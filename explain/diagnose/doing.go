@@ -8,13 +8,13 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// doing is what the thread at the root of a finding's waits did during them.
+// doing is what the thread at the root of the waits did during them.
 type doing struct{ ledger.Split }
 
-func (f *finding) doing() doing {
+func (l claimList) doing() doing {
 	var d doing
-	for _, cl := range f.claims {
-		if l := &cl.chain[len(cl.chain)-1]; l.Known {
+	for _, cl := range l {
+		if l := cl.last(); l.Known {
 			d.Add(&l.Split)
 		}
 	}
@@ -90,12 +90,4 @@ func (d doing) on() string {
 		return c.String()
 	}
 	return "a CPU"
-}
-
-// proof says how the root thread was identified.
-func (f *finding) proof() string {
-	if c := f.worst().chain; c[len(c)-1].Proof == ledger.ByPeer {
-		return "is at the other end of the socket"
-	}
-	return "ended the waits by writing"
 }

@@ -60,14 +60,14 @@ func describeDriverCPU(ev *evidence, f *finding, c *report.Chain) {
 		f.process(ev), f.pct(), e.Op, f.tookLonger(&e))
 	c.Cause.Detail = "the library itself ran; the thread was neither blocked nor short of a CPU"
 	c.Path = []report.Step{f.step(ev, "running", "inside "+e.Op, f.lost)}
-	if n := f.nested(); n != nil {
+	if n := f.worst.nested(); n != nil {
 		c.Cause.Detail += ", most of it in " + n.Op.String()
 		c.Path = append(c.Path, report.Step{
 			Layer: n.Op.Source().String(), Process: f.process(ev), PID: f.sub.PID,
-			TID: f.sub.TID, Thread: e.Thread, State: "running", On: n.Op.String(), NS: f.nestedNS(),
+			TID: f.sub.TID, Thread: e.Thread, State: "running", On: n.Op.String(), NS: f.claims.nestedNS(),
 		})
 	}
-	switch f.worst().acc.role {
+	switch f.worst.acc.role {
 	case event.RoleLaunch:
 		c.Recommendations = []string{
 			fmt.Sprintf("let %s have fewer launches in flight: a full launch queue makes %s spin; synchronise every few "+

@@ -11,9 +11,9 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// place describes where the finding's time was lost.
-func (f *finding) place() string {
-	if op := f.op(); op.call {
+// place describes where the time was lost.
+func (l claimList) place() string {
+	if op := l.op(); op.call {
 		return "inside " + op.op.String()
 	}
 	return "between calls"
@@ -25,9 +25,9 @@ type place struct {
 }
 
 // op is the operation that lost most; gaps count as one operation.
-func (f *finding) op() place {
+func (l claimList) op() place {
 	lost := map[place]uint64{}
-	for _, cl := range f.claims {
+	for _, cl := range l {
 		lost[placeOf(cl.acc)] += cl.lost
 	}
 	var best place
@@ -49,12 +49,12 @@ func placeOf(a *account) place {
 // betweenCalls is the effect's op for time in gaps.
 const betweenCalls = "between calls"
 
-// longest returns the duration of the finding's longest call, and what such a call with the same
+// longest returns the duration of the longest call, and what such a call with the same
 // work usually takes, ns. The latter is 0 if it is not known: most waits of a thread may find
 // nothing queued, and then say nothing about a wait that does.
-func (f *finding) longest() (took, usual uint64) {
-	at := f.op()
-	for _, cl := range f.claims {
+func (l claimList) longest() (took, usual uint64) {
+	at := l.op()
+	for _, cl := range l {
 		a := cl.acc
 		if placeOf(a) != at || cl.aggregate || a.Duration <= took {
 			continue
@@ -68,15 +68,15 @@ func (f *finding) longest() (took, usual uint64) {
 }
 
 // tookLonger describes how many calls were slow, and compared with what.
-func (f *finding) tookLonger(e *report.Effect) string {
-	took, usual := f.longest()
+func (l *loss) tookLonger(e *report.Effect) string {
+	took, usual := l.claims.longest()
 	words := fmt.Sprintf("%s of %s calls took up to %s", report.Count(e.SlowCalls), report.Count(e.Calls), span(took))
 	if e.SlowCalls >= e.Calls {
 		words = fmt.Sprintf("calls took up to %s", span(took))
 	}
 	if usual > 0 {
 		words += " instead of " + span(usual)
-		if f.worst().acc.bySite {
+		if l.worst.acc.bySite {
 			words += ", usual for its call site"
 		}
 	}
@@ -85,7 +85,7 @@ func (f *finding) tookLonger(e *report.Effect) string {
 
 // effect describes what was slow, from exact statistics.
 func (f *finding) effect(ev *evidence) report.Effect {
-	at := f.op()
+	at := f.claims.op()
 	e := report.Effect{
 		Op: betweenCalls, Process: f.process(ev), PID: f.sub.PID, TID: f.sub.TID,
 		Thread: ev.procs.comm(f.sub.Thread),
@@ -103,7 +103,7 @@ func (f *finding) effect(ev *evidence) report.Effect {
 	}
 	e.SlowCalls += uint64(len(slow))
 	if at.call {
-		e.Op, e.Kernel = at.op.String(), f.kernel(ev)
+		e.Op, e.Kernel = at.op.String(), f.claims.kernel(&ev.calls)
 		if st := ev.calls.stats[threadOp{f.sub.Thread, at.op}]; st != nil {
 			e.Calls, e.MaxNS = st.Calls, st.MaxNS
 			e.SlowCalls = min(e.SlowCalls, e.Calls) // those of a loss that is always there may be recorded one by one, too

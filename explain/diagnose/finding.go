@@ -5,38 +5,20 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/ingero-io/ingero/account/ledger"
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/explain/report"
-	"github.com/ingero-io/ingero/store"
 )
 
 // finding is all the time that one thread lost to one cause.
 type finding struct {
 	key
-	cause     *cause // of the key's kind
-	sub       *subject
-	claims    []*claim // in order of time, or, if sorted, most lost first
-	sorted    bool
-	most      *claim // that lost most
-	lost      uint64
-	explained uint64
-	beside    uint64 // not explained, but saved without the cause
-	stall     uint64
-	sample    int        // waits, or calls
-	related   int        // waits for the same thread, whatever their root cause
-	parts     []sharer   // the threads that were waited for, if more than one; most time first
-	others    int        // threads of the process that lost time the same way
-	victims   []victim   // other processes that did
-	within    *finding   // the finding of the waiting ranks that reports this rank's own loss
-	own       []*finding // a straggler's own losses in that time
-	because   *finding   // of own, the one that says why it was late, if nothing else does
-
-	// Of cpu_contention only.
-	runners ledger.Runners
-	cpus    map[uint16]bool
-	self    uint64 // time in which the tracer ran
-	note    string
+	cause *cause // of the key's kind
+	sub   *subject
+	loss
+	parts      sharers    // the threads that were waited for, if more than one; most time first
+	others     others     // who lost time the same way
+	rank       rankLosses // where ranks waited for a late one
+	contention contention // who had the CPUs
 }
 
 // findings groups the claims on one thread's time by cause.
@@ -51,7 +33,7 @@ func (ev *evidence) findings(t *subject) []*finding {
 		}
 		f := by[cl.key]
 		if f == nil {
-			f = &finding{key: cl.key, cause: causeOf(cl.key.kind), sub: t, cpus: map[uint16]bool{}}
+			f = &finding{key: cl.key, cause: causeOf(cl.key.kind), sub: t}
 			by[cl.key] = f
 		}
 		f.add(cl)
@@ -74,31 +56,14 @@ func (ev *evidence) findings(t *subject) []*finding {
 func relate(list []*finding) {
 	waits := map[event.Thread]int{}
 	for _, f := range list {
-		if f.through() && len(f.worst().chain) > 1 {
-			waits[f.worst().chain[1].Thread] += f.sample
+		if f.worst.followed() {
+			waits[f.worst.chain[1].Thread] += f.sample
 		}
 	}
 	for _, f := range list {
-		if f.through() && len(f.worst().chain) > 1 {
-			f.related = waits[f.worst().chain[1].Thread]
+		if f.worst.followed() {
+			f.related = waits[f.worst.chain[1].Thread]
 		}
-	}
-}
-
-func (f *finding) add(cl *claim) {
-	f.claims = append(f.claims, cl)
-	if f.most == nil || cl.compare(f.most) < 0 {
-		f.most = cl
-	}
-	f.lost += cl.lost
-	f.explained += cl.explained
-	f.beside += max(cl.explained, cl.freed) - cl.explained
-	f.stall = max(f.stall, cl.stall)
-	switch {
-	case cl.count > 0:
-		f.sample += cl.count
-	case cl.lost >= uint64(store.SlowExcess):
-		f.sample++
 	}
 }
 
@@ -121,28 +86,8 @@ func (f *finding) explains(ev *evidence) bool {
 	return !f.cause.unexplained && f.explainedPct(ev) >= minShare
 }
 
-// compare orders claims: most lost first, then by start.
-func (cl *claim) compare(o *claim) int {
-	return cmp.Or(cmp.Compare(o.lost, cl.lost), cmp.Compare(cl.acc.Start, o.acc.Start))
-}
-
-// worst is the claim that lost most.
-func (f *finding) worst() *claim { return f.most }
-
-// sort puts the claims that lost most first. It is done on demand: most findings are not reported,
-// and need no order.
-func (f *finding) sort() {
-	if !f.sorted {
-		f.sorted = true
-		slices.SortStableFunc(f.claims, (*claim).compare)
-	}
-}
-
-// through reports whether the thread waited for another one.
-func (f *finding) through() bool { return f.worst().row != nil }
-
 // root is the thread in which the cause is found.
-func (f *finding) root(*evidence) event.Thread {
+func (f *finding) root() event.Thread {
 	if f.Thread != (event.Thread{}) {
 		return f.Thread
 	}
@@ -170,7 +115,7 @@ func decimals(pct float64) int {
 // step describes the thread itself as a link of the path.
 func (f *finding) step(ev *evidence, state, on string, ns uint64) report.Step {
 	layer := "HOST"
-	if at := f.op(); at.call {
+	if at := f.claims.op(); at.call {
 		layer = at.op.Source().String()
 	}
 	return report.Step{
@@ -182,10 +127,10 @@ func (f *finding) step(ev *evidence, state, on string, ns uint64) report.Step {
 // path is the path of steps from the thread through those it waited for to the one at the root,
 // which was in the given state.
 func (f *finding) path(ev *evidence, state, on string) []report.Step {
-	chain := f.worst().chain
-	path := []report.Step{f.step(ev, "blocked", f.waitedOn(f.worst().row, chain[1].Proof), f.lost)}
-	if f.several() {
-		return append(path, f.partSteps(ev, state, on)...)
+	chain := f.worst.chain
+	path := []report.Step{f.step(ev, "blocked", waitedOn(f.worst.row, chain[1].Proof), f.lost)}
+	if f.parts.several() {
+		return append(path, f.parts.steps(&ev.procs, state, on)...)
 	}
 	for i := 1; i < len(chain); i++ {
 		l := &chain[i]
@@ -194,102 +139,11 @@ func (f *finding) path(ev *evidence, state, on string) []report.Step {
 			Thread: printable(l.Comm), State: state, On: on, NS: f.explained,
 		}
 		if i < len(chain)-1 {
-			st.State, st.On, st.NS = "blocked", f.waitedOn(l.Wait, chain[i+1].Proof), f.passed(i, l)
+			st.State, st.On, st.NS = "blocked", waitedOn(l.Wait, chain[i+1].Proof), f.claims.passed(i, l)
 		}
 		path = append(path, st)
 	}
 	return path
-}
-
-// passed is how long the thread of a middle link waited for the next, over all claims, ns.
-func (f *finding) passed(i int, l *ledger.Link) uint64 {
-	var ns uint64
-	for _, cl := range f.claims {
-		if i < len(cl.chain) && cl.chain[i].Thread == l.Thread && cl.chain[i].Wait != nil {
-			ns += cl.chain[i].Split.Of(cl.chain[i].Wait.Class)
-		}
-	}
-	return ns
-}
-
-func (f *finding) waitedOn(o *event.OffCPU, proof ledger.Proof) string {
-	switch {
-	case o.Class == event.Futex && proof == ledger.ByHolder:
-		return fmt.Sprintf("lock %#x", o.Futex)
-	case o.Class == event.Futex:
-		return fmt.Sprintf("futex %#x", o.Futex)
-	}
-	return o.Class.String()
-}
-
-// lock names the lock that most time was lost on.
-func (f *finding) lock() string { return fmt.Sprintf("lock %#x", f.worst().row.Futex) }
-
-// behind says what the thread waited for, in words that follow "waiting for".
-func (f *finding) behind(who string) string {
-	if f.locked() {
-		return "a lock that " + who + " held while it"
-	}
-	return "data from " + who + ", which"
-}
-
-// locked reports whether the thread seems to have waited for a lock: no thread in its chain waited
-// for something to be sent.
-func (f *finding) locked() bool {
-	w := f.worst()
-	return w.row.Class == event.Futex &&
-		!slices.ContainsFunc(w.chain[1:], func(l ledger.Link) bool { return bySending(&l) })
-}
-
-// file is the inode of most of a finding's disk waits, 0 if none is known, and the file's path, if
-// known. A file with a path goes before those without: a program that writes a new file each time
-// has some that were deleted too soon to be looked up.
-func (f *finding) file(ev *evidence) (inode uint64, path string) {
-	type file struct {
-		inode uint64
-		path  string
-	}
-	by := map[file]uint64{}
-	for _, cl := range f.claims {
-		rows := cl.acc.Rows
-		if cl.row != nil {
-			rows = cl.chain[len(cl.chain)-1].Rows
-		}
-		for _, o := range rows {
-			if o.Class == event.BlockIO && o.Inode != 0 {
-				by[file{o.Inode, ev.host.path(o.PID, o.Inode)}] += o.Duration
-			}
-		}
-	}
-	var best file
-	for k, ns := range by {
-		named := cmp.Compare(min(len(k.path), 1), min(len(best.path), 1))
-		if best.inode == 0 ||
-			cmp.Or(named, cmp.Compare(ns, by[best]), cmp.Compare(best.inode, k.inode), cmp.Compare(best.path, k.path)) > 0 {
-			best = k
-		}
-	}
-	return best.inode, best.path
-}
-
-// nested is the driver call inside the worst call that took most of it.
-func (f *finding) nested() *event.Call {
-	w := f.worst().acc
-	if len(w.Nested) == 0 || w.Nested[0].Duration < w.Duration/2 {
-		return nil
-	}
-	return w.Nested[0]
-}
-
-// nestedNS is the time in such driver calls, over all claims, ns.
-func (f *finding) nestedNS() uint64 {
-	var ns uint64
-	for _, cl := range f.claims {
-		if len(cl.acc.Nested) > 0 {
-			ns += min(cl.lost, cl.acc.Nested[0].Duration)
-		}
-	}
-	return ns
 }
 
 // who names a thread from the point of view of a process: its own threads by name, those of others

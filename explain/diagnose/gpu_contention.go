@@ -246,8 +246,8 @@ func (gs *gpuReadings) sameGPU(f *finding) string {
 		b := &gs.in.Busy[i]
 		said = said || b.PID == f.Thread.PID && b.GPU != event.NoGPU
 	}
-	gpu := device(f.worst().acc.Call.GPU)
-	if !said || f.worst().acc.Call.GPU == event.NoGPU {
+	gpu := device(f.worst.acc.Call.GPU)
+	if !said || f.worst.acc.Call.GPU == event.NoGPU {
 		return fmt.Sprintf("at least one of them did not choose a GPU, so it is taken to use GPU %d; in containers and "+
 			"with CUDA_VISIBLE_DEVICES these may be different GPUs", gpu)
 	}

@@ -55,38 +55,38 @@ func describeGPUWait(ev *evidence, f *finding, c *report.Chain) {
 	e := c.Effect
 	c.Summary = fmt.Sprintf("%s lost %s waiting for the GPU in %s: %s",
 		f.process(ev), f.pct(), e.Op, f.tookLonger(&e))
-	c.Cause.Detail = f.onGPU("the GPU's own work took longer", "the work of GPU %d took longer")
-	if held := f.heldOnHost(); held == "" {
+	c.Cause.Detail = onGPU(f.claims, "the GPU's own work took longer", "the work of GPU %d took longer")
+	if held := heldOnHost(&f.loss); held == "" {
 		c.Cause.Detail = "nothing on the host held the calls up: " + c.Cause.Detail
 	} else {
 		c.Cause.Detail += "; in the same calls the thread also " + held + ", which is not counted here"
 	}
-	c.Cause.Detail += "; " + f.waitedHow()
-	if took, base := f.longest(); base > 0 && f.worst().acc.ofWork() {
+	c.Cause.Detail += "; " + waitedHow(&f.loss)
+	if took, base := f.claims.longest(); base > 0 && f.worst.acc.ofWork() {
 		c.Summary = fmt.Sprintf("%s lost %s waiting for the GPU in %s: the same work took up to %s instead of %s, in %s",
 			f.process(ev), f.pct(), e.Op, span(took), span(base), plural(int(e.SlowCalls), "wait", "waits"))
-		if _, ok := f.sub.levels[f.op().op]; !ok {
-			c.Cause.Detail += f.slower(base)
+		if _, ok := f.sub.levels[f.claims.op().op]; !ok {
+			c.Cause.Detail += slower(f.claims, base)
 		}
 	}
-	if l, ok := f.sub.levels[f.op().op]; ok && f.op().call {
+	if l, ok := f.sub.levels[f.claims.op().op]; ok && f.claims.op().call {
 		c.Cause.Detail += fmt.Sprintf("; since %s these waits took %.1f times as long as before, for as many launches",
 			clockOf(l.since/1e9), l.times)
 	}
-	if g, ok := ev.growing(f.sub, f.op().op); ok && f.op().call {
+	if g, ok := ev.growing(f.sub, f.claims.op().op); ok && f.claims.op().call {
 		c.Summary = fmt.Sprintf("%s lost %s waiting for the GPU in %s, which grew from %s to %s", f.process(ev), f.pct(),
 			e.Op, span(g.first), span(g.last))
 		c.Cause.Detail += fmt.Sprintf("; the mean call grew from %s in the first quarter of the time to %s in the last: "+
 			"the work grows, or the GPU gets slower", span(g.first), span(g.last))
 	}
 	c.Path = []report.Step{f.step(ev, "blocked", "GPU work", f.lost)}
-	if n := f.nested(); n != nil {
+	if n := f.worst.nested(); n != nil {
 		c.Path = append(c.Path, report.Step{
 			Layer: n.Op.Source().String(), Process: f.process(ev), PID: f.sub.PID,
 			TID: f.sub.TID, Thread: e.Thread, State: "blocked", On: n.Op.String(), NS: f.lost,
 		})
 	}
-	c.Recommendations = []string{f.lookInside(e)}
+	c.Recommendations = []string{lookInside(f, e)}
 	if rivals := ev.always(f.sub); len(rivals) > 0 {
 		who := strings.Join(rivals, ", ")
 		c.Alternatives = append(c.Alternatives, report.Alternative{
@@ -104,10 +104,10 @@ func describeGPUWait(ev *evidence, f *finding, c *report.Chain) {
 
 // heldOnHost describes what delayed the same calls on the host. That is not part of the finding. It
 // is empty if it is less than minAlternative of the loss.
-func (f *finding) heldOnHost() string {
+func heldOnHost(l *loss) string {
 	var by [event.NumClasses]uint64
 	seen := map[*account]bool{}
-	for _, cl := range f.claims {
+	for _, cl := range l.claims {
 		if cl.aggregate || seen[cl.acc] {
 			continue
 		}
@@ -118,7 +118,7 @@ func (f *finding) heldOnHost() string {
 	}
 	var parts []string
 	for c, ns := range by {
-		if percent(ns, f.lost) >= minAlternative {
+		if percent(ns, l.lost) >= minAlternative {
 			parts = append(parts, fmt.Sprintf("%s %s", doingWords[c], span(ns)))
 		}
 	}
@@ -127,8 +127,8 @@ func (f *finding) heldOnHost() string {
 
 // onGPU returns the text with the number of the GPU that the calls are for, or the text without, if
 // the process has not chosen one.
-func (f *finding) onGPU(without, with string) string {
-	for _, cl := range f.claims {
+func onGPU(claims claimList, without, with string) string {
+	for _, cl := range claims {
 		if c := cl.acc.Call; c != nil && c.GPU != event.NoGPU {
 			return fmt.Sprintf(with, c.GPU)
 		}
@@ -137,9 +137,9 @@ func (f *finding) onGPU(without, with string) string {
 }
 
 // waitedHow says in which kind of calls the thread waited for the GPU most.
-func (f *finding) waitedHow() string {
+func waitedHow(l *loss) string {
 	var sync, queue, copies uint64
-	for _, cl := range f.claims {
+	for _, cl := range l.claims {
 		switch cl.acc.role {
 		case event.RoleSync:
 			sync += cl.lost
@@ -156,15 +156,15 @@ func (f *finding) waitedHow() string {
 	if copies > most {
 		word, most = "copies and frees that wait for earlier work", copies
 	}
-	if most == f.lost {
+	if most == l.lost {
 		return "all of it in " + word
 	}
-	return fmt.Sprintf("%.0f %% of it in %s", percent(most, f.lost), word)
+	return fmt.Sprintf("%.0f %% of it in %s", percent(most, l.lost), word)
 }
 
 // lookInside recommends where to look next.
-func (f *finding) lookInside(e report.Effect) string {
-	switch f.worst().acc.role {
+func lookInside(f *finding, e report.Effect) string {
+	switch f.worst.acc.role {
 	case event.RoleLaunch:
 		return fmt.Sprintf("the GPU is the bottleneck: profile its kernels for a few seconds with a GPU profiler (pid "+
 			"%d); to keep %s from blocking, synchronise before about 1,000 launches are in flight", f.sub.PID, e.Op)

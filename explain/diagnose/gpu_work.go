@@ -169,11 +169,11 @@ func (a *account) ofWork() bool {
 	return a.Call != nil && !a.bySite && a.sub.usualWork[a.Op] != 0 && a.base != 0
 }
 
-// slower says since when a finding's waits take longer, and by which factor.
-func (f *finding) slower(base uint64) string {
+// slower says since when waits take longer, and by which factor.
+func slower(claims claimList, base uint64) string {
 	first := ^uint64(0)
 	var sum, n uint64
-	for _, cl := range f.claims {
+	for _, cl := range claims {
 		if !cl.aggregate {
 			first = min(first, cl.acc.Start)
 			sum += cl.acc.Duration

@@ -161,7 +161,7 @@ func describeRecapture(ev *evidence, f *finding, c *report.Chain) {
 		site = " in " + site
 	}
 	on := "capture and " + c.Effect.Op
-	if f.op().op.GraphStep() == captureEnd {
+	if f.claims.op().op.GraphStep() == captureEnd {
 		on = "capture, mostly between its begin and its end"
 	}
 	c.Path = []report.Step{f.step(ev, "running", on, f.lost)}

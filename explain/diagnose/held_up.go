@@ -64,15 +64,15 @@ func (ev *evidence) resumed(l *ledger.Link) uint64 {
 	return 0
 }
 
-// sinceBegun says how long the root threads of a finding's waits took for what was waited for;
+// sinceBegun says how long the root threads of the waits took for what was waited for;
 // empty if it is not known when they began.
-func (f *finding) sinceBegun(who string) string {
+func (l claimList) sinceBegun(who string) string {
 	var d doing
-	for _, cl := range f.claims {
-		if cl.row == nil {
+	for _, cl := range l {
+		if !cl.through() {
 			continue
 		}
-		if l := &cl.chain[len(cl.chain)-1]; l.Known && l.From < cl.chain[0].From {
+		if l := cl.last(); l.Known && l.From < cl.chain[0].From {
 			d.Add(&l.Split)
 		}
 	}

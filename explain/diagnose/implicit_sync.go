@@ -139,7 +139,7 @@ func aggregateImplicitSyncs(ev *evidence, t *subject) []claim {
 }
 
 func describeImplicitSync(ev *evidence, f *finding, c *report.Chain) {
-	if f.worst().class == event.OnCPU {
+	if f.worst.class == event.OnCPU {
 		w := ev.early[f.sub.Thread]
 		w.describe(ev, f, c)
 		return
@@ -163,7 +163,7 @@ func describeImplicitSync(ev *evidence, f *finding, c *report.Chain) {
 	}
 	c.Path = []report.Step{f.step(ev, "blocked",
 		"the GPU, "+report.Count(uint64(f.sample))+" times more than a wait a step", f.lost)}
-	if f.op().op.Role() == event.RoleCopy {
+	if f.claims.op().op.Role() == event.RoleCopy {
 		c.Recommendations = []string{
 			fmt.Sprintf("copy results back once a step%s: gather them on the device, then one cudaMemcpyAsync to page-locked "+
 				"memory and one synchronisation", site),

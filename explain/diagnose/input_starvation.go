@@ -24,23 +24,23 @@ func claimInput(_ *evidence, a *account) []claim { return a.through(InputStarvat
 
 // sameWorkers is the workers' name without their number.
 func sameWorkers(ev *evidence, f *finding) (string, bool) {
-	return strings.TrimRight(ev.procs.name(f.root(ev).PID, ""), "0123456789"), true
+	return strings.TrimRight(ev.procs.name(f.root().PID, ""), "0123456789"), true
 }
 
 // atWork are the classes of time in which a thread was at work on what was waited for.
 var atWork = []event.Class{event.OnCPU, event.RunQueue, event.Throttled, event.BlockIO, event.Fault}
 
 func describeInput(ev *evidence, f *finding, c *report.Chain) {
-	t := f.root(ev)
+	t := f.root()
 	one, who := ev.procs.who(t, f.sub.PID), f.about(ev)
-	did := f.doing()
+	did := f.claims.doing()
 	from := "its worker " + who
-	if t.PID == f.sub.PID || f.several() {
+	if t.PID == f.sub.PID || f.parts.several() {
 		from = who // which says that it is the program's own thread, or that they are workers
 	}
 	c.Summary = fmt.Sprintf("%s lost %s waiting for input from %s, which %s %s",
-		f.process(ev), f.pct(), from, f.was(), did.short("computing it"))
-	c.Cause.Detail = fmt.Sprintf("%s %s, and %s until then", who, f.proof(), did.long())
+		f.process(ev), f.pct(), from, f.parts.was(), did.short("computing it"))
+	c.Cause.Detail = fmt.Sprintf("%s %s, and %s until then", who, f.worst.proof(), did.long())
 	c.Path = f.path(ev, did.state(), did.on())
 	words := []string{"process", f.process(ev), "worker", one}
 	c.Recommendations = append(ev.procs.advise(f.sub.PID, words, adviceWorkers),

@@ -3,6 +3,8 @@ package diagnose
 import (
 	"fmt"
 	"time"
+
+	"github.com/ingero-io/ingero/explain/diagnose/pattern"
 )
 
 // A running program is diagnosed from its last seconds (agent.Live), a recording as a whole. Both
@@ -67,13 +69,13 @@ func (f *finding) concentrated(ev *evidence) bool {
 // stretch is the time lost in the live window that lost most, and when it began, Unix ns. It
 // consists of whole seconds, one more than the live window has, because that may begin within a
 // second.
-func (f *finding) stretch(ev *evidence) (lost, from uint64) {
+func (l *loss) stretch(ev *evidence) (lost, from uint64) {
 	const second = uint64(time.Second)
-	if percent(f.lost, uint64(LiveWindow)) < highPct || ev.to <= ev.from {
-		return f.lost, ev.from
+	if percent(l.lost, uint64(LiveWindow)) < highPct || ev.to <= ev.from {
+		return l.lost, ev.from
 	}
-	line := make(timeline, (ev.to-ev.from)/second+1)
-	f.fill(line, ev, ev.from, ev.from+uint64(len(line))*second)
+	line := make(pattern.Timeline, (ev.to-ev.from)/second+1)
+	l.claims.fill(line, &ev.calls, ev.from, ev.from+uint64(len(line))*second)
 	const seconds = int(LiveWindow/time.Second) + 1
 	var sum, most float64
 	for i, v := range line {

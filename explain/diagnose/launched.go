@@ -27,14 +27,14 @@ func (cs *callStats) kernelOf(c *event.Call) string {
 	return printable(cs.kernels[processFunc{c.PID, c.Args[0]}])
 }
 
-// kernel is the kernel whose launches lost more than half of the finding's time in calls, empty if
+// kernel is the kernel whose launches lost more than half of the time in calls, empty if
 // there is none.
-func (f *finding) kernel(ev *evidence) string {
+func (l claimList) kernel(cs *callStats) string {
 	by := map[string]uint64{}
 	var all uint64
-	for _, cl := range f.claims {
+	for _, cl := range l {
 		if c := cl.acc.Call; c != nil && cl.lost >= uint64(store.SlowExcess) {
-			by[ev.calls.kernelOf(c)] += cl.lost
+			by[cs.kernelOf(c)] += cl.lost
 			all += cl.lost
 		}
 	}

@@ -25,7 +25,7 @@ func (ev *evidence) loads(a *account) bool {
 // describeLoading describes a finding about a process's start.
 func (ev *evidence) describeLoading(f *finding, c *report.Chain) {
 	how := ""
-	switch f.flavour(ev) {
+	switch ev.host.flavour(f.claims) {
 	case flavours.mapped:
 		how = ", in page faults of mapped files"
 	case flavours.read:

@@ -22,12 +22,12 @@ var causeLockContention = cause{
 func claimLock(_ *evidence, a *account) []claim { return a.through(LockContention) }
 
 func sameLock(_ *evidence, f *finding) (string, bool) {
-	return fmt.Sprintf("%d %s", f.sub.PID, f.lock()), true
+	return fmt.Sprintf("%d %s", f.sub.PID, f.worst.lock()), true
 }
 
 func describeLock(ev *evidence, f *finding, c *report.Chain) {
 	who := f.about(ev)
-	l := f.worst().chain[len(f.worst().chain)-1]
+	l := f.worst.last()
 	state, did := "blocked", "it waited"
 	switch class := l.Split.Largest(); {
 	case !l.Known:
@@ -53,10 +53,10 @@ func describeLock(ev *evidence, f *finding, c *report.Chain) {
 			"waits for it time out every 5 ms, and "+who+" ends those that do not"
 	}
 	c.Summary = fmt.Sprintf("%s lost %s waiting for %s", f.process(ev), f.pct(), what)
-	c.Cause.Detail = fmt.Sprintf("%s: %s", f.lock(), proof)
-	c.Path = f.path(ev, state, "holding "+f.lock())
+	c.Cause.Detail = fmt.Sprintf("%s: %s", f.worst.lock(), proof)
+	c.Path = f.path(ev, state, "holding "+f.worst.lock())
 	c.Recommendations = []string{
-		fmt.Sprintf("make %s hold the lock for less: it held it for up to %s", who, span(f.worst().lost)),
+		fmt.Sprintf("make %s hold the lock for less: it held it for up to %s", who, span(f.worst.lost)),
 		fmt.Sprintf("or keep the lock out of the way of thread %d, which launches the GPU's work: a queue, a copy of the "+
 			"data, or a try-lock", f.sub.TID),
 	}
@@ -83,13 +83,13 @@ func (ps *processes) interpreter(f *finding) bool {
 	if p == nil || !strings.Contains(strings.ToLower(p.Name+" "+p.Command), "python") {
 		return false
 	}
-	worst := f.worst()
-	if worst.row == nil || worst.row.Holder != 0 { // CPython's is a condition, which has no owner
+	worst := f.worst
+	if !worst.through() || worst.row.Holder != 0 { // CPython's is a condition, which has no owner
 		return false
 	}
 	timeouts, word := 0, worst.row.Futex
 	for _, cl := range f.claims {
-		if cl.row == nil || cl.row.WakerFutex != 0 || cl.row.Holder != 0 || distance(cl.row.Futex, word) > sameObject {
+		if !cl.through() || cl.row.WakerFutex != 0 || cl.row.Holder != 0 || distance(cl.row.Futex, word) > sameObject {
 			continue
 		}
 		if b, e := ledger.Blocked(cl.row); e-b >= switchInterval-switchLate/10 && e-b <= switchInterval+switchLate {

@@ -86,7 +86,7 @@ func (ev *evidence) pressed(l *ledger.Link) uint64 {
 
 // pressedGroup is the control group that was short of memory.
 func pressedGroup(ev *evidence, f *finding) (string, bool) {
-	if p := ev.procs.byPID[f.root(ev).PID]; p != nil {
+	if p := ev.procs.byPID[f.root().PID]; p != nil {
 		return p.Cgroup, true
 	}
 	return "", true
@@ -99,7 +99,7 @@ type pressure struct {
 	parts   uint64
 }
 
-func (f *finding) pressure(ev *evidence) pressure {
+func (hs *hostState) pressure(claims claimList) pressure {
 	var p pressure
 	add := func(r *event.Reclaim, ns uint64) {
 		if int(r.Kind) < len(p.by) {
@@ -107,12 +107,10 @@ func (f *finding) pressure(ev *evidence) pressure {
 		}
 		p.parts += uint64(max(r.Parts, 1))
 	}
-	for _, cl := range f.claims {
-		rows := cl.acc.Rows
-		if cl.row != nil {
-			l := &cl.chain[len(cl.chain)-1]
-			rows = l.Rows
-			for _, r := range ev.host.reclaims[l.Thread] {
+	for _, cl := range claims {
+		if cl.through() {
+			l := cl.last()
+			for _, r := range hs.reclaims[l.Thread] {
 				if r.Start < l.To && r.End() > l.From {
 					add(r, ledger.ReclaimIn([]*event.Reclaim{r}, l.From, l.To))
 				}
@@ -122,8 +120,8 @@ func (f *finding) pressure(ev *evidence) pressure {
 				add(r.Reclaim, r.Time)
 			}
 		}
-		for _, o := range rows {
-			if ev.host.swapped(o) {
+		for _, o := range cl.waits() {
+			if hs.swapped(o) {
 				p.swapped += o.Duration
 			}
 		}
@@ -131,16 +129,9 @@ func (f *finding) pressure(ev *evidence) pressure {
 	return p
 }
 
-func describeMemory(ev *evidence, f *finding, c *report.Chain) {
-	t := f.root(ev)
-	who, p := ev.procs.name(t.PID, ""), f.pressure(ev)
-	group, limit := "", ""
-	for _, l := range ev.in.Limits {
-		if l.PID == t.PID {
-			group, limit = " "+l.Cgroup, " of "+report.Bytes(l.Bytes)
-		}
-	}
-	var details []string
+// details says why memory was reclaimed, and how long it took to read it back. The control group and its
+// limit are in words.
+func (p *pressure) details(group, limit string) (details []string) {
 	for _, k := range []struct {
 		kind event.ReclaimKind
 		text string
@@ -156,6 +147,19 @@ func describeMemory(ev *evidence, f *finding, c *report.Chain) {
 	if p.swapped > 0 {
 		details = append(details, span(p.swapped)+" waiting for memory to come back from swap")
 	}
+	return details
+}
+
+func describeMemory(ev *evidence, f *finding, c *report.Chain) {
+	t := f.root()
+	who, p := ev.procs.name(t.PID, ""), ev.host.pressure(f.claims)
+	group, limit := "", ""
+	for _, l := range ev.in.Limits {
+		if l.PID == t.PID {
+			group, limit = " "+l.Cgroup, " of "+report.Bytes(l.Bytes)
+		}
+	}
+	details := p.details(group, limit)
 	c.Cause.Detail = fmt.Sprintf("in %d reclaims, %s%s", p.parts, strings.Join(details, ", "), ev.host.memory())
 	on := "memory reclaim"
 	switch {
@@ -165,14 +169,15 @@ func describeMemory(ev *evidence, f *finding, c *report.Chain) {
 	case p.by[event.ReclaimCgroup] > f.lost/2:
 		on = "memory reclaim at the limit of its control group"
 	}
-	everybody, got := p.by[event.ReclaimCgroup] <= f.lost/2, f.given(ev, t.PID)
-	c.Cause.Detail += f.swapWords(ev, t.PID) + got.words(everybody)
-	if f.through() {
+	everybody, got := p.by[event.ReclaimCgroup] <= f.lost/2, givenMeanwhile(ev, f.claims, t.PID)
+	c.Cause.Detail += ev.host.swapWords(f.claims, t.PID) + got.words(everybody)
+	if f.worst.through() {
 		w := f.about(ev)
-		c.Summary = fmt.Sprintf("%s lost %s waiting for %s was short of memory", f.process(ev), f.pct(), f.behind(w))
+		c.Summary = fmt.Sprintf("%s lost %s waiting for %s was short of memory", f.process(ev), f.pct(), f.worst.behind(w))
 		c.Path = f.path(ev, "blocked", on)
 	} else {
-		c.Summary = fmt.Sprintf("%s lost %s short of memory: it waited for %s %s", f.process(ev), f.pct(), on, f.place())
+		c.Summary = fmt.Sprintf("%s lost %s short of memory: it waited for %s %s", f.process(ev), f.pct(), on,
+			f.claims.place())
 		c.Path = []report.Step{f.step(ev, "blocked", on, f.lost)}
 	}
 	c.Recommendations = []string{

@@ -7,10 +7,16 @@ import (
 	"strings"
 )
 
+// others are who else lost time to the same root as a finding's thread.
+type others struct {
+	threads   int // of the same process
+	processes []victim
+}
+
 // victim is another process that lost time to the same root.
 type victim struct {
 	pid  uint32
-	lost uint64
+	lost uint64 // ns
 }
 
 // merge joins findings that have the same root: first those of the threads of one process, then
@@ -31,7 +37,7 @@ func mergeThreads(list []*finding) []*finding {
 	for _, f := range list {
 		g := group{f.key, f.sub.PID}
 		if k := first[g]; k != nil {
-			k.others++
+			k.others.threads++
 			continue
 		}
 		first[g] = f
@@ -47,7 +53,7 @@ func (ev *evidence) mergeProcesses(list []*finding) []*finding {
 		root := ev.shared(f)
 		k := first[root]
 		if root != "" && k != nil && k.sub.PID != f.sub.PID { // the same process is not another victim
-			k.victims = append(k.victims, victim{f.sub.PID, f.lost})
+			k.others.processes = append(k.others.processes, victim{f.sub.PID, f.lost})
 			continue
 		}
 		if k == nil {
@@ -67,7 +73,7 @@ func (ev *evidence) shared(f *finding) string {
 		return ""
 	case f.cause.sharedRoot != nil:
 		return f.cause.sharedRoot(ev, f)
-	case f.through() && f.Thread.TID != 0:
+	case f.worst.through() && f.Thread.TID != 0:
 		return fmt.Sprintf("%s %d", f.kind, f.Thread.TID)
 	}
 	return ""
@@ -76,25 +82,25 @@ func (ev *evidence) shared(f *finding) string {
 // maxVictims is the largest number of other processes that a finding names.
 const maxVictims = 5
 
-// alike says who else lost time to the same root, empty if nobody.
-func (f *finding) alike(ev *evidence) string {
+// words names them; process is the name of the thread's own. Empty if there is nobody.
+func (o *others) words(ps *processes, process string) string {
 	var b strings.Builder
-	if f.others > 0 {
-		fmt.Fprintf(&b, "; %d other threads of %s lost time the same way", f.others, f.process(ev))
+	if o.threads > 0 {
+		fmt.Fprintf(&b, "; %d other threads of %s lost time the same way", o.threads, process)
 	}
-	if len(f.victims) == 0 {
+	if len(o.processes) == 0 {
 		return b.String()
 	}
-	slices.SortFunc(f.victims,
+	slices.SortFunc(o.processes,
 		func(a, b victim) int { return cmp.Or(cmp.Compare(b.lost, a.lost), cmp.Compare(a.pid, b.pid)) })
 	b.WriteString("; it also cost ")
-	for i, v := range f.victims[:min(len(f.victims), maxVictims)] {
+	for i, v := range o.processes[:min(len(o.processes), maxVictims)] {
 		if i > 0 {
 			b.WriteString(", ")
 		}
-		fmt.Fprintf(&b, "%s (pid %d) %s", ev.procs.name(v.pid, ""), v.pid, span(v.lost))
+		fmt.Fprintf(&b, "%s (pid %d) %s", ps.name(v.pid, ""), v.pid, span(v.lost))
 	}
-	if n := len(f.victims) - maxVictims; n > 0 {
+	if n := len(o.processes) - maxVictims; n > 0 {
 		fmt.Fprintf(&b, " and %d more processes time", n)
 	}
 	return b.String()

@@ -16,8 +16,8 @@ var causeNetworkWait = cause{
 	kind:         NetworkWait,
 	claimEpisode: claimNetwork,
 	inLink:       answerLink,
-	place:        func(_ *evidence, f *finding) (string, bool) { return f.endpoint(), true },
-	sharedRoot:   func(_ *evidence, f *finding) string { return f.kind + " " + f.endpoint() },
+	place:        func(_ *evidence, f *finding) (string, bool) { return endpointOf(f.claims), true },
+	sharedRoot:   func(_ *evidence, f *finding) string { return f.kind + " " + endpointOf(f.claims) },
 	counts:       []event.Class{event.Network},
 	describe:     describeNetwork,
 }
@@ -65,12 +65,12 @@ func answerLink(_ *evidence, l *ledger.Link) uint64 {
 	return ns
 }
 
-// endpoint is the server that most time was lost to.
-func (f *finding) endpoint() string {
+// endpointOf is the server that most time was lost to.
+func endpointOf(claims claimList) string {
 	by := map[string]uint64{}
-	for _, cl := range f.claims {
+	for _, cl := range claims {
 		o := cl.row
-		if l := &cl.chain[len(cl.chain)-1]; len(cl.chain) > 1 {
+		if l := cl.last(); len(cl.chain) > 1 {
 			if w, _ := beyond(l); w != nil {
 				o = w
 			}
@@ -86,21 +86,21 @@ func (f *finding) endpoint() string {
 }
 
 func describeNetwork(ev *evidence, f *finding, c *report.Chain) {
-	end := f.endpoint()
-	t := f.root(ev)
+	end := endpointOf(f.claims)
+	t := f.root()
 	on := "an answer from " + end
-	if f.through() && t != f.sub.Thread {
+	if f.worst.through() && t != f.sub.Thread {
 		who := f.about(ev)
 		c.Summary = fmt.Sprintf("%s lost %s waiting for %s waited for an answer from %s", f.process(ev), f.pct(),
-			f.behind(who), end)
+			f.worst.behind(who), end)
 		c.Path = f.path(ev, "blocked", on)
 	} else {
-		c.Summary = fmt.Sprintf("%s lost %s waiting for answers from %s %s", f.process(ev), f.pct(), end, f.place())
+		c.Summary = fmt.Sprintf("%s lost %s waiting for answers from %s %s", f.process(ev), f.pct(), end, f.claims.place())
 		c.Path = []report.Step{f.step(ev, "blocked", on, f.lost)}
 	}
 	c.Cause.Detail = fmt.Sprintf("%s connected to %s and waited for what it sent, up to %s at a time; what the other "+
 		"side did is not in this recording", ev.procs.name(t.PID, ""), end, span(f.stall))
-	again := f.trouble(ev, end)
+	again := ev.host.trouble(f.claims, end)
 	c.Cause.Detail += again.words()
 	c.Path = append(c.Path, report.Step{Layer: "NET", Process: end, State: "unknown", On: "its answer", NS: f.explained})
 	c.Recommendations = []string{
@@ -135,19 +135,19 @@ type trouble struct {
 // retransmitted.
 func (t *trouble) explains() bool { return t.again > t.lost/2 }
 
-func (f *finding) trouble(ev *evidence, end string) trouble {
+func (hs *hostState) trouble(claims claimList, end string) trouble {
 	var t trouble
 	var events []*event.Connection
-	for i := range ev.in.IO.Connections {
-		if c := &ev.in.IO.Connections[i]; c.Endpoint() == end {
+	for i := range hs.in.IO.Connections {
+		if c := &hs.in.IO.Connections[i]; c.Endpoint() == end {
 			events = append(events, c)
 		}
 	}
 	seen := map[*event.Connection]bool{}
-	for _, cl := range f.claims {
+	for _, cl := range claims {
 		o := cl.row
 		if len(cl.chain) > 0 {
-			if w, _ := beyond(&cl.chain[len(cl.chain)-1]); w != nil {
+			if w, _ := beyond(cl.last()); w != nil {
 				o = w
 			}
 		}

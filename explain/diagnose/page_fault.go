@@ -54,19 +54,15 @@ func (hs *hostState) locked(a *account) uint64 {
 	return ns
 }
 
-// onLock reports whether most of a finding's waits were for that lock.
-func (f *finding) onLock(ev *evidence) bool {
+// onLock reports whether most waits were for that lock.
+func (hs *hostState) onLock(claims claimList) bool {
 	var lock, all uint64
-	for _, cl := range f.claims {
-		rows := cl.acc.Rows
-		if cl.row != nil {
-			rows = cl.chain[len(cl.chain)-1].Rows
-		}
-		for _, o := range rows {
-			if ev.host.addressLock(o) {
+	for _, cl := range claims {
+		for _, o := range cl.waits() {
+			if hs.addressLock(o) {
 				lock += o.Duration
 			}
-			if o.Class == event.Fault || ev.host.addressLock(o) {
+			if o.Class == event.Fault || hs.addressLock(o) {
 				all += o.Duration
 			}
 		}
@@ -75,14 +71,14 @@ func (f *finding) onLock(ev *evidence) bool {
 }
 
 func describePageFault(ev *evidence, f *finding, c *report.Chain) {
-	t := f.root(ev)
-	c.Summary = fmt.Sprintf("%s lost %s waiting in page faults %s", f.process(ev), f.pct(), f.place())
+	t := f.root()
+	c.Summary = fmt.Sprintf("%s lost %s waiting in page faults %s", f.process(ev), f.pct(), f.claims.place())
 	c.Path = []report.Step{f.step(ev, "blocked", "page fault", f.lost)}
-	if f.through() {
+	if f.worst.through() {
 		c.Summary = fmt.Sprintf("%s lost %s waiting for %s, which waited in page faults", f.process(ev), f.pct(), f.about(ev))
 		c.Path = f.path(ev, "blocked", "page fault")
 	}
-	if f.onLock(ev) {
+	if ev.host.onLock(f.claims) {
 		c.Cause.Detail = "it waited for the lock of its address space (mmap_lock), which another of its threads held: " +
 			"mmap, munmap, mprotect or a fault of their own"
 		c.Recommendations = []string{

@@ -140,7 +140,7 @@ func (ev *evidence) readStaged() {
 var causePageableCopy = cause{
 	kind:         PageableCopy,
 	claimEpisode: claimPageable,
-	complete:     func(_ *evidence, f *finding) { f.stall = f.backToBack() },
+	complete:     func(_ *evidence, f *finding) { f.stall = backToBack(f.claims) },
 	describe:     describePageable,
 }
 
@@ -174,8 +174,8 @@ func claimPageable(ev *evidence, a *account) []claim {
 func asynchronous(op event.Op) bool { return strings.Contains(op.String(), "Async") }
 
 // backToBack is the longest time lost in copies that directly follow one another, ns.
-func (f *finding) backToBack() uint64 {
-	list := slices.Clone(f.claims)
+func backToBack(claims claimList) uint64 {
+	list := slices.Clone(claims)
 	slices.SortFunc(list, func(a, b *claim) int { return cmp.Compare(a.acc.Start, b.acc.Start) })
 	var longest, run, end uint64
 	for _, cl := range list {
@@ -212,7 +212,7 @@ func describePageable(ev *evidence, f *finding, c *report.Chain) {
 		f.process(ev), f.pct(), op, plural(len(f.claims), "copy", "copies"), sizes, rate)
 	c.Cause.Detail = fmt.Sprintf("the thread itself copied %s in %s and did not sleep: memory that is not page-locked "+
 		"goes through a buffer of the driver first", report.Bytes(bytes), span(ns))
-	if asynchronous(f.op().op) {
+	if asynchronous(f.claims.op().op) {
 		c.Cause.Detail += fmt.Sprintf("; from page-locked memory %s returns in some %s, and the copy runs beside the CPU", op,
 			span(returnNS))
 	} else {

@@ -6,7 +6,7 @@ import (
 	"github.com/ingero-io/ingero/explain/report"
 )
 
-// given is the memory that processes were given in the seconds in which a finding's time was lost.
+// given is the memory that processes were given in the seconds in which time was lost.
 // It is empty if that was not recorded.
 type given struct {
 	own, all uint64 // bytes: of the process that lost time, and of all of them
@@ -14,9 +14,9 @@ type given struct {
 	who      string // its name, empty if it is the process itself
 }
 
-func (f *finding) given(ev *evidence, pid uint32) given {
+func givenMeanwhile(ev *evidence, claims claimList, pid uint32) given {
 	const second = 1_000_000_000
-	within := f.seconds()
+	within := claims.seconds()
 	by, names := map[uint32]uint64{}, map[uint32]string{}
 	var g given
 	for i := range ev.in.IO.Pages {

@@ -20,12 +20,12 @@ var causePeerWait = cause{
 func claimPeer(_ *evidence, a *account) []claim { return a.through(PeerWait) }
 
 func describePeer(ev *evidence, f *finding, c *report.Chain) {
-	t := f.root(ev)
+	t := f.root()
 	who := f.about(ev)
-	did := f.doing()
+	did := f.claims.doing()
 	c.Summary = fmt.Sprintf("%s lost %s waiting for data from %s, which %s %s",
-		f.process(ev), f.pct(), who, f.was(), did.short("computing"))
-	c.Cause.Detail = fmt.Sprintf("%s %s, and %s until then", who, f.proof(), did.long())
+		f.process(ev), f.pct(), who, f.parts.was(), did.short("computing"))
+	c.Cause.Detail = fmt.Sprintf("%s %s, and %s until then", who, f.worst.proof(), did.long())
 	c.Path = f.path(ev, did.state(), did.on())
 	c.Recommendations = []string{fmt.Sprintf("make %s faster or let %s do something else until its answer comes; see "+
 		"what it does: perf top -p %d", who, f.process(ev), t.PID)}

@@ -4,23 +4,14 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/ingero-io/ingero/account/ledger"
-	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/explain/report"
 )
 
 // A thread that waits for several threads which lose time in the same way at the same place has one
 // problem, not one for each thread. Four data workers on one CPU must be reported once and fixed
 // together: fixes for one of them at a time contradict each other.
-
-// sharer is one of several threads that a finding is about, and the time lost to it.
-type sharer struct {
-	event.Thread
-	comm            string
-	lost, explained uint64 // ns
-}
 
 // oneOfEach joins a thread's findings that are of one kind and at one place. The list is ordered by
 // time lost, before and after.
@@ -49,7 +40,7 @@ func (ev *evidence) oneOfEach(list []*finding) []*finding {
 // placeKey names where another thread's part in a loss happened, empty for a finding that is not
 // joined with others.
 func (ev *evidence) placeKey(f *finding) string {
-	if !f.through() || len(f.worst().chain) < 2 {
+	if !f.worst.followed() {
 		return ""
 	}
 	if f.cause.place == nil {
@@ -61,112 +52,53 @@ func (ev *evidence) placeKey(f *finding) string {
 	}
 	// How the thread waited is part of the problem: waits for a lock have another fix than waits
 	// for data.
-	return fmt.Sprintf("%s %v %v %v %s", f.kind, f.loading, f.locked(), f.root(ev).PID == f.sub.PID, of)
+	return fmt.Sprintf("%s %v %v %v %s", f.kind, f.loading, f.worst.locked(), f.root().PID == f.sub.PID, of)
 }
 
 // sharePlace reports whether findings with the same key are at the same place.
 func sharePlace(a, b *finding) bool { return a.cause.samePlace == nil || a.cause.samePlace(a, b) }
 
 // sameProcess is the place of a loss whose root may be any thread of a process.
-func sameProcess(ev *evidence, f *finding) (string, bool) { return itoa(f.root(ev).PID), true }
+func sameProcess(_ *evidence, f *finding) (string, bool) { return itoa(f.root().PID), true }
 
 // join adds the time of another finding about the same problem.
 func (f *finding) join(o *finding) {
 	if len(f.parts) == 0 {
-		f.parts = []sharer{f.sharer()}
+		f.parts = sharers{f.sharer()}
 	}
 	f.parts = append(f.parts, o.sharer())
 	for _, cl := range o.claims {
 		f.add(cl)
 	}
-	for c := range o.cpus {
-		f.cpus[c] = true
+	for c := range o.contention.cpus {
+		f.contention.on(c)
 	}
 	f.related += o.related
 }
 
 func (f *finding) sharer() sharer {
-	last := f.worst().chain[len(f.worst().chain)-1]
+	last := f.worst.last()
 	return sharer{Thread: f.Thread, comm: last.Comm, lost: f.lost, explained: f.explained}
 }
 
 // finish sorts and completes a finding that was joined from several.
 func (f *finding) finish(ev *evidence) {
 	slices.SortStableFunc(f.claims, func(a, b *claim) int { return cmp.Compare(a.acc.Start, b.acc.Start) })
-	slices.SortFunc(f.parts, func(a, b sharer) int {
-		return cmp.Or(cmp.Compare(b.lost, a.lost), cmp.Compare(a.PID, b.PID), cmp.Compare(a.TID, b.TID))
-	})
+	f.parts.sort()
 	f.Thread = f.parts[0].Thread
 	if f.cause.complete == nil {
 		return
 	}
-	f.explained, f.beside = 0, 0
-	for _, cl := range f.claims {
-		f.explained += cl.explained
-		f.beside += max(cl.explained, cl.freed) - cl.explained
-	}
+	f.recount()
 	f.cause.complete(ev, f)
 }
 
-// several reports whether the finding is about more than one thread.
-func (f *finding) several() bool { return len(f.parts) > 1 }
-
 // about names the threads at the root of a finding's waits.
 func (f *finding) about(ev *evidence) string {
-	if !f.several() {
-		return ev.procs.who(f.root(ev), f.sub.PID)
+	if !f.parts.several() {
+		return ev.procs.who(f.root(), f.sub.PID)
 	}
-	names := []string{}
-	count := map[string]int{}
-	for _, p := range f.parts {
-		n := ev.procs.name(p.PID, p.comm)
-		if p.PID == f.sub.PID {
-			n = cmp.Or(printable(p.comm), itoa(p.TID))
-		}
-		if count[n]++; count[n] == 1 {
-			names = append(names, n)
-		}
-	}
-	whose := "threads of other processes"
-	switch {
-	case f.parts[0].PID == f.sub.PID:
-		whose = "threads of its own"
-	case ev.procs.feeds(f.parts[0].PID, f.sub.PID):
-		whose = "workers"
-	}
-	if whose == "workers" || len(names) > maxNamed {
-		whose = fmt.Sprintf("%d %s", len(f.parts), whose)
-	}
-	if len(names) > maxNamed {
-		names = append(names[:maxNamed], "…")
-	}
-	return fmt.Sprintf("%s (%s)", whose, strings.Join(names, ", "))
-}
-
-// maxNamed is the largest number of thread names in a sentence.
-const maxNamed = 4
-
-// was is the verb for the threads that a finding is about.
-func (f *finding) was() string {
-	if f.several() {
-		return "were"
-	}
-	return "was"
-}
-
-// maxParts is how many of the threads that a finding is about are steps of its path.
-const maxParts = 3
-
-// partSteps are the parallel ends of the path: what each of the root threads did.
-func (f *finding) partSteps(ev *evidence, state, on string) []report.Step {
-	var steps []report.Step
-	for i, p := range f.parts[:min(len(f.parts), maxParts)] {
-		steps = append(steps, report.Step{
-			Layer: "HOST", Process: ev.procs.name(p.PID, p.comm), PID: p.PID, TID: p.TID, Thread: printable(p.comm),
-			State: state, On: on, NS: p.explained, Beside: i > 0,
-		})
-	}
-	return steps
+	return f.parts.names(&ev.procs, f.sub.PID)
 }
 
 // culprits are the threads that a finding is about, with their shares: those that had the CPU of a
@@ -176,12 +108,7 @@ func (f *finding) culprits(ev *evidence) []report.Culprit {
 	if f.cause.culprits != nil {
 		list = f.cause.culprits(ev, f)
 	} else {
-		for _, p := range f.parts[:min(len(f.parts), maxRunners)] {
-			list = append(list, report.Culprit{
-				Process: ev.procs.name(p.PID, p.comm), PID: p.PID, TID: p.TID, Thread: printable(p.comm), NS: p.lost,
-				Pct: round(percent(p.lost, f.lost)),
-			})
-		}
+		list = f.parts.culprits(&ev.procs, f.lost)
 	}
 	list = slices.DeleteFunc(list, func(c report.Culprit) bool { return c.Pct < 100*minUse })
 	if len(list) < 2 {
@@ -193,13 +120,13 @@ func (f *finding) culprits(ev *evidence) []report.Culprit {
 // also are other kinds under which users may look for the finding if they know only how the thread
 // waited: for data from its workers, or for a lock.
 func (f *finding) also(ev *evidence) []string {
-	if !f.through() || len(f.worst().chain) < 2 || f.cause.unexplained || f.cause.saysHow {
+	if !f.worst.followed() || f.cause.unexplained || f.cause.saysHow {
 		return nil
 	}
-	chain := f.worst().chain
+	chain := f.worst.chain
 	kind := ""
-	switch t := f.root(ev); {
-	case f.locked():
+	switch t := f.root(); {
+	case f.worst.locked():
 		kind = LockContention
 	case t.PID != f.sub.PID && ev.procs.feeds(t.PID, f.sub.PID) &&
 		slices.ContainsFunc(chain[1:], func(l ledger.Link) bool { return bySending(&l) }):

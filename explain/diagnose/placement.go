@@ -93,14 +93,14 @@ func (ev *evidence) cpuLoads() map[uint16]float64 {
 func (ev *evidence) loadWords(f *finding) string {
 	loads := ev.cpuLoads()
 	var parts []string
-	for _, c := range slices.Sorted(maps.Keys(f.cpus)) {
+	for _, c := range slices.Sorted(maps.Keys(f.contention.cpus)) {
 		if pct, ok := loads[c]; ok && len(parts) < maxNamed {
 			parts = append(parts, fmt.Sprintf("CPU %d was busy for %.0f %% of the time", c, pct))
 		}
 	}
 	room := map[uint16]bool{}
 	for c, pct := range loads {
-		if pct < maxBusy && !f.cpus[c] {
+		if pct < maxBusy && !f.contention.cpus[c] {
 			room[c] = true
 		}
 	}
@@ -147,7 +147,7 @@ func parseCPUs(list string) (cpus []uint16) {
 
 // boundWords says on which CPUs the threads that waited may run, if that is not all of them.
 func (ev *evidence) boundWords(f *finding) string {
-	may := ev.host.allowed(f.root(ev))
+	may := ev.host.allowed(f.root())
 	if len(may) == 0 || ev.in.CPUs == 0 || len(may) >= ev.in.CPUs {
 		return ""
 	}
@@ -157,7 +157,7 @@ func (ev *evidence) boundWords(f *finding) string {
 		}
 	}
 	whose := "the thread that waited"
-	if f.several() {
+	if f.parts.several() {
 		whose = "each of them"
 	}
 	return fmt.Sprintf("the affinity of %s is CPU %s", whose, numbers(may))

@@ -39,7 +39,7 @@ func (cl *claim) event() (at uint64, kind store.EventKind, ok bool) {
 		return cl.part.At, store.CollectiveEvent, true
 	case cl.acc.Call != nil:
 		return cl.acc.Start, store.CallEvent, true
-	case cl.row != nil:
+	case cl.through():
 		return cl.row.Start, store.OffCPUEvent, true
 	}
 	var longest uint64

@@ -9,6 +9,7 @@ import (
 	"github.com/ingero-io/ingero/account/ledger"
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/explain/diagnose/cluster"
+	"github.com/ingero-io/ingero/explain/diagnose/pattern"
 	"github.com/ingero-io/ingero/explain/report"
 )
 
@@ -52,8 +53,8 @@ func (ev *evidence) reason(f *finding) *reason {
 			r.class = c
 		}
 	}
-	if g := f.because; g != nil {
-		r.class = g.worst().class
+	if g := f.rank.because; g != nil {
+		r.class = g.worst.class
 		more := min(g.lost, r.late) - min(g.lost, r.late, r.split.NS[r.class])
 		r.split.NS[r.class] += more
 		r.split.OnCPU -= min(more, r.split.OnCPU)
@@ -139,7 +140,7 @@ func (r *reason) every() uint32 {
 			d = append(d, r.ops[i].Last().Seq-r.ops[i-1].Last().Seq)
 		}
 	}
-	if len(d) < minTimes-1 {
+	if len(d) < pattern.MinTimes-1 {
 		return 0
 	}
 	sorted := slices.Sorted(slices.Values(d))
@@ -149,7 +150,7 @@ func (r *reason) every() uint32 {
 			same++
 		}
 	}
-	if float64(same) < (1-jitter)*float64(len(d)) {
+	if float64(same) < (1-pattern.Jitter)*float64(len(d)) {
 		return 0
 	}
 	return k
@@ -280,7 +281,7 @@ func (r *reason) describeOnCPU(
 func describeCollective(ev *evidence, f *finding, c *report.Chain) {
 	r := ev.reason(f)
 	last := r.ops[0].Last()
-	op := f.worst().op.Last().Op
+	op := f.worst.op.Last().Op
 	who := fmt.Sprintf("rank %d, %s", last.Rank, ev.threadLabel(f.Thread, f.sub.PID))
 	short, steps, fix := r.describe(ev, f)
 	c.Summary = fmt.Sprintf("%s lost %s waiting for %s, which entered %s %s late: %s", f.process(ev), f.pct(), who, op,
@@ -302,7 +303,7 @@ func describeCollective(ev *evidence, f *finding, c *report.Chain) {
 		b.WriteString("; the communicator is older than the recording: " +
 			"which operations belong together was inferred from when they ended")
 	}
-	if seen := len(f.worst().op.Members); last.Ranks > 0 && seen < int(last.Ranks) {
+	if seen := len(f.worst.op.Members); last.Ranks > 0 && seen < int(last.Ranks) {
 		fmt.Fprintf(&b, "; %d of %d ranks are in this recording", seen, last.Ranks)
 	}
 	c.Cause.Detail = b.String()

@@ -29,44 +29,48 @@ const (
 // empty.
 type unexplainedPart struct{ what, class string }
 
+// unexplainedTime is lost time that a cause does not explain, by what took it, ns.
+type unexplainedTime map[unexplainedPart]uint64
+
 // unexplained splits the time that a finding does not explain. The explained share and the parts
 // together are all of the lost time.
 func (f *finding) unexplained(ev *evidence) []report.Rest {
 	explained := uint64(float64(f.explained) * (1 - ev.missing))
 	all := f.lost - min(explained, f.lost)
-	by := map[unexplainedPart]uint64{{what: unexplainedDropped}: f.explained - min(explained, f.explained)}
+	rest := unexplainedTime{{what: unexplainedDropped}: f.explained - min(explained, f.explained)}
 	var pieces uint64 // explained by the claims alone, before complete changed it
 	for _, cl := range f.claims {
 		pieces += cl.explained
-		f.addUnexplained(cl, by)
+		rest.add(cl, f.cause)
 	}
 	if part := f.cause.lacks; part != "" {
-		by[unexplainedPart{what: part}] += pieces - min(f.explained, pieces)
+		rest[unexplainedPart{what: part}] += pieces - min(f.explained, pieces)
 	}
 	of := "wait"
 	switch {
-	case f.through() && len(f.worst().chain) > 1 && f.locked():
+	case f.worst.followed() && f.worst.locked():
 		of = "hold"
-	case !f.through():
+	case !f.worst.through():
 		of = "lost time"
 	}
-	return unexplainedList(by, all, f.lost, of)
+	return rest.largest(all, f.lost, of)
 }
 
-// addUnexplained adds the unexplained part of a claim, by what the root thread did meanwhile.
-func (f *finding) addUnexplained(cl *claim, by map[unexplainedPart]uint64) {
-	if len(cl.chain) < 2 || cl.row == nil {
-		if part := f.cause.lacks; part != "" {
-			by[unexplainedPart{what: part}] += cl.lost - min(cl.explained, cl.lost)
+// add adds the part of a claim that its cause does not explain, by what the root thread did
+// meanwhile.
+func (u unexplainedTime) add(cl *claim, of *cause) {
+	if !cl.followed() {
+		if part := of.lacks; part != "" {
+			u[unexplainedPart{what: part}] += cl.lost - min(cl.explained, cl.lost)
 		}
 		return
 	}
-	l := &cl.chain[len(cl.chain)-1]
+	l := cl.last()
 	inside := max(uint64(float64(cl.lost)*cl.reach), cl.explained)
-	by[unexplainedPart{what: unexplainedBetween}] += cl.lost - min(inside, cl.lost)
+	u[unexplainedPart{what: unexplainedBetween}] += cl.lost - min(inside, cl.lost)
 	var others uint64
 	for _, c := range append(classes(), event.OnCPU) {
-		if !slices.Contains(f.cause.counts, c) {
+		if !slices.Contains(of.counts, c) {
 			others += l.Split.Of(c)
 		}
 	}
@@ -75,8 +79,8 @@ func (f *finding) addUnexplained(cl *claim, by map[unexplainedPart]uint64) {
 	}
 	left := float64(inside - cl.explained)
 	for _, c := range append(classes(), event.OnCPU) {
-		if !slices.Contains(f.cause.counts, c) {
-			by[did(c)] += uint64(left * share(l.Split.Of(c), others))
+		if !slices.Contains(of.counts, c) {
+			u[did(c)] += uint64(left * share(l.Split.Of(c), others))
 		}
 	}
 }
@@ -89,13 +93,14 @@ func did(c event.Class) unexplainedPart {
 	return unexplainedPart{"it " + doingWords[c], c.String()}
 }
 
-// unexplainedList are the largest parts, and one part for the remainder.
-func unexplainedList(by map[unexplainedPart]uint64, all, lost uint64, of string) []report.Rest {
+// largest are the largest parts, and one part for the remainder of all, both as shares of the lost
+// time, ns. The parts are of a wait, a hold or the lost time itself, in words.
+func (u unexplainedTime) largest(all, lost uint64, of string) []report.Rest {
 	if percent(all, lost) < minUnexplained {
 		return nil
 	}
 	var list []report.Rest
-	for part, ns := range by {
+	for part, ns := range u {
 		if percent(ns, lost) >= minUnexplained {
 			list = append(list, report.Rest{Of: of, What: part.what, Class: part.class, NS: ns})
 		}

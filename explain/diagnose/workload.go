@@ -101,17 +101,17 @@ func warmup(t *subject) uint64 {
 	return end - min(t.from, end)
 }
 
-// perStep is a finding's loss per step.
-func (f *finding) perStep(ev *evidence) *report.PerStep {
-	n := f.sub.count
-	if n == 0 || f.lost == 0 {
+// perStep is the loss in each of the thread's steps, nil if it makes none.
+func (l *loss) perStep(t *subject) *report.PerStep {
+	n := t.count
+	if n == 0 || l.lost == 0 {
 		return nil
 	}
-	mean := max(f.sub.wall()/n, 1)
-	starts := make([]uint64, 0, len(f.claims))
-	for _, cl := range f.claims {
+	mean := max(t.wall()/n, 1)
+	starts := make([]uint64, 0, len(l.claims))
+	for _, cl := range l.claims {
 		if cl.aggregate { // every step has its part
-			return &report.PerStep{LostNS: f.lost / n, Steps: n, Affected: n}
+			return &report.PerStep{LostNS: l.lost / n, Steps: n, Affected: n}
 		}
 		starts = append(starts, cl.acc.Start)
 	}
@@ -123,5 +123,5 @@ func (f *finding) perStep(ev *evidence) *report.PerStep {
 			until = at + mean
 		}
 	}
-	return &report.PerStep{LostNS: f.lost / n, Steps: n, Affected: min(affected, n)}
+	return &report.PerStep{LostNS: l.lost / n, Steps: n, Affected: min(affected, n)}
 }

@@ -89,8 +89,10 @@ var table = []row{
 	// Why a thread lost time.
 	{"explain/difference", "event explain/report"},
 	{"explain/diagnose/cluster", "event explain/report"},
-	{"explain/diagnose", `account/collective explain/diagnose/cluster explain/difference event account/footprint
-		capture/host/framework account/ledger explain/recording explain/report account/stats store`},
+	{"explain/diagnose/pattern", "explain/report"},
+	{"explain/diagnose", `account/collective explain/diagnose/cluster explain/diagnose/pattern
+		explain/difference event account/footprint capture/host/framework account/ledger explain/recording
+		explain/report account/stats store`},
 	{"explain/compare", "event explain/diagnose explain/difference explain/recording explain/report store"},
 	{"explain/diagnose/diagnosetest", `account/collective explain/diagnose event event/eventtext
 		capture/host/framework capture/host/owner account/memory explain/recording account/stats store`},

@@ -1,0 +1,107 @@
+package pattern_test
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/ingero-io/ingero/explain/diagnose/pattern"
+)
+
+// lost makes a loss of a window in which no time was lost yet.
+func lost(window uint64) *pattern.Loss {
+	return &pattern.Loss{To: window, Timeline: make(pattern.Timeline, pattern.Parts)}
+}
+
+// lose adds ns of lost time from a time on.
+func lose(l *pattern.Loss, at, ns uint64) {
+	l.NS += ns
+	l.Pieces = append(l.Pieces, pattern.Stretch{From: at, To: at + ns, Lost: ns})
+	l.Timeline.Add(at, ns, l.From, l.To)
+}
+
+// TestPatternOfALossThatIsHeavierForAWhile has small losses all the time. Alone they are constant.
+// Next to much larger losses in a tenth of the time they do not count.
+func TestPatternOfALossThatIsHeavierForAWhile(t *testing.T) {
+	const window, ms = 10_000_000_000, 1_000_000
+	rng := rand.New(rand.NewPCG(1, 2))
+	lose := func(l *pattern.Loss, from, to, ns, every uint64) {
+		for at := from; at < to; at += every/2 + rng.Uint64N(every) {
+			lose(l, at, ns)
+		}
+	}
+	for _, tc := range []struct {
+		name string
+		want string
+		lose func(*pattern.Loss)
+	}{
+		{"always the same", pattern.Constant, func(l *pattern.Loss) { lose(l, 0, window, ms, 10*ms) }},
+		{"heavier in a tenth", pattern.Irregular, func(l *pattern.Loss) {
+			lose(l, 0, window, ms/10, 10*ms)
+			lose(l, window/2, window/2+window/10, 20*ms, 30*ms)
+		}},
+		{"heavier by half", pattern.Constant, func(l *pattern.Loss) {
+			lose(l, 0, window, ms, 10*ms)
+			lose(l, window/2, window, ms/2, 10*ms)
+		}},
+	} {
+		l := lost(window)
+		tc.lose(l)
+		l.Timeline.Round()
+		if p := l.Pattern(); p.Kind != tc.want {
+			t.Errorf("%s: %s, want %s", tc.name, p.Kind, tc.want)
+		}
+	}
+}
+
+// TestALossBeginsWhereItCounts: small losses before do not change when a loss begins. A single
+// stall is reported from its begin on.
+func TestALossBeginsWhereItCounts(t *testing.T) {
+	const window, ms = 12_000_000_000, 1_000_000
+	lose := func(l *pattern.Loss, from, to, ns, every uint64) {
+		for at := from; at < to; at += every {
+			lose(l, at, ns)
+		}
+	}
+	for _, tc := range []struct {
+		name string
+		lose func(*pattern.Loss)
+		want uint64
+	}{
+		{"noise, and from 3 s on a neighbour", func(l *pattern.Loss) {
+			lose(l, ms/2, window/4, ms/4, 20*ms)
+			lose(l, window/4, window, 3*ms, 20*ms)
+		}, window / 4},
+		{"one stall", func(l *pattern.Loss) { lose(l, 7_123*ms, 7_124*ms, 900*ms, 10*ms) }, 7_123 * ms},
+		{"from the begin on", func(l *pattern.Loss) { lose(l, 5*ms, window, ms, 10*ms) }, 5 * ms},
+	} {
+		l := lost(window)
+		tc.lose(l)
+		l.Timeline.Round()
+		if got := l.Pattern().FromNS; got != tc.want {
+			t.Errorf("%s: from %d ns on, want %d", tc.name, got, tc.want)
+		}
+	}
+}
+
+// TestALossComesAgain: equal intervals are a period, a loss that becomes larger grows, and without
+// lost time there is no pattern.
+func TestALossComesAgain(t *testing.T) {
+	const window, ms = 10_000_000_000, 1_000_000
+	l := lost(window)
+	if p := l.Pattern(); p != nil {
+		t.Errorf("no time was lost: %+v", p)
+	}
+	for at := uint64(500 * ms); at < window; at += 1000 * ms {
+		lose(l, at, 20*ms)
+	}
+	if p := l.Pattern(); p.Kind != pattern.Periodic || p.PeriodNS != 1000*ms || p.Times != 10 {
+		t.Errorf("each second: %s of %d ns, %d times", p.Kind, p.PeriodNS, p.Times)
+	}
+	l = lost(window)
+	for at := uint64(0); at < window; at += 100 * ms {
+		lose(l, at, ms+at/200)
+	}
+	if p := l.Pattern(); p.Kind != pattern.Growing {
+		t.Errorf("more each time: %s", p.Kind)
+	}
+}
