@@ -92,6 +92,7 @@ func newFollowers(s *shared) followers {
 		newAccounts().follower(),
 		newInnerLinks(s).follower(),
 		names.follower(s, footprints.watches), // before those that ask it for names
+		newLibraries(s.fs, s.log).follower(s.targets),
 		gpuFollower(s, names),
 		footprints.follower(),
 		pagesFollower(s),

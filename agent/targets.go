@@ -171,15 +171,24 @@ func (x *targets) attach(lib *probe.Library, path, name string, pid int) bool {
 }
 
 func keyOf(path string) (fileKey, error) {
-	i, err := os.Stat(path)
+	s, err := statOf(path)
 	if err != nil {
 		return fileKey{}, err
 	}
+	return fileKey{dev: uint64(s.Dev), ino: s.Ino}, nil
+}
+
+// statOf is what the kernel says of a file.
+func statOf(path string) (*syscall.Stat_t, error) {
+	i, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
 	s, ok := i.Sys().(*syscall.Stat_t)
 	if !ok {
-		return fileKey{}, fs.ErrInvalid
+		return nil, fs.ErrInvalid
 	}
-	return fileKey{dev: uint64(s.Dev), ino: s.Ino}, nil
+	return s, nil
 }
 
 // installed attaches to libraries on disk that no process has loaded yet: for every process, or for

@@ -13,6 +13,7 @@ type Batch struct {
 	Stacks      []event.Stack
 	Processes   []Process
 	Threads     []ThreadInfo
+	Libraries   []Library
 	Throttles   []Throttle
 	Limits      []MemoryLimit
 	Scheduling  []Scheduling

@@ -221,6 +221,8 @@ type Reader interface {
 	Summary(ctx context.Context) (Summary, error)
 	Processes(ctx context.Context) ([]Process, error)
 	Threads(ctx context.Context) ([]ThreadInfo, error)
+	// Libraries returns the library files that traced processes use, each once for a process.
+	Libraries(ctx context.Context) ([]Library, error)
 	OpStats(ctx context.Context, w Window) ([]OpStat, error)
 	GapStats(ctx context.Context, w Window) ([]GapStat, error)
 	// NotableCalls visits the calls that a diagnosis needs one by one: slow, failed and first

@@ -34,6 +34,8 @@ flight +2s thread=main op=cudaFree seen=+4s doing=running outcome=returned
 symbol filemap_fault addr=0xf1
 kernel "softmax<float, 4>" pid=100 func=0x401000
 limit pid=100 cgroup=/job bytes=1048576
+library libcudart.so.12 pid=100 path="/a b/libcudart.so.12.4.127" version=12.4.127 build_id=0123abcd size=707904
+library libtorch.so
 sched pid=4711 tid=4712 policy=1 nice=-5 rt=50
 nodes cpus=0-1,8 cpus=2-3
 device "nvme0 n1" number=259:3

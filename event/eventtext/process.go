@@ -53,6 +53,29 @@ func (w *writer) process(p *Process) {
 	w.flag("traced", p.Traced)
 }
 
+var libraryKind = kind{
+	word: "library", named: true, parse: doLibrary,
+	format: lines(func(r *Recording) []Library { return r.Libraries }, (*writer).library),
+}
+
+func doLibrary(p *parser, f *fields) {
+	name, err := unquote(f.name)
+	f.fail(err)
+	p.rec.Libraries = append(p.rec.Libraries, Library{
+		Name: name, PID: uint32(f.uint("pid", 32)), Path: f.text("path"), Version: f.text("version"),
+		BuildID: f.text("build_id"), Size: f.uint("size", 64),
+	})
+}
+
+func (w *writer) library(l *Library) {
+	w.word("library " + quote(l.Name))
+	w.num("pid", uint64(l.PID))
+	w.text("path", l.Path)
+	w.text("version", l.Version)
+	w.text("build_id", l.BuildID)
+	w.num("size", l.Size)
+}
+
 var threadKind = kind{
 	word: "thread", named: true, parse: doThread,
 	format: lines(func(r *Recording) []Thread { return r.Threads }, (*writer).label),

@@ -6,6 +6,7 @@
 // A line is a kind, for most kinds a time, and key=value fields:
 //
 //	process engine pid=100 traced cgroup=/job
+//	library libcudart.so.12 pid=100 path=/cuda/lib/libcudart.so.12.4.127 version=12.4.127 build_id=beef size=12345
 //	thread main pid=100 tid=100 comm=engine dispatch
 //	thread hog pid=4711 tid=4711 comm=backup-agent
 //	call +0 thread=main op=cudaLaunchKernel dur=5us
@@ -54,6 +55,7 @@ type Recording struct {
 	Base        uint64 // Unix ns
 	Self        uint32 // PID of the tracer, 0 if not said
 	Processes   []Process
+	Libraries   []Library
 	Threads     []Thread
 	Calls       []event.Call
 	Gaps        []event.Gap
@@ -89,6 +91,7 @@ var kinds = []kind{
 	baseKind,
 	selfKind,
 	processKind,
+	libraryKind,
 	threadKind,
 	skipKind,
 	callKind,
@@ -129,6 +132,16 @@ type Process struct {
 	Framework   string // as capture/host/framework calls it
 	Rank        int    // -1 if unknown
 	Traced      bool
+}
+
+// Library is a library file that a process uses.
+type Library struct {
+	Name    string // as the library calls itself
+	PID     uint32
+	Path    string
+	Version string // empty if unknown
+	BuildID string // hexadecimal; empty if there is none
+	Size    uint64 // bytes
 }
 
 // Thread names a thread. Label is what other lines call it.

@@ -33,6 +33,7 @@ type Input struct {
 
 	Processes   []store.Process
 	Threads     []store.ThreadInfo
+	Libraries   []store.Library // the files of CUDA and of frameworks that processes use
 	Ops         []store.OpStat
 	GapStats    []store.GapStat
 	Calls       []event.Call       // the notable ones
@@ -85,6 +86,7 @@ type Input struct {
 var tables = []loader{
 	all("processes", store.Reader.Processes, func(in *Input) *[]store.Process { return &in.Processes }),
 	all("threads", store.Reader.Threads, func(in *Input) *[]store.ThreadInfo { return &in.Threads }),
+	all("library files", store.Reader.Libraries, func(in *Input) *[]store.Library { return &in.Libraries }),
 	inWindow("operation statistics", store.Reader.OpStats, func(in *Input) *[]store.OpStat { return &in.Ops }),
 	inWindow("gap statistics", store.Reader.GapStats, func(in *Input) *[]store.GapStat { return &in.GapStats }),
 	inWindow("throttling", store.Reader.Throttles, func(in *Input) *[]store.Throttle { return &in.Throttles }),

@@ -240,6 +240,8 @@ func (r reader) InFlight(context.Context, store.Window) ([]event.InFlight, error
 
 func (r reader) Processes(context.Context) ([]store.Process, error)  { return r.in.Processes, nil }
 func (r reader) Threads(context.Context) ([]store.ThreadInfo, error) { return r.in.Threads, nil }
+func (r reader) Libraries(context.Context) ([]store.Library, error)  { return r.in.Libraries, r.err }
+
 func (r reader) OpStats(context.Context, store.Window) ([]store.OpStat, error) {
 	return r.in.Ops, nil
 }
@@ -368,6 +370,7 @@ func TestLoadReadsEverything(t *testing.T) {
 	want.Memory, want.Sites = []event.Memory{{PID: 1}}, []event.MemorySite{{PID: 1, Stack: 43}}
 	want.GPUs = []store.GPUSnapshot{{At: 7, GPU: 1, UtilPct: 90}}
 	want.GPUDevices = []store.GPUDevice{{GPU: 1, Node: -1}}
+	want.Libraries = []store.Library{{PID: 100, Name: "libcudart.so.12", Version: "12.4.127"}}
 	want.GPUMemory, want.Xids = []store.GPUProcess{{At: 7, GPU: 1, PID: 100, Bytes: 5, Known: true}},
 		[]store.Xid{{At: 8, GPU: 1, Code: 79}}
 	want.InFlight = []event.InFlight{{Thread: event.Thread{PID: 1, TID: 1}, Stack: 44}}
@@ -391,7 +394,8 @@ func TestLoadReadsEverything(t *testing.T) {
 	if len(got.Spans) != 12 {
 		t.Errorf("%d spans, want 12", len(got.Spans))
 	}
-	if d := cmp.Diff(want.GPUs, got.GPUs) + cmp.Diff(want.GPUDevices, got.GPUDevices) + cmp.Diff(want.Series, got.Series); d != "" || got.SeriesStep != 1 {
+	if d := cmp.Diff(want.GPUs, got.GPUs) + cmp.Diff(want.GPUDevices, got.GPUDevices) +
+		cmp.Diff(want.Libraries, got.Libraries) + cmp.Diff(want.Series, got.Series); d != "" || got.SeriesStep != 1 {
 		t.Errorf("readings or series, in steps of %d, differ: %s", got.SeriesStep, d)
 	}
 	boom := errors.New("boom")

@@ -102,6 +102,8 @@ func everything(t testing.TB, r store.Reader) string {
 	say(processes, err)
 	threads, err := r.Threads(ctx)
 	say(threads, err)
+	libraries, err := r.Libraries(ctx)
+	say(libraries, err)
 	stats, err := r.OpStats(ctx, w)
 	must(t, err)
 	for _, s := range stats {

@@ -161,6 +161,14 @@ func fullBatch(t testing.TB) *store.Batch {
 			Source: store.KernelRegistered,
 		}},
 		Threads: []store.ThreadInfo{{Thread: engine, Comm: "engine", Dispatch: true}},
+		Libraries: []store.Library{
+			{
+				At: t0 + 3, PID: 100, Name: "libcudart.so.12", Path: "/cuda/lib/libcudart.so.12.4.127", Version: "12.4.127",
+				BuildID: "0123abcd", Size: 707_904,
+			},
+			{At: t0 + 4, PID: 100, Name: "libtorch.so", Path: "/venv/torch/lib/libtorch.so", Size: 1},
+			{At: t0 + 5, PID: 200, Name: "libcuda.so.1", Path: "/lib/libcuda.so.1", Version: "1"},
+		},
 		Throttles: []store.Throttle{{
 			At: t0 + 1_000_000_000, Cgroup: "/a/b", Periods: 3, NS: 1234, QuotaUS: 20_000,
 			PeriodUS: 100_000, Version: 1,
@@ -354,6 +362,9 @@ func TestEverythingWrittenIsReadBack(t *testing.T) {
 	if len(procs) != 3 || !cmp.Equal(procs[2], b.Processes[0]) || procs[0].Name != "waker" {
 		t.Errorf("processes %+v", procs)
 	}
+	libraries, err := r.Libraries(ctx)
+	must(t, err)
+	check("libraries", b.Libraries, libraries)
 	threads, err := r.Threads(ctx)
 	must(t, err)
 	if len(threads) != 8 || threads[5] != b.Threads[0] {

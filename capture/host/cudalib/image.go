@@ -55,11 +55,28 @@ func (i *Image) Machine() elf.Machine { return i.elf.Machine }
 
 // Soname is the name the library gives itself, if any.
 func (i *Image) Soname() string {
-	names, err := i.elf.DynString(elf.DT_SONAME)
-	if err != nil || len(names) == 0 {
+	const entry, maxEntries, maxName = 16, 4096, 256
+	d := i.elf.SectionByType(elf.SHT_DYNAMIC)
+	if d == nil || d.Size > entry*maxEntries || int(d.Link) >= len(i.elf.Sections) {
 		return ""
 	}
-	return names[0]
+	names := i.elf.Sections[d.Link]
+	b, err := d.Data()
+	if err != nil || names.Type != elf.SHT_STRTAB || names.ReaderAt == nil {
+		return ""
+	}
+	for ; len(b) >= entry; b = b[entry:] {
+		if elf.DynTag(i.elf.ByteOrder.Uint64(b)) != elf.DT_SONAME {
+			continue
+		}
+		name := make([]byte, maxName)                                                     // not all: libtorch has 30 MB
+		n, _ := names.ReadAt(name, int64(min(i.elf.ByteOrder.Uint64(b[8:]), names.Size))) // less is there at the end
+		if end := bytes.IndexByte(name[:n], 0); end >= 0 {
+			return string(name[:end])
+		}
+		return ""
+	}
+	return ""
 }
 
 // BuildID is the linker's build id, in hexadecimal; empty without one.

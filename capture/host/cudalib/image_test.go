@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/ingero-io/ingero/capture/host/cudalib"
+	"github.com/ingero-io/ingero/internal/kerneltest"
 )
 
 func TestKindsAndVersionsOfFileNames(t *testing.T) {
@@ -31,6 +32,53 @@ func TestKindsAndVersionsOfFileNames(t *testing.T) {
 	}
 	if cudalib.Kind("other").File() != (*regexp.Regexp)(nil) {
 		t.Error("an unknown kind has a name")
+	}
+}
+
+func TestLibrariesAreKnownByTheirNames(t *testing.T) {
+	for _, path := range []string{
+		"/lib/libcudart.so.12", "/lib/libcuda.so.535.261.03", "/lib/libnvToolsExt.so.1", "/lib/libcublas.so.12",
+		"/lib/libcublasLt.so.12.4.5.8", "/venv/nvidia/cudnn/lib/libcudnn_engines_precompiled.so.9", "/lib/libnvrtc.so.12",
+		"/lib/libnvrtc-builtins.so.12.4", "/torch/lib/libnvrtc-672ee683.so.11.2", "/lib/libcusparseLt.so.0",
+		"/opt/libnccl-net-ofi.so", "/lib/libnvidia-ml.so.1", "/lib/libnvJitLink.so.12", "/lib/libcufft.so.11",
+	} {
+		if !cudalib.IsLibrary(path) {
+			t.Errorf("%s is not known", path)
+		}
+	}
+	for _, path := range []string{
+		"/lib/libc.so.6", "/lib/libcublas.a", "/lib/libcudadebugger.so.1", "/lib/libcublas.so.12.old", "/libcudnn.so/x",
+		"/venv/torch/lib/libtorch.so", "/bin/nvcc",
+	} {
+		if cudalib.IsLibrary(path) {
+			t.Errorf("%s is known", path)
+		}
+	}
+}
+
+// The name and the build id are what the linker wrote; to find the name, not all names are read.
+func TestTheNameAndBuildIDOfALibraryAreRead(t *testing.T) {
+	dir := t.TempDir()
+	source := filepath.Join(dir, "x.c")
+	if err := os.WriteFile(source, []byte("int x(void) { return 1; }\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	build := func(name string, args ...string) *cudalib.Image {
+		out := filepath.Join(dir, name)
+		kerneltest.GCC(t, append([]string{"-shared", "-fPIC", source, "-o", out}, args...)...)
+		i, err := cudalib.OpenImage(out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(i.Close)
+		return i
+	}
+	named := build("libx.so.1.2.3", "-Wl,-soname,libx.so.1", "-Wl,--build-id=0x0123abcd")
+	if named.Soname() != "libx.so.1" || named.BuildID() != "0123abcd" {
+		t.Errorf("name %q, build id %q", named.Soname(), named.BuildID())
+	}
+	if bare := build("liby.so", "-Wl,--build-id=none"); bare.Soname() != "" || bare.BuildID() != "" {
+		t.Errorf("name %q, build id %q", bare.Soname(), bare.BuildID())
 	}
 }
 

@@ -62,6 +62,18 @@ func KindOf(path string) Kind {
 	return ""
 }
 
+// others are the names of further libraries of NVIDIA's that programs which use a GPU load: of mathematics,
+// compilers, communication, and parts of the driver.
+var others = regexp.MustCompile(`^lib(cublas|cublasLt|cudnn\w*|cufft|cufftw|cufile|cupti|curand|cusolver|cusolverMg|` +
+	`cusparse|cusparseLt|nccl-(net|tuner|profiler)[-\w]*|nvinfer\w*|nvJitLink|nvrtc|nvrtc-builtins|nvshmem\w*|` +
+	`nvidia-(ml|nvvm\w*|ptxjitcompiler))(-[0-9a-f]+)?\.so(\.[0-9]+)*$`)
+
+// IsLibrary reports whether a file's name says that it is one of NVIDIA's libraries that programs load: one with
+// a Kind, or another.
+func IsLibrary(path string) bool {
+	return KindOf(path) != "" || others.MatchString(filepath.Base(path))
+}
+
 // VersionOf is the version in a file's name: "11.8.89" of libcudart.so.11.8.89;
 // empty if there is none.
 func VersionOf(path string) string {

@@ -5,6 +5,7 @@ package framework
 import (
 	"path"
 	"regexp"
+	"strings"
 )
 
 // Name is the name of a framework; Unknown if it was not determined or not recorded.
@@ -31,13 +32,27 @@ var marks = []struct {
 }{
 	{PyTorch, regexp.MustCompile(`^lib(torch|torch_cpu|torch_cuda\w*|torch_python|c10|c10_cuda)\.so`), nil},
 	{
-		JAX, regexp.MustCompile(`^(xla_extension|xla_cuda_plugin|pjrt_c_api_gpu_plugin)\b.*\.so`),
+		JAX, regexp.MustCompile(`^(xla_extension|libjax_common|xla_cuda_plugin|pjrt_c_api_gpu_plugin)\b.*\.so`),
 		regexp.MustCompile(`/jaxlib(/|$)`),
 	},
 	{TensorFlow, regexp.MustCompile(`^(libtensorflow\w*|_pywrap_tensorflow\w*)\.so`), nil},
 	{CuPy, nil, regexp.MustCompile(`/(cupy|cupy_backends)(/|$)`)},
 	{ONNX, regexp.MustCompile(`^(libonnxruntime\w*\.so|onnxruntime_pybind11_state\b.*\.so)`), nil},
 	{Llama, regexp.MustCompile(`^(lib(llama|ggml)[-.\w]*\.so|llama-(cli|server|bench|simple|batched)$)`), nil},
+}
+
+// IsLibrary reports whether a file's name, whatever its folder, says that it is a library of a framework.
+func IsLibrary(file string) bool {
+	base := path.Base(file)
+	if !strings.Contains(base, ".so") {
+		return false
+	}
+	for _, m := range marks {
+		if m.base != nil && m.base.MatchString(base) {
+			return true
+		}
+	}
+	return false
 }
 
 // Of is the framework of a process that maps the given files; CUDA if they are of none.

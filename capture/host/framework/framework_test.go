@@ -6,6 +6,20 @@ import (
 	"github.com/ingero-io/ingero/capture/host/framework"
 )
 
+func TestLibrariesOfFrameworksAreKnownByTheirNames(t *testing.T) {
+	for path, want := range map[string]bool{
+		"/venv/torch/lib/libtorch_cuda.so": true, "/venv/torch/lib/libc10.so": true, "/venv/jaxlib/libjax_common.so": true,
+		"/venv/jax_plugins/xla_cuda12/xla_cuda_plugin.so": true, "/app/libggml-cuda.so.0": true,
+		"/venv/onnxruntime/capi/libonnxruntime_providers_cuda.so": true, "/venv/tensorflow/libtensorflow_cc.so.2": true,
+		"/usr/local/bin/llama-server": false, "/venv/cupy/_core/core.cpython-312.so": false, "/lib/libc.so.6": false,
+		"/torch.so/x": false,
+	} {
+		if framework.IsLibrary(path) != want {
+			t.Errorf("%s: %v, want %v", path, !want, want)
+		}
+	}
+}
+
 func TestFrameworkOfMappedFiles(t *testing.T) {
 	const site = "/venv/lib/python3.12/site-packages/"
 	for _, tc := range []struct {

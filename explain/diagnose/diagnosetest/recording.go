@@ -96,6 +96,11 @@ func takeProcesses(in *diagnose.Input, r *eventtext.Recording) {
 	for _, t := range r.Threads {
 		in.Threads = append(in.Threads, store.ThreadInfo{Thread: t.Thread, Comm: t.Comm, Dispatch: t.Dispatch})
 	}
+	for _, l := range r.Libraries {
+		in.Libraries = append(in.Libraries, store.Library{
+			PID: l.PID, Name: l.Name, Path: l.Path, Version: l.Version, BuildID: l.BuildID, Size: l.Size,
+		})
+	}
 }
 
 func takeGPUs(in *diagnose.Input, r *eventtext.Recording) {
