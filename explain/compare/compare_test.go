@@ -331,11 +331,21 @@ func TestFactsThatDiffer(t *testing.T) {
 	a.Profiles[0].Command = "python train.py --data /data/imagenet --batch-size 64 --workers 4 --out runs/1"
 	b.Profiles[0].Command = "python train.py --data /data/imagenet --batch-size 96 --workers 2 --out runs/1"
 	a.Profiles[0].CPUs, b.Profiles[0].CPUs = "0-7", "0-3"
+	a.Profiles[0].Libraries = []store.Library{
+		{Name: "libcudart.so.12", Version: "12.4.127", BuildID: "0123456789abcdef"},
+		{Name: "libcublas.so.12", Version: "12.4.5", BuildID: "aaaa"}, {Name: "libnccl.so.2", Version: "2", Size: 100},
+	}
+	b.Profiles[0].Libraries = []store.Library{
+		{Name: "libcudart.so.13", Version: "13.0.48", BuildID: "fedcba9876543210"},
+		{Name: "libcublas.so.12", Version: "12.4.5", BuildID: "aaaa"}, {Name: "libnccl.so.2", Version: "2", Size: 200},
+	}
 	want := []compare.Change{
 		{Of: "host", What: "driver", A: "570.1", B: "580.2"},
 		{Of: "host", What: "clock", A: "1980 MHz", B: "1410 MHz"},
 		{Of: "program", What: "command line of trainer", A: "… 64 --workers 4 …", B: "… 96 --workers 2 …"},
 		{Of: "program", What: "CPUs allowed of trainer", A: "0-7", B: "0-3"},
+		{Of: "program", What: "libcudart of trainer", A: "12.4.127 (build 01234567)", B: "13.0.48 (build fedcba98)"},
+		{Of: "program", What: "libnccl of trainer", A: "2 (100 bytes)", B: "2 (200 bytes)"},
 	}
 	if got := compare.Compare(a, b).Changes; !slices.Equal(got, want) {
 		t.Errorf("got %q\nwant %q", got, want)

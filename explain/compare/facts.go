@@ -198,9 +198,32 @@ func quotaFacts(in *diagnose.Input) []Fact {
 // programFacts are what is known of the program of a thread, which is called by this name.
 func programFacts(p *diagnose.Profile, name string) []Fact {
 	of := func(what string) string { return what + " of " + name }
-	return []Fact{
+	list := []Fact{
 		{Of: Program, What: of("command line"), Text: p.Command},
 		{Of: Program, What: of("CPUs allowed"), Text: p.CPUs},
 		{Of: Program, What: of("scheduling"), Text: p.Scheduling},
 	}
+	for i := range p.Libraries {
+		l := &p.Libraries[i]
+		stem, _, _ := strings.Cut(l.Name, ".so")
+		list = append(list, Fact{Of: Program, What: of(stem), Text: version(l)})
+	}
+	return list
+}
+
+// version is what distinguishes a library's file from another one: its version and the begin of its
+// build id, or else its size.
+func version(l *store.Library) string {
+	const enough = 8 // digits of a build id
+	of := l.Version
+	if of == "" {
+		of = l.Name
+	}
+	switch {
+	case l.BuildID != "":
+		return fmt.Sprintf("%s (build %.*s)", of, enough, l.BuildID)
+	case l.Size > 0:
+		return fmt.Sprintf("%s (%d bytes)", of, l.Size)
+	}
+	return of
 }

@@ -31,6 +31,7 @@ type Profile struct {
 	Between          event.Ledger              // off-CPU time between calls, by class
 	Idle             event.Ledger              // the part of it in which it waited for work
 	Series           []store.OpSecond          // calls of each operation by time, also nested ones
+	Libraries        []store.Library           // the files that its process uses
 	Kernels          map[string]KernelLaunches // by name; of kernels whose name is known
 	// SeriesStep is the length of each entry of Series, in seconds; 0 means 1.
 	SeriesStep uint64
@@ -73,6 +74,11 @@ func (ev *evidence) profile(t *subject) Profile {
 			p.Scheduling += fmt.Sprintf(", priority %d", s.Realtime)
 		case s.Nice != 0:
 			p.Scheduling += fmt.Sprintf(", nice %d", s.Nice)
+		}
+	}
+	for i := range ev.in.Libraries {
+		if l := &ev.in.Libraries[i]; l.PID == t.PID {
+			p.Libraries = append(p.Libraries, *l)
 		}
 	}
 	for name, ns := range ev.calls.idleBy(t) {
