@@ -110,7 +110,7 @@ def counted(loop, a):
     if a.cupti:
         try:
             cupti = profiled(timed)
-            why = "" if cupti else "torch.profiler told no CUDA call: CUPTI does not work here"
+            why = "" if cupti else "torch.profiler reported no CUDA call: CUPTI does not work here"
         except Exception as e:  # CUPTI is not permitted, or has an older interface
             why = f"torch.profiler failed: {type(e).__name__}: {e}".splitlines()[0]
     if len(span) < 3:
