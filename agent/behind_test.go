@@ -47,7 +47,7 @@ func (t terminal) Write(b []byte) (int, error) {
 
 // A process that starts while the recording cannot be written has its probes before its first
 // call. The third one starts once the recording is written again.
-func TestNewProcessesAreExactWhileTheRecordingIsStuck(t *testing.T) {
+func TestNewProcessesAreExactWhileTheDiskDoesNotAnswer(t *testing.T) {
 	files := extract(t)
 	t.Setenv("LD_LIBRARY_PATH", files.LibDir)
 	c := newStuck()

@@ -10,7 +10,7 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-func TestAProcessHasEndedWhenItsLastThreadHas(t *testing.T) {
+func TestAProcessEndsWithItsLastThread(t *testing.T) {
 	root := t.TempDir()
 	task := func(tid int) string { return filepath.Join(root, "7", "task", fmt.Sprint(tid)) }
 	for _, tid := range []int{7, 8} {

@@ -66,7 +66,7 @@ func explained(t *testing.T, nvml, sys string) (*report.Report, []store.GPUDevic
 }
 
 // Where a GPU is attached is read when it is found, recorded, and held against where threads run.
-func TestAProcessOnTheWrongMemoryNodeIsTold(t *testing.T) {
+func TestAProcessOnTheWrongMemoryNodeIsReported(t *testing.T) {
 	kerneltest.Require(t)
 	lib, err := cudastub.ExtractNVML(t.TempDir(), "gpus=1")
 	if err != nil {

@@ -76,7 +76,7 @@ func TestHowACallInFlightEnds(t *testing.T) {
 	}
 }
 
-func TestWhoHoldsWhatACallWaitsForIsAskedFor(t *testing.T) {
+func TestHoldersThatAreInNoCallAreLookedUp(t *testing.T) {
 	a, b := waiting(10, 2*sec), waiting(20, 2*sec)
 	b.TID = 3
 	a.Holder, b.Holder = event.Thread{PID: 1, TID: 3}, event.Thread{PID: 1, TID: 9}

@@ -45,7 +45,7 @@ func givingWay(t *testing.T) (n int) {
 
 // The tracer gives way to others, unless somebody waits for it; at the end the process is
 // what it was.
-func TestABusyTracerDoesNotGiveWay(t *testing.T) {
+func TestATracerWithAPendingRequestKeepsItsPriority(t *testing.T) {
 	kerneltest.Require(t)
 	var busy atomic.Bool
 	ctx, stop := context.WithCancel(t.Context())

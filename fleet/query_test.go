@@ -135,8 +135,8 @@ func TestWrongStatementsAreRefusedByTheNodes(t *testing.T) {
 	}
 }
 
-// TestNodesOfOneNameStayApart has two nodes whose recordings are called the same.
-func TestNodesOfOneNameStayApart(t *testing.T) {
+// TestNodesWithTheSameNameAreDistinguished has two nodes whose recordings have the same node name.
+func TestNodesWithTheSameNameAreDistinguished(t *testing.T) {
 	x, y := plain(t, api(t, recorded(t, "same", 40, 1), 0)), plain(t, api(t, recorded(t, "same", 20, 1), 0))
 	f := newFleet(t, fleet.Config{Nodes: []string{x, y}})
 	for sql, want := range map[string]string{
@@ -232,9 +232,8 @@ func rounded(rows [][]any) string {
 	return strings.Join(lines, "|")
 }
 
-// TestNotesOfNodesAreOne: what one recording would be said of its sums is said once of all nodes,
-// with the numbers of all.
-func TestNotesOfNodesAreOne(t *testing.T) {
+// TestNotesOfNodesAreMerged: a note on sums is made once for all nodes, with the numbers of all.
+func TestNotesOfNodesAreMerged(t *testing.T) {
 	waited := func(node string, sleep, futex uint64) string {
 		path := filepath.Join(t.TempDir(), "run.db")
 		at := uint64(time.Now().Add(-time.Minute).UnixNano())

@@ -148,7 +148,7 @@ func TestLongListIsScrolled(t *testing.T) {
 	}
 }
 
-func TestPauseKeepsTheScreenAndNotTheLosses(t *testing.T) {
+func TestPauseKeepsTheScreenButNotTheLosses(t *testing.T) {
 	m := shown(usual(), 100, 24, busy("engine"))
 	press(m, "p")
 	next := busy("engine")
@@ -166,7 +166,7 @@ func TestPauseKeepsTheScreenAndNotTheLosses(t *testing.T) {
 	}
 }
 
-func TestStopIsAskedForFromEverywhere(t *testing.T) {
+func TestStopWorksInEveryState(t *testing.T) {
 	for _, keys := range [][]string{{"q"}, {"ctrl+c"}, {"?", "q"}, {"/", "ctrl+c"}, {"3", "enter", "q"}} {
 		stopped := 0
 		o := usual()
@@ -187,7 +187,7 @@ func TestStopIsAskedForFromEverywhere(t *testing.T) {
 	}
 }
 
-func TestBeforeAnythingIsSeen(t *testing.T) {
+func TestViewBeforeTheFirstProcess(t *testing.T) {
 	m := NewModel(usual())
 	m.Update(tea.WindowSizeMsg{Width: 80, Height: 24})
 	if s := m.Screen(); !strings.Contains(s, "attaching…") {
@@ -286,7 +286,7 @@ func (f *fakeFleet) Overview(_ context.Context, s fleet.Scope) ([]wire.Overview,
 }
 
 // The other nodes are asked while somebody looks, and the view goes on meanwhile.
-func TestNodesAreAskedWithoutWaiting(t *testing.T) {
+func TestViewDoesNotWaitForNodes(t *testing.T) {
 	f := &fakeFleet{release: make(chan struct{})}
 	o := usual()
 	o.Fleet = f

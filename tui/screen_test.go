@@ -157,7 +157,7 @@ func TestBarsAreLegibleWithoutColours(t *testing.T) {
 }
 
 // The parts of a bar add up to its width, whatever they are.
-func TestBarIsAsWideAsItIsToBe(t *testing.T) {
+func TestBarHasTheGivenWidth(t *testing.T) {
 	for n := range uint64(200) {
 		list := []segment{{unaccounted, n * n % 7}, {unaccounted, n % 3}, {unaccounted, n * 31 % 101}, {unaccounted, n % 2}}
 		sum := 0
@@ -171,7 +171,7 @@ func TestBarIsAsWideAsItIsToBe(t *testing.T) {
 	}
 }
 
-func TestEveryClassHasALook(t *testing.T) {
+func TestEveryClassHasAStyle(t *testing.T) {
 	letters := map[byte]bool{unaccounted.letter: true}
 	classes := map[event.Class]bool{}
 	for _, l := range looks {

@@ -16,7 +16,7 @@ import (
 
 // A reader that pauses holds nothing up. What was dropped meanwhile is told, and neither findings nor the
 // summary are among it.
-func TestTracingGoesOnWhileNobodyReadsItsLines(t *testing.T) {
+func TestTracingContinuesWhileNobodyReadsTheOutput(t *testing.T) {
 	read, write := io.Pipe() // which has no room at all
 	v := newJSONView(write, nil)
 	launch, _ := event.ByName("cudaLaunchKernel")

@@ -35,9 +35,9 @@ func check(t *testing.T, err error) {
 	}
 }
 
-// TestASecondHasASecond: whatever shows what threads' time went to shows no more of it than
-// there was, of random threads, thinned or not.
-func TestASecondHasASecond(t *testing.T) {
+// TestTimeOfASecondIsAtMostASecond: everything that shows where threads' time went shows no more
+// time than there was. The threads are random; the recordings are thinned or not.
+func TestTimeOfASecondIsAtMostASecond(t *testing.T) {
 	for seed := range uint64(4) {
 		for _, rate := range []int{20, 1 << 20} {
 			t.Run(fmt.Sprintf("seed %d, %d rows a second", seed, rate), func(t *testing.T) {

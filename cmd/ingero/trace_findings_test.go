@@ -7,7 +7,7 @@ import (
 	"github.com/ingero-io/ingero/explain/report"
 )
 
-func TestAFindingIsToldOnceUntilItWasGone(t *testing.T) {
+func TestAFindingIsPrintedAgainOnlyAfterItWasGone(t *testing.T) {
 	var f findings
 	now := time.Unix(100, 0)
 	r := &report.Report{Chains: []report.Chain{{ID: "a"}, {ID: "b"}}}

@@ -24,7 +24,7 @@ func misplaced(t *testing.T, name string, change func(*diagnose.Input)) (*report
 	return nil, r
 }
 
-func TestWrongNodeIsToldOnlyIfThePlacesAreKnown(t *testing.T) {
+func TestWrongNodeIsReportedOnlyIfAllNodesAreKnown(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		change func(*diagnose.Input)
@@ -48,7 +48,7 @@ func TestWrongNodeIsToldOnlyIfThePlacesAreKnown(t *testing.T) {
 }
 
 // A fix moves nobody to CPUs that have no room.
-func TestFixForAWrongNodeNeedsRoomThere(t *testing.T) {
+func TestFixForAWrongNodeNeedsIdleCPUsThere(t *testing.T) {
 	t.Parallel()
 	for busy, want := range map[[2]float64]string{
 		{10, 97}: "taskset -cp 2 100",
@@ -66,7 +66,7 @@ func TestFixForAWrongNodeNeedsRoomThere(t *testing.T) {
 }
 
 // Time that is lost to an unknown cause is the verdict, and not what loses no time.
-func TestAWrongNodeIsNoVerdictWhereTimeIsLost(t *testing.T) {
+func TestLostTimeComesBeforeAWrongNodeInTheVerdict(t *testing.T) {
 	t.Parallel()
 	c, r := misplaced(t, "unknown", func(in *diagnose.Input) {
 		from := diagnosetest.InputOf(read(t, "testdata/numa_misplacement.txtar"))

@@ -7,9 +7,9 @@ import (
 	"github.com/ingero-io/ingero/account/ledger"
 )
 
-// TestPatternOfALossThatIsHeavierForAWhile has small losses all the time. Alone they are constant.
+// TestSmallLossesDoNotHideThePatternOfLargeOnes has small losses all the time. Alone they are constant.
 // Next to much larger losses in a tenth of the time they do not count.
-func TestPatternOfALossThatIsHeavierForAWhile(t *testing.T) {
+func TestSmallLossesDoNotHideThePatternOfLargeOnes(t *testing.T) {
 	const window, ms = 10_000_000_000, 1_000_000
 	rng := rand.New(rand.NewPCG(1, 2))
 	lose := func(f *finding, from, to, ns, every uint64) {
@@ -42,9 +42,9 @@ func TestPatternOfALossThatIsHeavierForAWhile(t *testing.T) {
 	}
 }
 
-// TestALossBeginsWhereItCounts: small losses before do not change when a loss begins. A single
+// TestSmallLossesBeforeDoNotMoveTheBegin: small losses before do not change when a loss begins. A single
 // stall is reported from its begin on.
-func TestALossBeginsWhereItCounts(t *testing.T) {
+func TestSmallLossesBeforeDoNotMoveTheBegin(t *testing.T) {
 	const window, ms = 12_000_000_000, 1_000_000
 	lose := func(f *finding, from, to, ns, every uint64) {
 		for at := from; at < to; at += every {

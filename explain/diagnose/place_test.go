@@ -70,7 +70,7 @@ func TestOneProblemIsOneFinding(t *testing.T) {
 }
 
 // No fix moves a thread to a CPU that a launching thread uses.
-func TestFixesLeaveLaunchingThreadsTheirCPUs(t *testing.T) {
+func TestFixesUseNoCPUOfALaunchingThread(t *testing.T) {
 	for _, path := range cases(t) {
 		for _, cpus := range []int{2, 4} {
 			in := diagnosetest.InputOf(read(t, path))
@@ -145,7 +145,7 @@ func weakest(t *testing.T, path string, c *report.Chain) {
 	}
 }
 
-func TestDiskExplainsItsPartOfTheHold(t *testing.T) {
+func TestDiskExplainsItsPartOfALocksHold(t *testing.T) {
 	r := diagnose.Diagnose(diagnosetest.InputOf(read(t, filepath.Join("testdata", "block_io_lock_part.txtar"))))
 	if len(r.Chains) != 1 {
 		t.Fatal(essence(r))
@@ -159,7 +159,7 @@ func TestDiskExplainsItsPartOfTheHold(t *testing.T) {
 	}
 }
 
-func TestGPUWaitSaysWhatElseHeldTheCallsUp(t *testing.T) {
+func TestGPUWaitSaysWhatElseDelayedTheCalls(t *testing.T) {
 	r := diagnose.Diagnose(diagnosetest.InputOf(read(t, filepath.Join("testdata", "gpu_wait_runnable.txtar"))))
 	for i := range r.Chains {
 		c := &r.Chains[i]

@@ -23,9 +23,9 @@ func (r reaching) Reaching(
 	return nil
 }
 
-// TestWindowsHaveTheirPartOfALongWait: of what reaches over an end, or both, what is in the
-// window is added, and what is behind it is taken off.
-func TestWindowsHaveTheirPartOfALongWait(t *testing.T) {
+// TestWindowsHaveOnlyTheirPartOfALongWait: if a wait or call crosses one or both ends of a
+// window, only the part within the window counts.
+func TestWindowsHaveOnlyTheirPartOfALongWait(t *testing.T) {
 	const second = uint64(1e9)
 	who := event.Thread{PID: 7, TID: 7}
 	long := func(start, ns uint64) event.Call {

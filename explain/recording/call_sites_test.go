@@ -71,7 +71,7 @@ func (waiting) Stack(_ context.Context, id uint64) (st event.Stack, err error) {
 	}}, nil
 }
 
-func TestWaitsAreToldByTheirPlace(t *testing.T) {
+func TestWaitsAreListedByCallSite(t *testing.T) {
 	sync, _ := event.ByName("cudaStreamSynchronize")
 	launch, _ := event.ByName("cudaLaunchKernel")
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)

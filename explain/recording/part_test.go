@@ -21,9 +21,9 @@ func (s steady) CallsIn(_ context.Context, w store.Window) (uint64, error) {
 	return (w.To - w.From) / uint64(time.Millisecond), nil
 }
 
-// TestWhatIsTakenOfARecording: of one that is not being written all is taken, however soon
-// after its end; what is left out is told in each case.
-func TestWhatIsTakenOfARecording(t *testing.T) {
+// TestWindowOfARecordingByItsState: a recording that is not being written is taken as a whole,
+// however recent its end. In each case the note says what is left out.
+func TestWindowOfARecordingByItsState(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	type asked = recording.Span
 	const (

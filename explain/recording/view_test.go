@@ -37,7 +37,7 @@ func minute(now time.Time) peopled {
 	return peopled{steady: steady{store.Summary{Sessions: []store.Session{s}, First: first, Last: last}}}
 }
 
-func TestWhoseCallsAreAskedFor(t *testing.T) {
+func TestScopesSelectProcesses(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	quoted := func(s string) string { return "«" + s + "»" }
 	for _, c := range []struct {
@@ -77,7 +77,7 @@ func TestWhoseCallsAreAskedFor(t *testing.T) {
 	}
 }
 
-func TestWindowThatCutsASecondIsToldSo(t *testing.T) {
+func TestWindowThatCutsASecondIsNoted(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	for _, c := range []struct {
 		from, to string

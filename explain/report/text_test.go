@@ -171,7 +171,7 @@ func earlier() *report.Report {
 }
 
 // A change of the steps is told with its parts, of which the first is in the sentence.
-func TestChangesOfStepsAreTold(t *testing.T) {
+func TestChangesOfStepsAreReported(t *testing.T) {
 	r := healthy()
 	r.Changes = []report.Change{{
 		AtNS: 1_700_000_000e9, Process: "trainer", BeforeNS: 1_000_000, AfterNS: 3_600_000, Node: "b", Parts: []report.ChangePart{

@@ -183,7 +183,7 @@ func checkInjection(t *testing.T, truth cudastub.Truth, in cudastub.Injection, f
 	}
 }
 
-func TestTwoFaultsAtOnceAreToldApart(t *testing.T) {
+func TestTwoFaultsAtOnceAreDistinguished(t *testing.T) {
 	files := extract(t)
 	byName := map[string]fault{}
 	for _, f := range faults {

@@ -89,7 +89,7 @@ func TestWrongTokensAreRefused(t *testing.T) {
 	}
 }
 
-func TestForeignPagesAreRefused(t *testing.T) {
+func TestPagesOfOtherOriginsAreRefused(t *testing.T) {
 	local := newSite(t, webserver.DefaultLimits(), webserver.Options{Names: []string{"gpu-node-01"}})
 	remote := newSite(t, webserver.DefaultLimits(), webserver.Options{Addresses: true})
 	for _, c := range []struct {
@@ -179,9 +179,9 @@ func TestBadRequestsAreAnswered(t *testing.T) {
 	}
 }
 
-// TestSlowAndSilentPeersKeepNobodyOut opens more connections than are served, which
-// say nothing, half a handshake, half a header or half a body; then one that asks.
-func TestSlowAndSilentPeersKeepNobodyOut(t *testing.T) {
+// TestSlowAndSilentPeersBlockNoOthers opens more connections than are served. They send
+// nothing, half a handshake, half a header or half a body. Then a client makes a request.
+func TestSlowAndSilentPeersBlockNoOthers(t *testing.T) {
 	const crowd = 600
 	var conns []net.Conn
 	s := newSite(t, webserver.DefaultLimits(), webserver.Options{})
@@ -300,9 +300,9 @@ func TestRequestsAreBounded(t *testing.T) {
 	}
 }
 
-// TestEndLetsCallsFinish stops the server while a call is running and a client listens
+// TestShutdownLetsCallsFinish stops the server while a call is running and a client listens
 // for events.
-func TestEndLetsCallsFinish(t *testing.T) {
+func TestShutdownLetsCallsFinish(t *testing.T) {
 	s := newSite(t, webserver.DefaultLimits(), webserver.Options{})
 	session, err := s.session("")
 	if err != nil {

@@ -29,7 +29,7 @@ func script(t *testing.T, path, file string) {
 
 const endless = "with recursive r(n) as (select 1 union all select n + 1 from r) select count(*) from r"
 
-func TestLongCallsTellTheirProgress(t *testing.T) {
+func TestLongCallsReportProgress(t *testing.T) {
 	var told atomic.Int32
 	src := source.New(crowd(t))
 	cs := connectTo(t, src, mcptool.Options{SQLTime: 1200 * time.Millisecond}, &mcp.ClientOptions{
@@ -68,7 +68,7 @@ func TestCancelledCallEnds(t *testing.T) {
 	}
 }
 
-func TestMiddlewareIsToldOfCalls(t *testing.T) {
+func TestMiddlewareSeesCalls(t *testing.T) {
 	var methods []string
 	var rows any
 	cs := connect(t, crowd(t),

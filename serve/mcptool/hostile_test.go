@@ -202,7 +202,7 @@ func peakKB(t *testing.T, pid int) int {
 	return 0
 }
 
-func TestNamesThatOrderStayData(t *testing.T) {
+func TestInstructionsInNamesStayData(t *testing.T) {
 	cs := connect(t, crowd(t), mcptool.Options{})
 	for _, tool := range []string{"diagnose", "get_causal_chains", "get_trace_stats", "get_stacks"} {
 		res := call(t, cs, tool, map[string]any{}, nil)

@@ -114,8 +114,8 @@ func TestARecordingThatHasEndedIsTakenWhole(t *testing.T) {
 	}
 }
 
-// TestStacksSayOfWhichCallsTheyAre: stacks are of slow calls, whose mean is not that of all.
-func TestStacksSayOfWhichCallsTheyAre(t *testing.T) {
+// TestStacksSayWhichCallsTheyAreOf: stacks are of slow calls; their mean is not that of all calls.
+func TestStacksSayWhichCallsTheyAreOf(t *testing.T) {
 	began := time.Now().Add(-time.Minute)
 	who, b := trainer()
 	b.Stacks = []event.Stack{{

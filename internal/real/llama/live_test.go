@@ -117,7 +117,7 @@ func slower(ctx context.Context, shared string) error {
 
 // Live diagnosis and explain agree: a cause that is HIGH live is also reported by explain, for the
 // same thread; a healthy program has none.
-func TestWhatIsToldOfLlamaLiveIsTrue(t *testing.T) {
+func TestLiveFindingsOfLlamaAreTrue(t *testing.T) {
 	realtest.Require(t)
 	kerneltest.Require(t)
 	const gpu = "kernel.default=20us"

@@ -45,7 +45,7 @@ func tryGPU(t *testing.T, run string, env []string, args ...string) (r tried, pr
 }
 
 // Checks how gpu/run judges answers of CUPTI and nvidia-smi, which are not available here.
-func TestWhatTheKitJudges(t *testing.T) {
+func TestTestsOfTheKitPass(t *testing.T) {
 	out, err := exec.CommandContext(t.Context(), "python3", repository+"/gpu/tests/test_kit.py").CombinedOutput()
 	if err != nil {
 		t.Errorf("%v\n%s", err, out)
