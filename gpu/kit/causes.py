@@ -143,8 +143,8 @@ def parties(cause, said, hog):
 
 def judge(cause, chains, pid, tid, slower):
     """Whether the chains are right, and as text what they say."""
-    told = [c for c in chains if c["cause"]["kind"] not in cause.allowed]
-    first = told[0]["cause"] if told else None
+    reported = [c for c in chains if c["cause"]["kind"] not in cause.allowed]
+    first = reported[0]["cause"] if reported else None
     says = "none" if not first else f"{first['kind']} by {first['process']} (pid {first['pid']}, tid {first['tid']})"
     if not cause.kinds:
         return first is None, says

@@ -142,10 +142,11 @@ def calls(run, result):
     table, wrong, untraced = compare(truth, recorded, operations(kit.api), by == "CUPTI")
     result.facts.update(operations=table, not_traced=untraced)
     result.lines = [f"{t['op']:<32} {t['recorded']:>8}  {t['verdict']}" for t in table]
-    told = [t for t in table if t["counted"] is not None]
-    said = f"{sum(t['recorded'] for t in told):,} calls of {len(told)} operations agree with the counts of {by}"
+    comparable = [t for t in table if t["counted"] is not None]
+    total = sum(t["recorded"] for t in comparable)
+    said = f"{total:,} calls of {len(comparable)} operations agree with the counts of {by}"
     if by == "CUPTI":
-        said += f"; {len(table) - len(told)} operations that it does not report: {BY_KINETO}"
+        said += f"; {len(table) - len(comparable)} operations that it does not report: {BY_KINETO}"
     else:
         said += f" (CUPTI: {part['cupti_why']})"
     result.judge(wrong, said)
@@ -210,10 +211,10 @@ def python(run, result):
 
 def readings(run, result):
     load = run.need("load")
-    told = run.kit.ingero.query(run.db, f"""select * from gpu_snapshots
+    recorded = run.kit.ingero.query(run.db, f"""select * from gpu_snapshots
         where timestamp between {int(load["begin"] * 1e9)} and {int(load["end"] * 1e9)} order by timestamp""")
     gpus = run.kit.ingero.query(run.db, "select * from gpus")
-    smi.compare(told, gpus, run.samples, result)
+    smi.compare(recorded, gpus, run.samples, result)
 
 
 STEPS = {"coverage": (coverage, "which libraries of a PyTorch program are traced"),

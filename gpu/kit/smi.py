@@ -64,19 +64,19 @@ def middle(values):
     return statistics.median(values) if values else None
 
 
-def compare(told, gpus, samples, result):
-    """told: gpu_snapshots of the load; gpus: the recorded GPUs, with id and UUID."""
-    result.facts = {"gpus": [], "readings": len(told), "nvidia_smi": samples.why or f"{len(samples.rows)} rows"}
+def compare(recorded, gpus, samples, result):
+    """recorded: gpu_snapshots of the load; gpus: the recorded GPUs, with id and UUID."""
+    result.facts = {"gpus": [], "readings": len(recorded), "nvidia_smi": samples.why or f"{len(samples.rows)} rows"}
     if not samples.rows:
-        also = f"; the recording has {len(told)} readings of {len(gpus)} GPUs"
+        also = f"; the recording has {len(recorded)} readings of {len(gpus)} GPUs"
         raise NotDone((samples.why or "nvidia-smi printed nothing") + also)
-    if not told:
+    if not recorded:
         result.judge(["nvidia-smi has readings, and the recording has none"], "")
         return
     wrong = []
     for gpu in gpus:
         theirs = [r for r in samples.rows if r["uuid"] == gpu["uuid"]]
-        mine = [t for t in told if t["gpu_id"] == gpu["gpu_id"]]
+        mine = [t for t in recorded if t["gpu_id"] == gpu["gpu_id"]]
         if not theirs or not mine:
             wrong.append(f"GPU {gpu['gpu_id']} ({gpu['uuid']}) is missing in the recording or in nvidia-smi's answers")
             continue
@@ -93,4 +93,4 @@ def compare(told, gpus, samples, result):
             if (a is None) != (b is None) or a is not None and abs(a - b) > APART[column]:
                 wrong.append(f"GPU {gpu['gpu_id']} {column}: recorded {a}, nvidia-smi {b}")
         result.facts["gpus"].append(fact)
-    result.judge(wrong, f"{len(told)} readings agree with nvidia-smi's ({len(samples.rows)} rows)")
+    result.judge(wrong, f"{len(recorded)} readings agree with nvidia-smi's ({len(samples.rows)} rows)")
