@@ -23,7 +23,7 @@ func TestAProcessEndsWithItsLastThread(t *testing.T) {
 	}
 	l := exiting{fs: proc.New(root)}
 	l.add(exit(7, 7, 10))
-	l.add(exit(7, 7, 11)) // told twice
+	l.add(exit(7, 7, 11)) // reported twice
 	l.add(exit(6, 9, 12)) // of a process that goes on
 	if ends := l.take(l.gone()); len(ends) != 1 || ends[0].TID != 9 {
 		t.Errorf("ended: %+v, want thread 9", ends)

@@ -97,7 +97,7 @@ func TestHoldersThatAreInNoCallAreLookedUp(t *testing.T) {
 	f.saw(append(list, held))
 	for _, o := range f.take(nil) {
 		if o.TID == 9 && (o.Op != 0 || o.Inner != a.Op || o.Start != 20) {
-			t.Errorf("the holder is told as %+v, want it for the call that it holds up", o)
+			t.Errorf("the holder is reported as %+v, want it for the call that it holds up", o)
 		}
 	}
 	if n := len(f.status()); n != 2 {

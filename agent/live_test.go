@@ -66,7 +66,7 @@ func TestLiveStopsIfThereIsNothingToRead(t *testing.T) {
 }
 
 // A call that hangs makes no others, so that soon no window of the live diagnosis holds
-// any to compare it with. It is told until it returns all the same.
+// any to compare it with. It is still reported until it returns.
 func TestAHangIsReportedUntilTheCallReturns(t *testing.T) {
 	const t0, second = 1_700_000_000_000_000_000, 1_000_000_000
 	path := filepath.Join(t.TempDir(), "hang.db")

@@ -81,7 +81,7 @@ func TestAProcessHasTheNameOfItsLastExec(t *testing.T) {
 		}
 	}
 	if last := p.newThread[len(p.newThread)-1]; last.Thread != child || last.Comm != "cat" {
-		t.Errorf("the last name told is %+v", last)
+		t.Errorf("the last recorded name is %+v", last)
 	}
 	p.observe(&probe.Records{
 		Records: event.Records{

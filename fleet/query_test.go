@@ -164,7 +164,7 @@ func FuzzStatements(f *testing.F) {
 	path := recorded(f, "a", 12, 1)
 	f.Fuzz(func(t *testing.T, sql string) {
 		want, err := direct(t, path, sql)
-		if err != nil || unsteady(sql) {
+		if err != nil || changesWithTime(sql) {
 			return
 		}
 		node := fleet.NodeSQL(sql)
@@ -202,8 +202,8 @@ func direct(t *testing.T, path, sql string) (wire.Rows, error) {
 	return out, r.Err()
 }
 
-// unsteady reports whether a statement may have another answer each time.
-func unsteady(sql string) bool {
+// changesWithTime reports whether a statement may have another answer each time it is run.
+func changesWithTime(sql string) bool {
 	sql = strings.ToLower(sql)
 	return slices.ContainsFunc([]string{"random", "now", "current", "date", "time", "julian", "unixepoch"},
 		func(s string) bool { return strings.Contains(sql, s) })

@@ -93,7 +93,7 @@ func answers(t *testing.T, db string, calls []string) string {
 	return strings.Join(text, "")
 }
 
-// mcpSetUp is how a program is told to start the server.
+// mcpSetUp is how a program is configured to start the server.
 type mcpSetUp struct {
 	Command string
 	Args    []string

@@ -113,7 +113,7 @@ repeat 6000 {
 				if !slices.ContainsFunc(whole.Chains, func(w report.Chain) bool {
 					return slices.Contains(kinds, w.Cause.Kind) && w.Effect.PID == c.Effect.PID
 				}) {
-					t.Errorf("%s, after %s: told live, and then not: %s", name, time.Duration(now-rec.Base), c.Summary)
+					t.Errorf("%s, after %s: reported live, but not afterwards: %s", name, time.Duration(now-rec.Base), c.Summary)
 				}
 			}
 		}

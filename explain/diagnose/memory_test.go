@@ -78,7 +78,7 @@ func TestNoLeakIsReportedIfFreesMayBeDropped(t *testing.T) {
 		in.Losses = []event.Loss{{Kind: event.LostCall, Count: 5000}}
 	})
 	if len(r.Chains) != 0 {
-		t.Errorf("told: %s", r.Chains[0].Summary)
+		t.Errorf("reported: %s", r.Chains[0].Summary)
 	}
 }
 

@@ -27,8 +27,8 @@ func misplaced(t *testing.T, name string, change func(*diagnose.Input)) (*report
 func TestWrongNodeIsReportedOnlyIfAllNodesAreKnown(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		change func(*diagnose.Input)
-		told   bool
+		change   func(*diagnose.Input)
+		reported bool
 	}{
 		"as it is":                      {func(*diagnose.Input) {}, true},
 		"one node has all CPUs":         {func(in *diagnose.Input) { in.Nodes = []string{"0-3", ""} }, false},
@@ -41,8 +41,8 @@ func TestWrongNodeIsReportedOnlyIfAllNodesAreKnown(t *testing.T) {
 			in.GPUDevices = append(in.GPUDevices, store.GPUDevice{GPU: 0, Node: 0})
 		}, false},
 	} {
-		if got, r := misplaced(t, "numa_misplacement", c.change); (got != nil) != c.told {
-			t.Errorf("%s: told %t\n%s", name, got != nil, essence(r))
+		if got, r := misplaced(t, "numa_misplacement", c.change); (got != nil) != c.reported {
+			t.Errorf("%s: reported %t\n%s", name, got != nil, checkedText(r))
 		}
 	}
 }
@@ -80,7 +80,7 @@ func TestLostTimeComesBeforeAWrongNodeInTheVerdict(t *testing.T) {
 		}
 	})
 	if c == nil || len(r.NotExplained) == 0 || !strings.HasPrefix(r.Verdict, "not enough evidence") {
-		t.Errorf("%s", essence(r))
+		t.Errorf("%s", checkedText(r))
 	}
 }
 
@@ -92,6 +92,6 @@ func TestThreadsOnAWrongNodeAreOneFinding(t *testing.T) {
 	})
 	const want = "for t in 100 101; do taskset -cp 3-5 $t; done"
 	if c == nil || len(r.Chains) != 1 || !strings.Contains(strings.Join(c.Recommendations, "\n"), want) {
-		t.Errorf("%s", essence(r))
+		t.Errorf("%s", checkedText(r))
 	}
 }

@@ -45,7 +45,7 @@ func TestOneProblemIsOneFinding(t *testing.T) {
 		}
 		r := diagnose.Diagnose(in)
 		if len(r.Chains) != 1 {
-			t.Fatalf("%d findings:\n%s", len(r.Chains), essence(r))
+			t.Fatalf("%d findings:\n%s", len(r.Chains), checkedText(r))
 		}
 		c := &r.Chains[0]
 		if c.Cause.Kind != diagnose.CPUContention || !slices.Contains(c.Also, diagnose.InputStarvation) ||
@@ -148,7 +148,7 @@ func weakest(t *testing.T, path string, c *report.Chain) {
 func TestDiskExplainsItsPartOfALocksHold(t *testing.T) {
 	r := diagnose.Diagnose(diagnosetest.InputOf(read(t, filepath.Join("testdata", "block_io_lock_part.txtar"))))
 	if len(r.Chains) != 1 {
-		t.Fatal(essence(r))
+		t.Fatal(checkedText(r))
 	}
 	c := &r.Chains[0]
 	if c.ExplainedPct < 68 || c.ExplainedPct > 70 {
@@ -172,5 +172,5 @@ func TestGPUWaitSaysWhatElseDelayedTheCalls(t *testing.T) {
 		}
 		return
 	}
-	t.Errorf("no gpu_wait:\n%s", essence(r))
+	t.Errorf("no gpu_wait:\n%s", checkedText(r))
 }

@@ -15,7 +15,7 @@ import (
 
 // waiting is a process with two threads that wait for the GPU at two places, and elsewhere.
 type waiting struct {
-	peopled
+	withProcesses
 	sync, launch event.Op
 	all          uint64 // calls of sync by the operations' own statistics
 }
@@ -84,7 +84,7 @@ func TestWaitsAreListedByCallSite(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s.Unplaced != 30 {
-		t.Errorf("of %d calls the place is not told, want 30", s.Unplaced)
+		t.Errorf("the call site of %d calls is unknown, want 30", s.Unplaced)
 	}
 	for i, want := range []struct {
 		addr, calls, total, p50, most uint64

@@ -170,7 +170,7 @@ func earlier() *report.Report {
 	return r
 }
 
-// A change of the steps is told with its parts, of which the first is in the sentence.
+// A change of the steps is reported with its parts. The first of them is in the sentence.
 func TestChangesOfStepsAreReported(t *testing.T) {
 	r := healthy()
 	r.Changes = []report.Change{{
@@ -318,6 +318,6 @@ func TestCallsInFlightAreListedUnlessTheyHang(t *testing.T) {
 		}
 	}
 	if strings.Contains(b.String(), "cudaLaunchKernel") {
-		t.Errorf("a call that hangs is told twice:\n%s", b.String())
+		t.Errorf("a call that hangs is reported twice:\n%s", b.String())
 	}
 }

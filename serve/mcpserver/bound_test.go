@@ -167,6 +167,6 @@ func TestBrokenAuditLogIsReportedOnce(t *testing.T) {
 		}
 	}
 	if n := strings.Count(log.String(), "no space left"); n != 1 {
-		t.Errorf("told %d times: %s", n, log.String())
+		t.Errorf("logged %d times: %s", n, log.String())
 	}
 }

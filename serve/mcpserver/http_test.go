@@ -162,7 +162,7 @@ func TestBadRequestsAreAnswered(t *testing.T) {
 	} {
 		resp, err := s.client.Do(s.request(c.method, c.body, c.change))
 		if err != nil {
-			if c.want == 431 || c.want == 413 { // the server may hang up before it was told everything
+			if c.want == 431 || c.want == 413 { // the server may hang up before it has received everything
 				continue
 			}
 			t.Errorf("%s: %v", c.name, err)
@@ -182,7 +182,7 @@ func TestBadRequestsAreAnswered(t *testing.T) {
 // TestSlowAndSilentPeersBlockNoOthers opens more connections than are served. They send
 // nothing, half a handshake, half a header or half a body. Then a client makes a request.
 func TestSlowAndSilentPeersBlockNoOthers(t *testing.T) {
-	const crowd = 600
+	const connections = 600
 	var conns []net.Conn
 	s := newSite(t, webserver.DefaultLimits(), webserver.Options{})
 	begin := []func(c net.Conn){
@@ -194,7 +194,7 @@ func TestSlowAndSilentPeersBlockNoOthers(t *testing.T) {
 				"Accept: application/json, text/event-stream\r\nContent-Length: 1000\r\n\r\n{")
 		},
 	}
-	for i := range crowd {
+	for i := range connections {
 		c, err := net.Dial("tcp", s.addr)
 		if err != nil {
 			t.Fatal(err)

@@ -208,14 +208,14 @@ func TestPeerThatFloodsIsSlowedDown(t *testing.T) {
 	}
 }
 
-// deaf fails every write.
-type deaf struct{}
+// brokenWriter fails every write.
+type brokenWriter struct{}
 
-func (deaf) Write([]byte) (int, error) { return 0, errors.New("nobody listens") }
+func (brokenWriter) Write([]byte) (int, error) { return 0, errors.New("nobody listens") }
 
 func TestPeerThatIsGoneEndsTheServer(t *testing.T) {
 	b := newBench(t, webserver.DefaultLimits())
-	err := mcpserver.Stdio(t.Context(), b.Server, strings.NewReader(hello+"\n"), deaf{})
+	err := mcpserver.Stdio(t.Context(), b.Server, strings.NewReader(hello+"\n"), brokenWriter{})
 	if err == nil || !strings.Contains(err.Error(), "nobody listens") {
 		t.Errorf("error: %v", err)
 	}

@@ -156,15 +156,15 @@ func TestWindowsThatCutASecondSaySo(t *testing.T) {
 		}
 		part.Note = ""
 		call(t, cs, "get_stacks", map[string]any{"since": since}, &part)
-		told := strings.Contains(part.Note, "op_… and calls_without_stack are of the whole seconds")
-		if told != says || strings.Contains(part.Note, "counts, sums") {
+		noted := strings.Contains(part.Note, "op_… and calls_without_stack are of the whole seconds")
+		if noted != says || strings.Contains(part.Note, "counts, sums") {
 			t.Errorf("%s: the stacks, which are of the window alone, have the note %q", since, part.Note)
 		}
 	}
 }
 
 func TestAProcessWithoutCallsIsNoEmptyRecording(t *testing.T) {
-	cs := connect(t, crowd(t), mcptool.Options{})
+	cs := connect(t, manyProcesses(t), mcptool.Options{})
 	var d struct{ Note string }
 	call(t, cs, "diagnose", map[string]any{"since": "all", "pid": 900}, &d) // who took a CPU
 	if !strings.Contains(d.Note, "one process only") {

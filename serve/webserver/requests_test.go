@@ -93,7 +93,7 @@ func TestPendingRequestsAreKnown(t *testing.T) {
 	}
 }
 
-// held is a listener that accepts when it is told.
+// held is a listener that accepts when it is released.
 type held struct {
 	net.Listener
 	accept chan bool

@@ -155,12 +155,12 @@ async function sites(page, server) {
   const rows = await sql(page, "select op, call_site, sum(calls), sum(sum_ns), max(max_ns) from wait_sites where pid = 4000 group by 1, 2 order by 4 desc");
   assert.ok(rows.length >= 2, "the recording has too few places for this test");
   const shown = await cells(page.locator("main table"));
-  const { sites: told } = await api(page, "call_sites?since=all");
-  assert.deepEqual(told.map((o) => [o.op, o.call_site, o.calls, o.total_ns, o.max_ns]), rows);
+  const { sites: listed } = await api(page, "call_sites?since=all");
+  assert.deepEqual(listed.map((o) => [o.op, o.call_site, o.calls, o.total_ns, o.max_ns]), rows);
   const digits = (x) => x.toFixed(x >= 99.95 ? 0 : x >= 9.995 ? 1 : 2);
   const time = (ns) => (ns >= 1e9 ? `${digits(ns / 1e9)} s` : ns >= 1e6 ? `${digits(ns / 1e6)} ms` : `${digits(ns / 1e3)} µs`);
   const all = rows.reduce((sum, r) => sum + r[3], 0);
-  for (const [i, o] of told.entries()) {
+  for (const [i, o] of listed.entries()) {
     const said = [o.op, String(o.calls), ...[o.p50_ns, o.p99_ns, o.max_ns, o.total_ns].map(time)];
     assert.deepEqual([shown[i][1], ...shown[i].slice(3, 8)], said);
     assert.ok(shown[i][2].includes(o.call_site), `"${shown[i][2]}" does not say ${o.call_site}`);
