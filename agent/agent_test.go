@@ -189,8 +189,8 @@ func TestACommandIsTracedFromItsFirstInstruction(t *testing.T) {
 	}
 }
 
-// TestAStubbornCommandIsKilled also shows that a command may have streams of its own.
-func TestAStubbornCommandIsKilled(t *testing.T) {
+// TestACommandThatIgnoresSIGTERMIsKilled also checks that a command can have its own input and output.
+func TestACommandThatIgnoresSIGTERMIsKilled(t *testing.T) {
 	kerneltest.Require(t)
 	if testing.Short() {
 		t.Skip("takes six seconds")
@@ -253,7 +253,7 @@ func TestDescendantsOfANamedProcessAreTraced(t *testing.T) {
 	}
 }
 
-func TestALibraryLoadedLateIsPickedUp(t *testing.T) {
+func TestALibraryLoadedLaterIsTraced(t *testing.T) {
 	files := extract(t)
 	v, err := files.Start(context.Background(), cudastub.Options{Late: true})
 	if err != nil {
@@ -308,7 +308,7 @@ func waitUntil(t *testing.T, ok func() bool) {
 	}
 }
 
-func TestARunEndsWithTheProcessesItWasGiven(t *testing.T) {
+func TestARunEndsWhenItsNamedProcessesHaveEnded(t *testing.T) {
 	files := extract(t)
 	v, err := files.Start(context.Background(), cudastub.Options{})
 	if err != nil {

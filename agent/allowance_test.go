@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// TestWhatTheLiveDiagnosisMayUse: some at the start, a small share in the long run, and more
-// for what is urgent.
-func TestWhatTheLiveDiagnosisMayUse(t *testing.T) {
+// TestTheCPUTimeOfTheLiveDiagnosisIsLimited: it may use some at the start, a small share in
+// the long run, and more if it is urgent.
+func TestTheCPUTimeOfTheLiveDiagnosisIsLimited(t *testing.T) {
 	const took = 90 * time.Millisecond
 	run := func(urgent bool) (first, all int) {
 		var a allowance

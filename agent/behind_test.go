@@ -14,28 +14,28 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// stuck is a recording on a disk that does not answer until programs have printed two lines.
-type stuck struct {
+// blockedDisk is a recording on a disk that does not answer until programs have printed two lines.
+type blockedDisk struct {
 	*counter
 	printed bytes.Buffer
 	freed   chan struct{}
 	free    func()
 }
 
-func newStuck() *stuck {
-	s := &stuck{counter: newCounter(), freed: make(chan struct{})}
+func newBlockedDisk() *blockedDisk {
+	s := &blockedDisk{counter: newCounter(), freed: make(chan struct{})}
 	s.free = sync.OnceFunc(func() { close(s.freed) })
 	return s
 }
 
-type disk struct{ *stuck }
+type disk struct{ *blockedDisk }
 
 func (d disk) Write(b *store.Batch) error {
 	<-d.freed
 	return d.counter.Write(b)
 }
 
-type terminal struct{ *stuck }
+type terminal struct{ *blockedDisk }
 
 func (t terminal) Write(b []byte) (int, error) {
 	n, err := t.printed.Write(b)
@@ -47,10 +47,10 @@ func (t terminal) Write(b []byte) (int, error) {
 
 // A process that starts while the recording cannot be written has its probes before its first
 // call. The third one starts once the recording is written again.
-func TestNewProcessesAreExactWhileTheRecordingIsStuck(t *testing.T) {
+func TestNewProcessesAreExactWhileTheDiskDoesNotAnswer(t *testing.T) {
 	files := extract(t)
 	t.Setenv("LD_LIBRARY_PATH", files.LibDir)
-	c := newStuck()
+	c := newBlockedDisk()
 	o := c.options()
 	o.Record.Open = func(store.Session) (store.Writer, error) { return disk{c}, nil }
 	o.Stdout = terminal{c}

@@ -47,7 +47,7 @@ func TestACommandsPythonPackagesAreTracedFromTheirFirstCall(t *testing.T) {
 
 // From a folder that is not known in advance, calls are missed: all of them, if the program
 // ends before the library is noticed. The recording says so.
-func TestWhatALibraryThatWasAttachedToLateMayHaveMissedIsTold(t *testing.T) {
+func TestMissedCallsOfALibraryAttachedLateAreReported(t *testing.T) {
 	files := extract(t)
 	python, err := exec.LookPath("/usr/bin/python3")
 	if err != nil {

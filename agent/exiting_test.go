@@ -10,7 +10,7 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-func TestAProcessHasEndedWhenItsLastThreadHas(t *testing.T) {
+func TestAProcessEndsWithItsLastThread(t *testing.T) {
 	root := t.TempDir()
 	task := func(tid int) string { return filepath.Join(root, "7", "task", fmt.Sprint(tid)) }
 	for _, tid := range []int{7, 8} {
@@ -23,7 +23,7 @@ func TestAProcessHasEndedWhenItsLastThreadHas(t *testing.T) {
 	}
 	l := exiting{fs: proc.New(root)}
 	l.add(exit(7, 7, 10))
-	l.add(exit(7, 7, 11)) // told twice
+	l.add(exit(7, 7, 11)) // reported twice
 	l.add(exit(6, 9, 12)) // of a process that goes on
 	if ends := l.take(l.gone()); len(ends) != 1 || ends[0].TID != 9 {
 		t.Errorf("ended: %+v, want thread 9", ends)

@@ -34,12 +34,12 @@ func TestFootprintEndsWhenCUDAIsLoaded(t *testing.T) {
 		if err := report.WriteFootprint(&b, s.Footprint, report.TextOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		if told := strings.Contains(b.String(), "until CUDA was loaded ("); told != ends {
-			t.Errorf("policy %q: told to be of the time until CUDA was loaded: %v, in\n%s", policy, told, &b)
+		if said := strings.Contains(b.String(), "until CUDA was loaded ("); said != ends {
+			t.Errorf("policy %q: said to be of the time until CUDA was loaded: %v, in\n%s", policy, said, &b)
 		}
 		counted := slices.ContainsFunc(s.Losses, func(l event.Loss) bool { return l.Kind == event.FootprintOver })
 		if counted != ends {
-			t.Errorf("policy %q: told to have ended: %v", policy, counted)
+			t.Errorf("policy %q: reported to have ended: %v", policy, counted)
 		}
 		if reads == 0 || ends == (reads >= commands) {
 			t.Errorf("policy %q: %d reads counted, of %d after CUDA was loaded", policy, reads, commands)

@@ -51,7 +51,7 @@ func TestChangesOfAClock(t *testing.T) {
 }
 
 // A reading is held against the last one of the same GPU; the first one is no change.
-func TestClocksAreOfTheirGPU(t *testing.T) {
+func TestEachGPUIsComparedWithItsOwnClock(t *testing.T) {
 	t.Parallel()
 	g := &gpus{last: map[int]store.GPUSnapshot{}}
 	var b store.Batch

@@ -66,32 +66,33 @@ func explained(t *testing.T, nvml, sys string) (*report.Report, []store.GPUDevic
 }
 
 // Where a GPU is attached is read when it is found, recorded, and held against where threads run.
-func TestAProcessOnTheWrongMemoryNodeIsTold(t *testing.T) {
+func TestAProcessOnTheWrongMemoryNodeIsReported(t *testing.T) {
 	kerneltest.Require(t)
 	lib, err := cudastub.ExtractNVML(t.TempDir(), "gpus=1")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, tc := range []struct {
-		node string // of the GPU, in sysfs
-		want int
-		told bool
+		node     string // of the GPU, in sysfs
+		want     int
+		reported bool
 	}{{"0", 0, true}, {"1", 1, false}, {"-1", -1, false}} {
 		r, devices := explained(t, lib.Dir, sysfs(t, tc.node))
 		if len(devices) != 1 || devices[0].Node != tc.want {
 			t.Errorf("node %s is recorded as %+v", tc.node, devices)
 		}
-		var told *report.Chain
+		var found *report.Chain
 		for i := range r.Chains {
 			if r.Chains[i].Cause.Kind == diagnose.NUMAMisplacement {
-				told = &r.Chains[i]
+				found = &r.Chains[i]
 			}
 		}
-		if (told != nil) != tc.told {
+		if (found != nil) != tc.reported {
 			t.Errorf("GPU at node %s: %s: %+v", tc.node, r.Verdict, r.Chains)
 		}
-		if told != nil && !strings.Contains(strings.Join(told.Recommendations, "\n"), "numactl --cpunodebind=0 --membind=0") {
-			t.Errorf("fixes %q", told.Recommendations)
+		if found != nil && !strings.Contains(strings.Join(found.Recommendations, "\n"),
+			"numactl --cpunodebind=0 --membind=0") {
+			t.Errorf("fixes %q", found.Recommendations)
 		}
 	}
 }

@@ -74,7 +74,7 @@ func TestKernelsAreNamedWhenTheyAreFirstLaunched(t *testing.T) {
 		store.Kernel{PID: 2, Func: 0x100, Name: "add", Symbol: "_Z3addPf", Source: store.KernelBySymbol})
 }
 
-func TestANameThatComesLateIsTold(t *testing.T) {
+func TestANameThatComesAfterTheLaunchIsRecordedOnce(t *testing.T) {
 	n := newNames(t)
 	n.drain(probe.Records{Records: event.Records{Calls: []event.Call{launch(1, 0x300)}}})
 	n.drain(probe.Records{KernelNames: []probe.KernelName{
@@ -84,7 +84,7 @@ func TestANameThatComesLateIsTold(t *testing.T) {
 		store.Kernel{PID: 1, Func: 0x300, Name: "late", Symbol: "late", Source: store.KernelRegistered})
 }
 
-func TestANameThatNobodyHadTouchedIsReadFromTheProcess(t *testing.T) {
+func TestANameNotReadInTheKernelIsReadFromTheProcess(t *testing.T) {
 	n := newNames(t)
 	n.drain(probe.Records{
 		KernelNames: []probe.KernelName{registered(1, 1, 0x300, "")},
@@ -93,7 +93,7 @@ func TestANameThatNobodyHadTouchedIsReadFromTheProcess(t *testing.T) {
 		store.Kernel{PID: 1, Func: 0x300, Name: "fetch", Symbol: "_Z5fetchPf", Source: store.KernelRegistered})
 }
 
-func TestAFunctionMadeOfAKernelHasItsName(t *testing.T) {
+func TestAFunctionOfAKernelHasTheKernelsName(t *testing.T) {
 	n := newNames(t)
 	n.drain(probe.Records{KernelNames: []probe.KernelName{
 		{At: 1, PID: 1, Kind: probe.NameLoaded, Func: 0x7000, Name: "triton_add"},

@@ -44,7 +44,7 @@ var everybody = []string{
 
 // Tracing of CUDA costs nobody else anything for a system call or a page: there are no
 // programs on them, unless they are asked for.
-func TestOnlyWhatIsAskedForIsAttachedForEverybody(t *testing.T) {
+func TestProbesOnEveryProcessAreAttachedOnlyOnRequest(t *testing.T) {
 	files := extract(t)
 	v, err := files.Start(t.Context(), cudastub.Options{})
 	if err != nil {

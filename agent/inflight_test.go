@@ -76,7 +76,7 @@ func TestHowACallInFlightEnds(t *testing.T) {
 	}
 }
 
-func TestWhoHoldsWhatACallWaitsForIsAskedFor(t *testing.T) {
+func TestHoldersThatAreInNoCallAreLookedUp(t *testing.T) {
 	a, b := waiting(10, 2*sec), waiting(20, 2*sec)
 	b.TID = 3
 	a.Holder, b.Holder = event.Thread{PID: 1, TID: 3}, event.Thread{PID: 1, TID: 9}
@@ -97,7 +97,7 @@ func TestWhoHoldsWhatACallWaitsForIsAskedFor(t *testing.T) {
 	f.saw(append(list, held))
 	for _, o := range f.take(nil) {
 		if o.TID == 9 && (o.Op != 0 || o.Inner != a.Op || o.Start != 20) {
-			t.Errorf("the holder is told as %+v, want it for the call that it holds up", o)
+			t.Errorf("the holder is reported as %+v, want it for the call that it holds up", o)
 		}
 	}
 	if n := len(f.status()); n != 2 {

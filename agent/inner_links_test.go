@@ -99,7 +99,7 @@ func TestDriverLaunchesWithinTheRuntimesAreNotCountedSeparately(t *testing.T) {
 }
 
 // Those that a library makes by itself are all recorded, and so is all else then.
-func TestDriverLaunchesOfTheirOwnAreAllCounted(t *testing.T) {
+func TestDriverLaunchesOutsideTheRuntimeAreAllCounted(t *testing.T) {
 	var made, bare int64
 	calls, s, _ := innerTrace(t, false, func(do func(string) cudastub.Answer) {
 		do("set cudaLaunchKernel:nested")
@@ -118,7 +118,7 @@ func TestDriverLaunchesOfTheirOwnAreAllCounted(t *testing.T) {
 }
 
 // When a program that had only such within the runtime's makes others, they are noticed.
-func TestDriverLaunchesOfTheirOwnAreNoticedLater(t *testing.T) {
+func TestLaterDriverLaunchesOutsideTheRuntimeAreNoticed(t *testing.T) {
 	var made int64
 	calls, s, backend := innerTrace(t, false, func(do func(string) cudastub.Answer) {
 		do("set cudaLaunchKernel:nested")

@@ -73,7 +73,7 @@ func (r *innerRun) off(pid uint32) {
 	r.x.turned(k, r.now)
 }
 
-func TestLaunchesWithinTheRuntimesNeedNoProbeOfTheirOwn(t *testing.T) {
+func TestDriverLaunchesWithinTheRuntimesNeedNoProbe(t *testing.T) {
 	for outer, want := range map[string]bool{
 		"cudaLaunchKernel": true, "cudaGraphLaunch": true, "cudaMemsetAsync": true,
 		"ncclAllReduce": false, "cuStreamSynchronize": false,
@@ -142,7 +142,7 @@ func TestLastCallsOfTheDriverDoNotOutliveTheirProcess(t *testing.T) {
 	r.off(1)
 }
 
-func TestTheProbeIsPutBackToLook(t *testing.T) {
+func TestTheProbeIsReattachedForAWhileToCheck(t *testing.T) {
 	r := newInnerRun(t, oneGroup)
 	r.off(1)
 	r.second(nested(1, "cudaLaunchKernel", 0))
@@ -159,7 +159,7 @@ func TestTheProbeIsPutBackToLook(t *testing.T) {
 	}
 }
 
-func TestAThreadThatIsNewIsLookedAt(t *testing.T) {
+func TestTheProbeIsReattachedForANewThread(t *testing.T) {
 	r := newInnerRun(t, oneGroup)
 	r.off(1)
 	r.x.lives([]event.Life{{Kind: event.LifeFirst, Thread: event.Thread{PID: 2, TID: 2}}})
@@ -169,7 +169,7 @@ func TestAThreadThatIsNewIsLookedAt(t *testing.T) {
 	r.off(1)
 }
 
-func TestAProcessThatStopsLaunchingHasItsProbeBack(t *testing.T) {
+func TestTheProbeIsReattachedWhenLaunchingStops(t *testing.T) {
 	r := newInnerRun(t, oneGroup)
 	r.off(1)
 	r.check(checkEvery, launches(0, true))
@@ -202,7 +202,7 @@ func TestTheTimeWithoutTheProbeIsCountedOnce(t *testing.T) {
 }
 
 // A launch of the driver whose call around it was not recorded is within none that is known.
-func TestALaunchIsNotTakenForThatOfALaterCall(t *testing.T) {
+func TestALaunchIsNotAttributedToALaterCall(t *testing.T) {
 	r := newInnerRun(t, oneGroup)
 	r.x.calls([]event.Call{
 		opCall(1, "cuLaunchKernel", 10, 1, 1), opCall(1, "cudaLaunchKernel", 20, 5, 0),
@@ -215,7 +215,7 @@ func TestALaunchIsNotTakenForThatOfALaterCall(t *testing.T) {
 }
 
 // What is within another call of the runtime, or by the driver alone, is asked for each role.
-func TestWaitsAndCopiesAreLookedAtByThemselves(t *testing.T) {
+func TestWaitsAndCopiesAreJudgedSeparately(t *testing.T) {
 	r := newInnerRun(t, oneGroup)
 	var calls []event.Call
 	for i := range innerRate {

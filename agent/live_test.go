@@ -45,7 +45,7 @@ func TestLiveDiagnosesTheLastSeconds(t *testing.T) {
 	}
 }
 
-func TestLiveGivesUpWhereThereIsNothingToRead(t *testing.T) {
+func TestLiveStopsIfThereIsNothingToRead(t *testing.T) {
 	var said strings.Builder
 	opened := make(chan struct{})
 	l := agent.NewLive(
@@ -66,8 +66,8 @@ func TestLiveGivesUpWhereThereIsNothingToRead(t *testing.T) {
 }
 
 // A call that hangs makes no others, so that soon no window of the live diagnosis holds
-// any to compare it with. It is told until it returns all the same.
-func TestAHangStaysTold(t *testing.T) {
+// any to compare it with. It is still reported until it returns.
+func TestAHangIsReportedUntilTheCallReturns(t *testing.T) {
 	const t0, second = 1_700_000_000_000_000_000, 1_000_000_000
 	path := filepath.Join(t.TempDir(), "hang.db")
 	w, err := sqlite.OpenWriter(path, sqlite.Options{})

@@ -44,7 +44,7 @@ func allocate(t *testing.T, stack probe.StackPolicy) *counter {
 	return c
 }
 
-func TestLiveMemoryIsRecordedWithWhereItCameFrom(t *testing.T) {
+func TestLiveMemoryIsRecordedWithItsStacks(t *testing.T) {
 	c := allocate(t, "")
 	if len(c.memory) != 1 {
 		t.Fatalf("%d records of memory", len(c.memory))
@@ -69,7 +69,7 @@ func TestLiveMemoryIsRecordedWithWhereItCameFrom(t *testing.T) {
 	}
 }
 
-func TestNoStacksOfAllocationsWhereNoneAreWanted(t *testing.T) {
+func TestNoStacksOfAllocationsWithStacksOff(t *testing.T) {
 	c := allocate(t, probe.StackOff)
 	if len(c.sites) != 1 || c.sites[0] != (event.MemorySite{
 		At: c.sites[0].At, PID: c.sites[0].PID, Op: c.sites[0].Op, Oldest: c.sites[0].Oldest, LiveBytes: 80e6, LiveCount: 80,

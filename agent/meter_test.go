@@ -117,9 +117,9 @@ func TestEndedProcessesAreSummedUp(t *testing.T) {
 	}
 }
 
-// TestACallIsUnusualOnce: in the second in which it returned, and only if its kind is
-// known to be much shorter.
-func TestACallIsUnusualOnce(t *testing.T) {
+// TestACallIsUnusualOnlyInTheSecondOfItsReturn: a call is unusual only if calls of its
+// kind are known to be much shorter.
+func TestACallIsUnusualOnlyInTheSecondOfItsReturn(t *testing.T) {
 	wait, _ := event.ByName("cudaStreamSynchronize")
 	second := func(m *meter, n int, d time.Duration) bool {
 		list := make([]event.Call, n)

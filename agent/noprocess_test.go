@@ -10,7 +10,7 @@ import (
 	"github.com/ingero-io/ingero/capture/host/proc"
 )
 
-func TestAProcessThatIsOnlyInsideAContainerIsPointedOut(t *testing.T) {
+func TestAPIDInsideAContainerIsExplained(t *testing.T) {
 	root := t.TempDir()
 	id := "1a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d5e6f708192a3b4c5d6e7f809"
 	for name, content := range map[string]string{

@@ -11,9 +11,9 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// TestTheDeadAreForgotten: of many untraced processes those that ended are dropped, those
-// that live and those that are traced stay.
-func TestTheDeadAreForgotten(t *testing.T) {
+// TestEndedUntracedProcessesAreDropped: if there are many untraced processes, those that ended
+// are dropped. Those that live, and traced ones, stay.
+func TestEndedUntracedProcessesAreDropped(t *testing.T) {
 	root := t.TempDir()
 	alive := func(pid int) {
 		dir := filepath.Join(root, fmt.Sprint(pid), "task", fmt.Sprint(pid))
@@ -46,7 +46,7 @@ func TestTheDeadAreForgotten(t *testing.T) {
 
 // On a busy machine a process's birth, the program it executes and its end are drained
 // together, before what was recorded between them.
-func TestAProcessIsCalledWhatItExecutedLast(t *testing.T) {
+func TestAProcessHasTheNameOfItsLastExec(t *testing.T) {
 	p := newProcessTable(proc.New(t.TempDir())) // it has ended
 	shell, child := event.Thread{PID: 1, TID: 1}, event.Thread{PID: 2, TID: 2}
 	life := func(k event.LifeKind, at uint64, comm string) event.Life {
@@ -81,7 +81,7 @@ func TestAProcessIsCalledWhatItExecutedLast(t *testing.T) {
 		}
 	}
 	if last := p.newThread[len(p.newThread)-1]; last.Thread != child || last.Comm != "cat" {
-		t.Errorf("the last name told is %+v", last)
+		t.Errorf("the last recorded name is %+v", last)
 	}
 	p.observe(&probe.Records{
 		Records: event.Records{

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-func TestTheOldestUnitUnderWayMakesTheRecorderLate(t *testing.T) {
+func TestTheOldestUnfinishedItemMakesTheRecorderLate(t *testing.T) {
 	var s queueLag
 	at := func(d time.Duration) time.Time { return time.Unix(1, 0).Add(d) }
 	expect := func(d time.Duration, want bool, when string) {

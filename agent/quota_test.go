@@ -14,7 +14,7 @@ import (
 
 // A process is recorded in the group whose quota throttled it, also if it was moved into it
 // while traced, and after it left.
-func TestTheGroupThatHeldAProcessBackIsRecorded(t *testing.T) {
+func TestTheGroupThatThrottledAProcessIsRecorded(t *testing.T) {
 	for _, tc := range []struct {
 		name, mounts, dir string
 		quota             map[string]string // the group's files

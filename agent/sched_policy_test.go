@@ -18,8 +18,8 @@ import (
 	"github.com/ingero-io/ingero/internal/kerneltest"
 )
 
-// givingWay counts the threads of this process whose nice value is raised.
-func givingWay(t *testing.T) (n int) {
+// niceThreads counts the threads of this process whose nice value is raised.
+func niceThreads(t *testing.T) (n int) {
 	t.Helper()
 	tids, err := proc.New("").Threads(os.Getpid())
 	if err != nil {
@@ -45,7 +45,7 @@ func givingWay(t *testing.T) (n int) {
 
 // The tracer gives way to others, unless somebody waits for it; at the end the process is
 // what it was.
-func TestABusyTracerDoesNotGiveWay(t *testing.T) {
+func TestATracerWithAPendingRequestKeepsItsPriority(t *testing.T) {
 	kerneltest.Require(t)
 	var busy atomic.Bool
 	ctx, stop := context.WithCancel(t.Context())
@@ -65,9 +65,9 @@ func TestABusyTracerDoesNotGiveWay(t *testing.T) {
 	}
 	until := func(what string, ok func(int) bool) {
 		t.Helper()
-		for end := time.Now().Add(20 * time.Second); !ok(givingWay(t)); time.Sleep(10 * time.Millisecond) {
+		for end := time.Now().Add(20 * time.Second); !ok(niceThreads(t)); time.Sleep(10 * time.Millisecond) {
 			if time.Now().After(end) {
-				t.Fatalf("%s: %d threads give way", what, givingWay(t))
+				t.Fatalf("%s: %d threads have a raised nice value", what, niceThreads(t))
 			}
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestOnlyWhatCannotBeWrittenIsGivenBack(t *testing.T) {
+func TestOnlyReadOnlyMappingsAreReleased(t *testing.T) {
 	for line, want := range map[string]bool{
 		"00400000-00a00000 r-xp 00000000 fd:00 17 /opt/ingero\n":    true,
 		"00a00000-00f00000 r--p 00600000 fd:00 17 /opt/ingero\n":    true,
@@ -27,7 +27,7 @@ func TestOnlyWhatCannotBeWrittenIsGivenBack(t *testing.T) {
 }
 
 // The memory is given back, and the program goes on as before.
-func TestTextIsGivenBack(t *testing.T) {
+func TestCodeIsReleased(t *testing.T) {
 	file := func() (kb int) {
 		b, err := os.ReadFile("/proc/self/smaps")
 		if err != nil {

@@ -30,7 +30,7 @@ func TestTheErrorOfTheMedianIgnoresADisturbedRound(t *testing.T) {
 	}
 }
 
-func TestAnEstimateTellsWhatOneRoundDecides(t *testing.T) {
+func TestAnEstimateSaysHowMuchOneRoundMovesIt(t *testing.T) {
 	least := func(s ...series) float64 { return s[0].min() - s[1].min() }
 	v, moves := estimate(least, series{110, 105, 107}, series{100, 101, 102})
 	if v != 5 || moves != 2 { // without the second round 107 - 100

@@ -64,7 +64,7 @@ func TestEveryScenarioIsReplayedRight(t *testing.T) {
 	}
 }
 
-func TestNoRecordingIsLeftBehind(t *testing.T) {
+func TestEveryRecordingBelongsToAScenario(t *testing.T) {
 	files, err := fs.Glob(recorded, "recorded/*.db.gz")
 	if err != nil {
 		t.Fatal(err)

@@ -117,7 +117,7 @@ func compare(t *testing.T, what string, got map[string][2]int64, want map[string
 	}
 }
 
-func TestChromeHoldsWhatTheRecordingHolds(t *testing.T) {
+func TestChromeExportHasTheWholeRecording(t *testing.T) {
 	for name, r := range recordings(t) {
 		t.Run(name, func(t *testing.T) {
 			var file struct {
@@ -193,7 +193,7 @@ func nanos(t *testing.T, n json.Number) int64 {
 	return v
 }
 
-func TestPprofHoldsWhatTheRecordingHolds(t *testing.T) {
+func TestPprofExportHasTheWholeRecording(t *testing.T) {
 	for name, r := range recordings(t) {
 		t.Run(name, func(t *testing.T) {
 			p, err := profile.ParseData(r.write(format(t, "pprof"), store.Window{}))

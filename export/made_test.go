@@ -83,7 +83,7 @@ func (m *made) batch(from, to uint64) *store.Batch {
 			})
 		}
 		if m.hog && i%100 == 99 {
-			m.hogged(b, event.Call{Start: at, Duration: madeHog, Thread: main, Op: launch.Op, GPU: event.NoGPU, Stack: stack})
+			m.contended(b, event.Call{Start: at, Duration: madeHog, Thread: main, Op: launch.Op, GPU: event.NoGPU, Stack: stack})
 			continue
 		}
 		b.Calls = append(b.Calls,
@@ -109,8 +109,8 @@ func (m *made) batch(from, to uint64) *store.Batch {
 	return b
 }
 
-// hogged adds a launch in which another process ran.
-func (m *made) hogged(b *store.Batch, c event.Call) {
+// contended adds a launch in which another process ran.
+func (m *made) contended(b *store.Batch, c event.Call) {
 	c.Ledger.NS[event.RunQueue], c.Ledger.Involuntary = madeHog-10_000, 1
 	b.Calls = append(b.Calls, c)
 	b.OffCPU = append(b.OffCPU, event.OffCPU{

@@ -9,21 +9,21 @@ import (
 	"github.com/ingero-io/ingero/store/sqlite"
 )
 
-// live watches how much memory is in use while an export writes.
-type live struct {
+// heapWatch watches how much memory is in use while an export writes.
+type heapWatch struct {
 	writes int
 	most   uint64
 }
 
-func (l *live) Write(b []byte) (int, error) {
+func (l *heapWatch) Write(b []byte) (int, error) {
 	if l.writes++; l.writes%4 == 1 {
-		l.look()
+		l.measure()
 	}
 	return len(b), nil
 }
 
-// look counts what is in use now. What a sync.Pool keeps lives through one collection.
-func (l *live) look() {
+// measure counts what is in use now. What a sync.Pool keeps lives through one collection.
+func (l *heapWatch) measure() {
 	runtime.GC()
 	runtime.GC()
 	var m runtime.MemStats
@@ -34,30 +34,30 @@ func (l *live) look() {
 // inUse is the most memory that is in use while a recording is exported.
 func inUse(t *testing.T, f *export.Format, path string) uint64 {
 	t.Helper()
-	var before, during live
-	before.look()
+	var before, during heapWatch
+	before.measure()
 	if err := write(t, f, path, &during); err != nil {
 		t.Fatal(err)
 	}
-	during.look()
+	during.measure()
 	return during.most - min(before.most, during.most)
 }
 
 // watchedRows are rows, of which each so many are looked at.
 type watchedRows struct {
 	export.Rows
-	by *live
+	by *heapWatch
 	n  int
 }
 
 func (w *watchedRows) Next() bool {
 	if w.n++; w.n%(1<<11) == 0 {
-		w.by.look()
+		w.by.measure()
 	}
 	return w.Rows.Next()
 }
 
-func write(t *testing.T, f *export.Format, path string, to *live) error {
+func write(t *testing.T, f *export.Format, path string, to *heapWatch) error {
 	if f.Table != nil {
 		rows, err := sqlite.Query(t.Context(), path, "select * from events", store.Limits{Rows: 1 << 50, Bytes: 1 << 50})
 		if err != nil {
@@ -71,7 +71,7 @@ func write(t *testing.T, f *export.Format, path string, to *live) error {
 		return err
 	}
 	defer r.Close() // a reader has nothing to lose
-	return f.Write(t.Context(), to, r, export.Options{Progress: func(uint64) { to.look() }})
+	return f.Write(t.Context(), to, r, export.Options{Progress: func(uint64) { to.measure() }})
 }
 
 // What an export needs does not grow with the recording, else ten million events would

@@ -59,7 +59,7 @@ const nodeSums = "select node || ' ' || op, count(*), sum(duration_ns) from cuda
 var waitNodeSums = strings.NewReplacer("select class, duration_ns", "select node || ' ' || class as class, duration_ns",
 	"select '", "select node || ' ' || '").Replace(waitSums)
 
-func TestExportsTellMachinesApart(t *testing.T) {
+func TestExportsDistinguishMachines(t *testing.T) {
 	r := merged(t)
 	for name, test := range map[string]func(*testing.T, *recording){
 		"perfetto": perfettoIsWhole, "chrome": chromeTellsMachinesApart, "pprof": pprofTellsMachinesApart,
@@ -136,7 +136,7 @@ func pprofTellsMachinesApart(t *testing.T, r *recording) {
 	compare(t, "calls", calls, r.sums(nodeSums))
 }
 
-func TestTraceProcessorTellsMachinesApart(t *testing.T) {
+func TestTraceProcessorDistinguishesMachines(t *testing.T) {
 	if os.Getenv(traceProcessorEnv) == "" {
 		t.Skip(traceProcessorEnv + " is not set: make test-perfetto installs Perfetto's trace processor and asks it")
 	}

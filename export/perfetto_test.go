@@ -125,7 +125,7 @@ func sliceSums(t *testing.T, trace []byte) map[string]map[string][2]int64 {
 	return sums
 }
 
-func TestPerfettoHoldsWhatTheRecordingHolds(t *testing.T) {
+func TestPerfettoExportHasTheWholeRecording(t *testing.T) {
 	for name, r := range recordings(t) {
 		t.Run(name, func(t *testing.T) {
 			sums := sliceSums(t, r.write(format(t, "perfetto"), store.Window{}))

@@ -42,7 +42,7 @@ func events(t *testing.T, f *export.Format, path string) (written []byte, want [
 	return b.Bytes(), want
 }
 
-func TestCSVHoldsTheEventsOfEachNode(t *testing.T) {
+func TestCSVExportHasTheEventsOfEachNode(t *testing.T) {
 	r := merged(t)
 	b, want := events(t, format(t, "csv"), r.path)
 	lines, err := csv.NewReader(bytes.NewReader(b)).ReadAll()

@@ -124,8 +124,8 @@ func newFleet(t testing.TB, c fleet.Config) *fleet.Fleet {
 	return f
 }
 
-// TestManyNodesAreAskedAtOnce has 64 nodes of which none answers before all were asked.
-func TestManyNodesAreAskedAtOnce(t *testing.T) {
+// TestManyNodesAreQueriedAtOnce has 64 nodes. None of them answers before all have been asked.
+func TestManyNodesAreQueriedAtOnce(t *testing.T) {
 	const nodes = 64
 	var asked sync.WaitGroup
 	asked.Add(nodes)

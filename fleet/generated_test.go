@@ -105,8 +105,8 @@ func TestThreeNodesAnswerAsOneRecordingOfAll(t *testing.T) {
 	}
 }
 
-// TestAnyTextIsPlanned plans statements that are broken in many ways; none may panic.
-func TestAnyTextIsPlanned(t *testing.T) {
+// TestNoTextMakesThePlannerPanic plans statements that are broken in many ways; none may panic.
+func TestNoTextMakesThePlannerPanic(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	const marks = " (),.'\"[`*+-/=<>|1;%e"
 	for range 20_000 {

@@ -20,9 +20,9 @@ func script(t *testing.T, path, sql string) {
 	must(t, c.Close())
 }
 
-// TestOtherVersionsRecordings has a recording of Ingero 0.8, which is read, one of a later
-// version, which is not, and one of today.
-func TestOtherVersionsRecordings(t *testing.T) {
+// TestRecordingsOfOtherVersions has a recording of Ingero 0.8, which is read, one of a later
+// version, which is not, and one of the current version.
+func TestRecordingsOfOtherVersions(t *testing.T) {
 	sql, err := os.ReadFile("../store/sqlite/testdata/earlier_0.8.sql")
 	must(t, err)
 	older := filepath.Join(t.TempDir(), "older.db")

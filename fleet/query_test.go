@@ -135,8 +135,8 @@ func TestWrongStatementsAreRefusedByTheNodes(t *testing.T) {
 	}
 }
 
-// TestNodesOfOneNameStayApart has two nodes whose recordings are called the same.
-func TestNodesOfOneNameStayApart(t *testing.T) {
+// TestNodesWithTheSameNameAreDistinguished has two nodes whose recordings have the same node name.
+func TestNodesWithTheSameNameAreDistinguished(t *testing.T) {
 	x, y := plain(t, api(t, recorded(t, "same", 40, 1), 0)), plain(t, api(t, recorded(t, "same", 20, 1), 0))
 	f := newFleet(t, fleet.Config{Nodes: []string{x, y}})
 	for sql, want := range map[string]string{
@@ -164,7 +164,7 @@ func FuzzStatements(f *testing.F) {
 	path := recorded(f, "a", 12, 1)
 	f.Fuzz(func(t *testing.T, sql string) {
 		want, err := direct(t, path, sql)
-		if err != nil || unsteady(sql) {
+		if err != nil || changesWithTime(sql) {
 			return
 		}
 		node := fleet.NodeSQL(sql)
@@ -202,8 +202,8 @@ func direct(t *testing.T, path, sql string) (wire.Rows, error) {
 	return out, r.Err()
 }
 
-// unsteady reports whether a statement may have another answer each time.
-func unsteady(sql string) bool {
+// changesWithTime reports whether a statement may have another answer each time it is run.
+func changesWithTime(sql string) bool {
 	sql = strings.ToLower(sql)
 	return slices.ContainsFunc([]string{"random", "now", "current", "date", "time", "julian", "unixepoch"},
 		func(s string) bool { return strings.Contains(sql, s) })
@@ -232,9 +232,8 @@ func rounded(rows [][]any) string {
 	return strings.Join(lines, "|")
 }
 
-// TestNotesOfNodesAreOne: what one recording would be said of its sums is said once of all nodes,
-// with the numbers of all.
-func TestNotesOfNodesAreOne(t *testing.T) {
+// TestNotesOfNodesAreMerged: a note on sums is made once for all nodes, with the numbers of all.
+func TestNotesOfNodesAreMerged(t *testing.T) {
 	waited := func(node string, sleep, futex uint64) string {
 		path := filepath.Join(t.TempDir(), "run.db")
 		at := uint64(time.Now().Add(-time.Minute).UnixNano())

@@ -109,7 +109,7 @@ func published(t *testing.T) map[string]bool {
 
 // The dashboard asks for metrics and labels that there are, and for every metric of the
 // catalogue. That it is one that Grafana knows, make test-grafana checks.
-func TestTheDashboardAsksForWhatThereIs(t *testing.T) {
+func TestTheDashboardQueriesExistingMetrics(t *testing.T) {
 	known, labels := published(t), []string{"instance"}
 	for i := range Catalogue {
 		for _, a := range Catalogue[i].Attrs {

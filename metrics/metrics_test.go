@@ -196,7 +196,7 @@ func TestPrometheusReadsWhatWasRecorded(t *testing.T) {
 		t.Error("target_info is not 1")
 	}
 
-	// A finding that is over, and a process that ended, are told to be.
+	// A finding that is over, and a process that ended, are reported so.
 	m.Findings(&report.Report{})
 	m.Batch(&store.Batch{Ended: []uint32{10}, Memory: []event.Memory{{PID: 10, LiveBytes: 7}}})
 	all = get(t, s)
@@ -264,7 +264,7 @@ func TestSeriesAreBounded(t *testing.T) {
 	}
 }
 
-// The end of a process may be told before its last calls.
+// The end of a process may be reported before its last calls.
 func TestCallsAfterTheEndOfAProcessAreItsOwn(t *testing.T) {
 	m, s := scraped(t)
 	thread := event.Thread{PID: 10, TID: 10}

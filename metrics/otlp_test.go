@@ -28,7 +28,7 @@ type inbox struct {
 	mu      sync.Mutex
 	metrics []*metricspb.ExportMetricsServiceRequest
 	logs    []*logspb.ExportLogsServiceRequest
-	refuse  int // so many requests are told to come again
+	refuse  int // the number of requests that are refused with "try again"
 }
 
 func (i *inbox) Export(_ context.Context,
@@ -198,7 +198,7 @@ func (i *inbox) checkLogs(t *testing.T, now time.Time) {
 		}
 	}
 	if len(times) != 2 || times[0] != uint64(now.UnixNano()) || times[1] != uint64(now.Add(time.Minute).UnixNano()) {
-		t.Errorf("told at %v, want once and again after a minute", times)
+		t.Errorf("logged at %v, want once and again after a minute", times)
 	}
 	if len(spans) != 1 {
 		t.Errorf("one finding has %d spans", len(spans))

@@ -149,7 +149,7 @@ func shown(o Options, width, height int, s *second) *Model {
 	return m
 }
 
-// usual are the options of a run that is recorded.
-func usual() Options {
+// recordedOptions are the options of a run that is recorded.
+func recordedOptions() Options {
 	return Options{Node: "gpu-7", Path: "/root/.ingero/ingero.db", NoFleet: "No other nodes."}
 }

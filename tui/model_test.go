@@ -41,8 +41,8 @@ func keyOf(name string) tea.KeyPressMsg {
 	return tea.KeyPressMsg{Code: []rune(name)[0], Text: name}
 }
 
-// calm is busy without calls in flight.
-func calm(comm string) *second {
+// busyWithoutInFlight is busy without calls in flight.
+func busyWithoutInFlight(comm string) *second {
 	s := busy(comm)
 	s.status.InFlight, s.status.Where = nil, nil
 	return s
@@ -59,7 +59,7 @@ func chosenLine(m *Model) string {
 }
 
 func TestKeysMoveBetweenTabsAndRows(t *testing.T) {
-	m := shown(usual(), 80, 24, calm("engine"))
+	m := shown(recordedOptions(), 80, 24, busyWithoutInFlight("engine"))
 	for _, step := range []struct{ key, active, row string }{
 		{"tab", "[2 Ledger", "engine (4821)"},
 		{"shift+tab", "[1 Calls", "cudaLaunchKernel"},
@@ -82,12 +82,12 @@ func TestKeysMoveBetweenTabsAndRows(t *testing.T) {
 
 // The chosen row stays chosen when others overtake it.
 func TestChosenRowFollowsItsOperation(t *testing.T) {
-	m := shown(usual(), 100, 24, calm("engine"))
+	m := shown(recordedOptions(), 100, 24, busyWithoutInFlight("engine"))
 	press(m, "s", "j") // by rate
 	if !strings.Contains(chosenLine(m), "cudaStreamSynchronize") {
 		t.Fatalf("chosen: %s", chosenLine(m))
 	}
-	next := calm("engine")
+	next := busyWithoutInFlight("engine")
 	next.status.Ops[1].PerSecond = 1e6
 	m.Update(secondMsg(next))
 	if line := chosenLine(m); !strings.Contains(line, "cudaStreamSynchronize") || !strings.Contains(line, "1,000,000") {
@@ -96,7 +96,7 @@ func TestChosenRowFollowsItsOperation(t *testing.T) {
 }
 
 func TestSortingAndFilter(t *testing.T) {
-	m := shown(usual(), 100, 24, calm("engine"))
+	m := shown(recordedOptions(), 100, 24, busyWithoutInFlight("engine"))
 	press(m, "s", "s", "s", "s")
 	if line := chosenLine(m); !strings.Contains(line, "cudaStreamSynchronize") {
 		t.Errorf("by errors: %s", line)
@@ -121,13 +121,13 @@ func TestSortingAndFilter(t *testing.T) {
 
 // A list that is longer than the screen is scrolled by moving in it.
 func TestLongListIsScrolled(t *testing.T) {
-	s := calm("engine")
+	s := busyWithoutInFlight("engine")
 	for i := range 200 {
 		o := s.status.Ops[0]
 		o.PID, o.Comm = uint32(1000+i), fmt.Sprintf("rank-%03d", i)
 		s.status.Ops = append(s.status.Ops, o)
 	}
-	m := shown(usual(), 100, 24, s)
+	m := shown(recordedOptions(), 100, 24, s)
 	press(m, "s") // a row each
 	for _, step := range []struct{ key, chosen, rows string }{
 		{"g", "engine", "1 to 16 of 203"},
@@ -148,8 +148,8 @@ func TestLongListIsScrolled(t *testing.T) {
 	}
 }
 
-func TestPauseKeepsTheScreenAndNotTheLosses(t *testing.T) {
-	m := shown(usual(), 100, 24, busy("engine"))
+func TestPauseKeepsTheScreenButNotTheLosses(t *testing.T) {
+	m := shown(recordedOptions(), 100, 24, busy("engine"))
 	press(m, "p")
 	next := busy("engine")
 	next.status.Ops, next.status.Losses = nil, []event.Loss{{Kind: event.LostCall, Count: 777_777}}
@@ -166,10 +166,10 @@ func TestPauseKeepsTheScreenAndNotTheLosses(t *testing.T) {
 	}
 }
 
-func TestStopIsAskedForFromEverywhere(t *testing.T) {
+func TestStopWorksInEveryState(t *testing.T) {
 	for _, keys := range [][]string{{"q"}, {"ctrl+c"}, {"?", "q"}, {"/", "ctrl+c"}, {"3", "enter", "q"}} {
 		stopped := 0
-		o := usual()
+		o := recordedOptions()
 		o.Stop = func() { stopped++ }
 		m := shown(o, 80, 24, busy("engine"))
 		press(m, keys...)
@@ -177,7 +177,7 @@ func TestStopIsAskedForFromEverywhere(t *testing.T) {
 			t.Errorf("%v: stopped %d times:\n%s", keys, stopped, m.Screen())
 		}
 	}
-	m := shown(usual(), 80, 24, busy("engine"))
+	m := shown(recordedOptions(), 80, 24, busy("engine"))
 	press(m, "esc", "esc", "/", "q")
 	if m.stopping {
 		t.Error("Esc, or a q in a filter, stops")
@@ -187,8 +187,8 @@ func TestStopIsAskedForFromEverywhere(t *testing.T) {
 	}
 }
 
-func TestBeforeAnythingIsSeen(t *testing.T) {
-	m := NewModel(usual())
+func TestViewBeforeTheFirstProcess(t *testing.T) {
+	m := NewModel(recordedOptions())
 	m.Update(tea.WindowSizeMsg{Width: 80, Height: 24})
 	if s := m.Screen(); !strings.Contains(s, "attaching…") {
 		t.Errorf("at first:\n%s", s)
@@ -205,7 +205,7 @@ func TestBeforeAnythingIsSeen(t *testing.T) {
 	if s := m.Screen(); !strings.Contains(s, "first diagnosis") {
 		t.Errorf("findings:\n%s", s)
 	}
-	o := usual()
+	o := recordedOptions()
 	o.Path = ""
 	m = shown(o, 80, 24, busy("engine"))
 	m.shown.findings, m.shown.report = nil, nil
@@ -222,7 +222,7 @@ func TestCallsInFlightAreShown(t *testing.T) {
 		s.status.InFlight = append(s.status.InFlight, s.status.InFlight[0])
 		s.status.Where = append(s.status.Where, s.status.Where[0])
 	}
-	m := shown(usual(), 200, 40, s)
+	m := shown(recordedOptions(), 200, 40, s)
 	const want = "in flight: saver (tid 4830) in cudaMemcpy for 5 s, blocked on a lock held by engine (tid 4821), " +
 		"called at save.py:9 in flush"
 	if text := m.Screen(); strings.Count(text, want) != 7 || !strings.Contains(text, "1 Calls (7)") {
@@ -240,14 +240,14 @@ func TestCallsInFlightAreShown(t *testing.T) {
 func TestNoticesAreNotMissed(t *testing.T) {
 	s := busy("engine")
 	for i := range tabs {
-		m := shown(usual(), 120, 24, s)
+		m := shown(recordedOptions(), 120, 24, s)
 		press(m, fmt.Sprint(i+1))
 		if text := m.Screen(); !strings.Contains(text, "the kernel ended backup (77)") &&
 			!strings.Contains(text, "[GPU ERROR]") {
 			t.Errorf("tab %d:\n%s", i+1, text)
 		}
 	}
-	m := shown(usual(), 120, 24, s)
+	m := shown(recordedOptions(), 120, 24, s)
 	press(m, "3")
 	for _, want := range []string{
 		"[OUT OF MEMORY] the kernel ended backup (77)",
@@ -286,9 +286,9 @@ func (f *fakeFleet) Overview(_ context.Context, s fleet.Scope) ([]wire.Overview,
 }
 
 // The other nodes are asked while somebody looks, and the view goes on meanwhile.
-func TestNodesAreAskedWithoutWaiting(t *testing.T) {
+func TestViewDoesNotWaitForNodes(t *testing.T) {
 	f := &fakeFleet{release: make(chan struct{})}
-	o := usual()
+	o := recordedOptions()
 	o.Fleet = f
 	m := shown(o, 100, 24, busy("engine"))
 	_, cmd := m.Update(keyOf("5"))
@@ -329,7 +329,7 @@ func TestNodesAreAskedWithoutWaiting(t *testing.T) {
 }
 
 func TestNoNodeAnswers(t *testing.T) {
-	o := usual()
+	o := recordedOptions()
 	o.Fleet = &fakeFleet{}
 	m := shown(o, 100, 24, busy("engine"))
 	press(m, "5")
@@ -346,10 +346,10 @@ func TestNoNodeAnswers(t *testing.T) {
 	}
 }
 
-// stuck is a terminal that takes nothing, as after Ctrl-S, until it is let.
-type stuck struct{ release chan struct{} }
+// blockedTerminal is a terminal that takes nothing, as after Ctrl-S, until it is released.
+type blockedTerminal struct{ release chan struct{} }
 
-func (s stuck) Write(p []byte) (int, error) {
+func (s blockedTerminal) Write(p []byte) (int, error) {
 	<-s.release
 	return len(p), nil
 }
@@ -357,8 +357,8 @@ func (s stuck) Write(p []byte) (int, error) {
 // A terminal that takes nothing does not hold up the tracer.
 func TestTracerDoesNotWaitForTheTerminal(t *testing.T) {
 	keys, _ := io.Pipe()
-	out := stuck{make(chan struct{})}
-	v := New(usual(), keys, out)
+	out := blockedTerminal{make(chan struct{})}
+	v := New(recordedOptions(), keys, out)
 	ended := make(chan error)
 	go func() { ended <- v.Run() }()
 	v.Started("tracing")

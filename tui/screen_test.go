@@ -42,7 +42,7 @@ func TestScreens(t *testing.T) {
 			"memory": {"4", "enter"}, "help": {"?"},
 		} {
 			t.Run(fmt.Sprintf("%s-%dx%d", name, size.width, size.height), func(t *testing.T) {
-				m := shown(usual(), size.width, size.height, busy("engine"))
+				m := shown(recordedOptions(), size.width, size.height, busy("engine"))
 				press(m, keys...)
 				var got strings.Builder
 				for line := range strings.SplitSeq(m.Screen(), "\n") {
@@ -87,7 +87,7 @@ func TestNothingBreaksTheScreen(t *testing.T) {
 		s := busy(comm)
 		for _, size := range [][2]int{{80, 24}, {40, 10}, {1, 1}, {2, 40}, {20, 5}, {79, 6}, {300, 80}, {41, 14}} {
 			for _, colour := range []bool{false, true} {
-				o := usual()
+				o := recordedOptions()
 				o.Colour, o.Node, o.Path = colour, comm, "/"+comm
 				for i := range tabs {
 					m := shown(o, size[0], size[1], s)
@@ -132,7 +132,7 @@ func whole(t *testing.T, m *Model, colour bool) {
 func TestLossesAreAlwaysVisible(t *testing.T) {
 	for _, size := range [][2]int{{40, 10}, {80, 24}, {200, 60}, {40, 2}, {40, 1}} {
 		for i := range tabs {
-			m := shown(usual(), size[0], size[1], busy("engine"))
+			m := shown(recordedOptions(), size[0], size[1], busy("engine"))
 			press(m, fmt.Sprint(i+1), "p") // paused, too
 			if s := m.Screen(); !strings.Contains(s, "DROPPED: 1,234 call") {
 				t.Errorf("tab %d, %d columns, %d lines:\n%s", i+1, size[0], size[1], s)
@@ -143,7 +143,7 @@ func TestLossesAreAlwaysVisible(t *testing.T) {
 
 // Colours say nothing that letters do not: the bars of a thread without them.
 func TestBarsAreLegibleWithoutColours(t *testing.T) {
-	m := shown(usual(), 100, 24, busy("engine"))
+	m := shown(recordedOptions(), 100, 24, busy("engine"))
 	press(m, "2", "w", "w") // the whole run
 	s := m.Screen()
 	for _, part := range []string{
@@ -157,7 +157,7 @@ func TestBarsAreLegibleWithoutColours(t *testing.T) {
 }
 
 // The parts of a bar add up to its width, whatever they are.
-func TestBarIsAsWideAsItIsToBe(t *testing.T) {
+func TestBarHasTheGivenWidth(t *testing.T) {
 	for n := range uint64(200) {
 		list := []segment{{unaccounted, n * n % 7}, {unaccounted, n % 3}, {unaccounted, n * 31 % 101}, {unaccounted, n % 2}}
 		sum := 0
@@ -171,7 +171,7 @@ func TestBarIsAsWideAsItIsToBe(t *testing.T) {
 	}
 }
 
-func TestEveryClassHasALook(t *testing.T) {
+func TestEveryClassHasAStyle(t *testing.T) {
 	letters := map[byte]bool{unaccounted.letter: true}
 	classes := map[event.Class]bool{}
 	for _, l := range looks {

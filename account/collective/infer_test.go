@@ -32,7 +32,7 @@ func TestRunningJobsAreMatched(t *testing.T) {
 		}
 		return list
 	}
-	told := func(n int) map[uint32]collective.Rank {
+	known := func(n int) map[uint32]collective.Rank {
 		m := map[uint32]collective.Rank{}
 		for i := range n {
 			m[uint32(10+i)] = collective.Rank{Rank: i, Ranks: n}
@@ -40,7 +40,7 @@ func TestRunningJobsAreMatched(t *testing.T) {
 		return m
 	}
 	list := job(20, 21, 17, 20)
-	if left := collective.Infer(list, told(4)); left != 0 {
+	if left := collective.Infer(list, known(4)); left != 0 {
 		t.Errorf("%d operations are left", left)
 	}
 	at := map[uint32]uint64{} // by number, when it was over
@@ -58,8 +58,8 @@ func TestRunningJobsAreMatched(t *testing.T) {
 	}
 
 	for what, c := range map[string]struct {
-		list []event.Collective
-		told map[uint32]collective.Rank
+		list  []event.Collective
+		ranks map[uint32]collective.Rank
 	}{
 		"ranks that are not known": {job(20, 21), nil},
 		"one job of one rank each": {
@@ -74,17 +74,17 @@ func TestRunningJobsAreMatched(t *testing.T) {
 			job(20, 21),
 			map[uint32]collective.Rank{10: {Rank: 0, Ranks: 2}, 11: {Rank: 1, Ranks: 4}},
 		},
-		"too little": {job(95, 95), told(2)},
+		"too little": {job(95, 95), known(2)},
 		"another period": {append(running(rng, 10, 0, 100, 3_000_000, 100_000),
-			running(rng, 11, 0, 100, 3_100_000, 100_000)...), told(2)},
+			running(rng, 11, 0, 100, 3_100_000, 100_000)...), known(2)},
 		"another size": {func() []event.Collective {
 			l := job(20, 20)
 			l[len(l)-1].Bytes++
 			return l
-		}(), told(2)},
+		}(), known(2)},
 	} {
 		n := len(c.list)
-		if left := collective.Infer(c.list, c.told); left != n || c.list[0].CommID != 0 || c.list[0].Inferred {
+		if left := collective.Infer(c.list, c.ranks); left != n || c.list[0].CommID != 0 || c.list[0].Inferred {
 			t.Errorf("%s: %d of %d are left: %+v", what, left, n, c.list[0])
 		}
 	}

@@ -101,7 +101,7 @@ func TestAFootprintThatEndedEarlyIsReportedAsSuch(t *testing.T) {
 		if err := report.WriteFootprint(&b, s.Report(), report.TextOptions{Width: 132}); err != nil {
 			t.Fatal(err)
 		}
-		if told := strings.Contains(b.String(), "until CUDA"); told != (want != "") || !strings.Contains(b.String(), want) {
+		if said := strings.Contains(b.String(), "until CUDA"); said != (want != "") || !strings.Contains(b.String(), want) {
 			t.Errorf("%q is not in\n%s", want, &b)
 		}
 	}
@@ -116,7 +116,7 @@ func TestUseOfIOUringIsReported(t *testing.T) {
 		if err := report.WriteFootprint(&b, s.Report(), report.TextOptions{Width: 132}); err != nil {
 			t.Fatal(err)
 		}
-		if told := strings.Contains(b.String(), "not seen: "); told != (want != "") || !strings.Contains(b.String(), want) {
+		if said := strings.Contains(b.String(), "not seen: "); said != (want != "") || !strings.Contains(b.String(), want) {
 			t.Errorf("entered %d times, %q is not in\n%s", enters, want, &b)
 		}
 	}

@@ -72,7 +72,7 @@ func TestWorkOfManyThinnedCallsIsKnown(t *testing.T) {
 
 func TestWorkOfAboutTheSameCountsIsTheSame(t *testing.T) {
 	if (Work{Kernels: 500}).Size() != (Work{Kernels: 510}).Size() {
-		t.Error("500 and 510 kernels are told apart")
+		t.Error("500 and 510 kernels are distinguished")
 	}
 	if (Work{Kernels: 500}).Size() == (Work{Kernels: 800}).Size() || (Work{Graphs: 1}).Size() == (Work{}).Size() {
 		t.Error("other work is taken for the same")

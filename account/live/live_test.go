@@ -69,7 +69,7 @@ func TestTimeOfAThreadIsReportedByWindow(t *testing.T) {
 	}
 }
 
-// A thread that has not left a CPU, or not come back to one, is not told of: that is not
+// A thread that has not left a CPU, or not come back to one, is not reported: that is not
 // to look as if it had done nothing.
 func TestTimeNotYetReportedIsUnaccounted(t *testing.T) {
 	ta := live.New()
@@ -248,7 +248,7 @@ func TestNoticesAreKept(t *testing.T) {
 	ta.Batch(&store.Batch{Xids: []store.Xid{{At: start + 100, GPU: 1, Code: 79}}})
 	p := ta.Picture(start)
 	if p.Noticed != 71 || len(p.Notices) != 64 || p.Notices[62].OOM.Comm != "hungry" || p.Notices[63].Xid.Code != 79 {
-		t.Errorf("%d told, %d kept, the last %+v", p.Noticed, len(p.Notices), p.Notices[len(p.Notices)-1])
+		t.Errorf("%d noticed, %d kept, the last %+v", p.Noticed, len(p.Notices), p.Notices[len(p.Notices)-1])
 	}
 }
 

@@ -230,9 +230,9 @@ func TestSitesAreThoseThatHoldMost(t *testing.T) {
 		t.Errorf("second site %+v", s)
 	}
 	if _, again := m.tracker.Take(m.at, nil, nil); len(again) != 0 {
-		t.Errorf("told again without a change: %+v", again)
+		t.Errorf("reported again without a change: %+v", again)
 	}
-	// One that is empty now is told once more, so that its last word is true.
+	// A process whose memory is empty now is reported once more, so that the last record is true.
 	m.free("cudaFree", 0x2000)
 	_, sites = m.tracker.Take(m.at, nil, nil)
 	var last *event.MemorySite

@@ -37,7 +37,7 @@ func TestTheSameSeedDrawsTheSameCases(t *testing.T) {
 	}
 }
 
-func TestASelectionIsDrawnAsAmongAll(t *testing.T) {
+func TestASelectionDrawsTheSameCasesAsAll(t *testing.T) {
 	var want []Case
 	for _, c := range cases(t, Options{Seed: 3}) {
 		if c.Name == "gpu" || c.Control() {

@@ -20,19 +20,19 @@ func TestAFaultAndAControlOnThisKernel(t *testing.T) {
 			chosen = append(chosen, c)
 		}
 	}
-	told := 0
+	reported := 0
 	o.Progress = func(done, of int, name string) {
-		if done != told || of != 3 || name == "" {
+		if done != reported || of != 3 || name == "" {
 			t.Errorf("progress %d of %d, %q", done, of, name)
 		}
-		told++
+		reported++
 	}
 	r, err := Run(t.Context(), chosen, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if told != 3 || len(r.Results) != 3 || r.Skipped != 1 || r.Results[2].Skipped == "" || r.Baseline == nil {
-		t.Fatalf("ran %d cases: %+v", told, r)
+	if reported != 3 || len(r.Results) != 3 || r.Skipped != 1 || r.Results[2].Skipped == "" || r.Baseline == nil {
+		t.Fatalf("ran %d cases: %+v", reported, r)
 	}
 	for _, x := range r.Results[:2] {
 		if x.Steps == 0 || x.Verdict == "" || x.VerdictSec <= 0 || x.Baseline == nil || x.Agent == nil ||

@@ -25,7 +25,7 @@ func paced(before, since, waited int64) *pace {
 	return p
 }
 
-func TestWhatAFaultCosts(t *testing.T) {
+func TestCostOfAFault(t *testing.T) {
 	tests := []struct {
 		name    string
 		pace    *pace
@@ -62,7 +62,7 @@ func TestAFaultFromOutsideBeginsAtItsTime(t *testing.T) {
 	}
 }
 
-func TestWhatFaultyPrints(t *testing.T) {
+func TestOutputOfFaultyIsParsed(t *testing.T) {
 	end, err := json.Marshal(map[string]any{
 		"what": "end", "pid": 7, "steps": 3, "after": 2, "ends": []int{10, 20, 40}, "waits": []int{1, 1, 2}, "fault": "item",
 	})

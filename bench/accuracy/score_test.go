@@ -277,7 +277,7 @@ func TestPredictionIsComparedWithARunWithoutTheFault(t *testing.T) {
 	}
 }
 
-func TestSumCountsWhatCounts(t *testing.T) {
+func TestSumLeavesOutWhatDoesNotCount(t *testing.T) {
 	single := func(fault string, x Result) Result {
 		x.Case = Case{Name: fault, Expect: []Expect{findFault(fault).Expect}}
 		return x

@@ -20,19 +20,19 @@ func TestAgentReachesTheInjectedCause(t *testing.T) {
 				t.Fatal(err)
 			}
 			found := false
-			told, err := agent.Investigate(t.Context(), db, func(f *agent.Finding) bool {
+			answer, err := agent.Investigate(t.Context(), db, func(f *agent.Finding) bool {
 				found = found || f.Kind == s.Expect && (r.Truth.CulpritPID == 0 || r.Truth.CulpritPID == int(f.Culprit.PID))
 				return found
 			})
 			if err != nil {
 				t.Fatal(err)
 			}
-			calls := told.Calls
+			calls := answer.Calls
 			if found == s.Healthy() || len(calls) == 0 || len(calls) > agent.MaxCalls {
 				t.Errorf("expected %q, made %+v", s.Expect, calls)
 			}
-			if len(told.Contradictions) > 0 || told.Tokens() > 4000 {
-				t.Errorf("%d tokens; %q", told.Tokens(), told.Contradictions)
+			if len(answer.Contradictions) > 0 || answer.Tokens() > 4000 {
+				t.Errorf("%d tokens; %q", answer.Tokens(), answer.Contradictions)
 			}
 			for _, c := range calls {
 				if s.Healthy() && c.Finding != nil {

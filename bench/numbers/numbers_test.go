@@ -124,8 +124,8 @@ func TestWrongNumbersAreFound(t *testing.T) {
 	}
 }
 
-// TestAFieldWithoutARuleIsTold: a new field must have a rule or a reason.
-func TestAFieldWithoutARuleIsTold(t *testing.T) {
+// TestAFieldWithoutARuleIsReported: a new field must have a rule or a reason.
+func TestAFieldWithoutARuleIsReported(t *testing.T) {
 	var res Result
 	res.walk(newKnown(truth(), &report.Report{}, 0), "get_stacks",
 		map[string]any{"stacks": []any{map[string]any{"new_ns": 1.0, "pid": 7.0}}})

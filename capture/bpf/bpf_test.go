@@ -17,8 +17,8 @@ import (
 	"github.com/ingero-io/ingero/capture/probe"
 	"github.com/ingero-io/ingero/capture/probe/blockio"
 	"github.com/ingero-io/ingero/capture/probe/call"
+	"github.com/ingero-io/ingero/capture/probe/gpukernel"
 	"github.com/ingero-io/ingero/capture/probe/inflight"
-	"github.com/ingero-io/ingero/capture/probe/kernelname"
 	"github.com/ingero-io/ingero/capture/probe/memory"
 	"github.com/ingero-io/ingero/capture/probe/pages"
 	"github.com/ingero-io/ingero/capture/probe/sched"
@@ -81,7 +81,7 @@ func objects(t *testing.T) map[string]*ebpf.CollectionSpec {
 	for name, load := range map[string]func() (*ebpf.CollectionSpec, error){
 		"types": bpf.LoadWire, "call": call.LoadCall, "session": call.LoadSession,
 		"session with context": call.LoadSessionCtx, "sched": sched.LoadSched, "memory": memory.LoadMemory,
-		"kernelname": kernelname.LoadName, "inflight": inflight.LoadInFlight, "blockio": blockio.LoadBlockio,
+		"gpukernel": gpukernel.LoadName, "inflight": inflight.LoadInFlight, "blockio": blockio.LoadBlockio,
 		"tcp": tcp.LoadTcp, "syscalls": syscalls.LoadSyscalls, "pages": pages.LoadPages,
 	} {
 		if specs[name], err = load(); err != nil {

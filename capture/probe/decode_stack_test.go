@@ -13,8 +13,8 @@ import (
 )
 
 // wordUnwinder takes each word of the stack for a return address, and a stack
-// that ends in 0 for whole. It notes what else it is told.
-type wordUnwinder struct{ told []string }
+// that ends in 0 for whole. It notes the other calls of its methods.
+type wordUnwinder struct{ noted []string }
 
 func (*wordUnwinder) Arch() *unwind.Arch { return unwind.AMD64 }
 
@@ -30,11 +30,11 @@ func (*wordUnwinder) Unwind(_ int, r unwind.Regs, stack *unwind.Memory) (addrs [
 	return addrs, false
 }
 
-func (u *wordUnwinder) Learn(pid int)   { u.told = append(u.told, fmt.Sprint("learn ", pid)) }
-func (u *wordUnwinder) Refresh(pid int) { u.told = append(u.told, fmt.Sprint("refresh ", pid)) }
-func (u *wordUnwinder) Forget(pid int)  { u.told = append(u.told, fmt.Sprint("forget ", pid)) }
+func (u *wordUnwinder) Learn(pid int)   { u.noted = append(u.noted, fmt.Sprint("learn ", pid)) }
+func (u *wordUnwinder) Refresh(pid int) { u.noted = append(u.noted, fmt.Sprint("refresh ", pid)) }
+func (u *wordUnwinder) Forget(pid int)  { u.noted = append(u.noted, fmt.Sprint("forget ", pid)) }
 func (u *wordUnwinder) Fork(parent, child int) {
-	u.told = append(u.told, fmt.Sprintf("fork %d of %d", child, parent))
+	u.noted = append(u.noted, fmt.Sprintf("fork %d of %d", child, parent))
 }
 func (*wordUnwinder) News(list []unwind.News) []unwind.News { return list }
 func (*wordUnwinder) Close()                                {}
@@ -144,13 +144,13 @@ func TestUnwinderLearnsOfProcessesAndForgetsThemWithTheLastStack(t *testing.T) {
 	life(event.LifeExec, 11)
 	life(event.LifeExit, 11)
 	d.record(stackRec(11, 100, 0xa, 0xb, 0), r)
-	if want := []string{"fork 11 of 10", "learn 11"}; !reflect.DeepEqual(u.told, want) {
-		t.Errorf("told %q, want %q", u.told, want)
+	if want := []string{"fork 11 of 10", "learn 11"}; !reflect.DeepEqual(u.noted, want) {
+		t.Errorf("noted %q, want %q", u.noted, want)
 	}
 	d.forget()
 	d.forget()
-	if want := []string{"fork 11 of 10", "learn 11", "forget 11"}; !reflect.DeepEqual(u.told, want) {
-		t.Errorf("told %q, want %q", u.told, want)
+	if want := []string{"fork 11 of 10", "learn 11", "forget 11"}; !reflect.DeepEqual(u.noted, want) {
+		t.Errorf("noted %q, want %q", u.noted, want)
 	}
 }
 

@@ -62,8 +62,8 @@ func TestGraphArgumentsAreRecorded(t *testing.T) {
 			t.Errorf("%s arguments %#x", api.end, ended)
 		}
 		want(api.to, call("call %s 1 stream=0x79 ptr=%#x kind=1", api.to, ended[1]), [4]uint64{0x79, 1, ended[1]})
-		if spoilt := b.spoil(api.end); spoilt.Ret != 901 || spoilt.Args[1] != 0 {
-			t.Errorf("a spoilt capture ends with %d and graph %#x", spoilt.Ret, spoilt.Args[1])
+		if failed := b.invalidate(api.end); failed.Ret != 901 || failed.Args[1] != 0 {
+			t.Errorf("an invalidated capture ends with %d and graph %#x", failed.Ret, failed.Args[1])
 		}
 		made := call("call %s 1 ptr=%#x", api.make, ended[1])
 		if made[0] == 0 || made[1] != ended[1] {
@@ -79,15 +79,15 @@ func TestGraphArgumentsAreRecorded(t *testing.T) {
 	b.lost(nil)
 }
 
-// spoil makes an allocation that the capture in progress does not allow, and ends it.
-func (b *bench) spoil(end string) event.Call {
+// invalidate makes an allocation that the capture in progress does not allow, which invalidates it, and ends it.
+func (b *bench) invalidate(end string) event.Call {
 	b.t.Helper()
 	b.do("set cudaMalloc:no-capture")
 	if c := b.one("call cudaMalloc 1")[0]; c.Ret != 900 || c.Stack == 0 {
 		b.t.Errorf("an allocation inside a capture returned %d, stack %#x", c.Ret, c.Stack)
 	}
 	if c := b.one("call cudaStreamIsCapturing 1 stream=0x79")[0]; c.Args[1] != 2 {
-		b.t.Errorf("the status of a spoilt capture is %d", c.Args[1])
+		b.t.Errorf("the status of an invalidated capture is %d", c.Args[1])
 	}
 	b.do("set cudaMalloc:none")
 	return b.one("call %s 1 stream=0x79", end)[0]

@@ -38,7 +38,7 @@ func putBack(t *testing.T, tramp uint64) {
 	}
 	if !leadsOut(w, []uint64{9, 0x11, 8, 0x22, 0x33, 7}) || leadsOut(w, []uint64{9, 0x22, 0x11, 0x33}) ||
 		leadsOut(w, []uint64{9, 0x11}) {
-		t.Error("which stacks lead out of the calls is not told apart")
+		t.Error("stacks that lead out of the calls are not distinguished")
 	}
 	if leadsOut(&bpf.WireFlightRec{}, []uint64{1}) {
 		t.Error("a stack is believed although no call is known")

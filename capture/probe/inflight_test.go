@@ -29,7 +29,7 @@ func BenchmarkInFlight(b *testing.B) {
 	}
 }
 
-// A thread that waits for a lock in a call for a second is told, with who holds it and
+// A thread that waits for a lock in a call for a second is reported, with who holds it and
 // where it is.
 func TestACallThatDoesNotReturnIsReported(t *testing.T) {
 	b := newBench(t, probe.Options{}, cudastub.Options{}, false)

@@ -7,9 +7,9 @@ import (
 	"github.com/cilium/ebpf/btf"
 
 	"github.com/ingero-io/ingero/capture/probe/blockio"
+	"github.com/ingero-io/ingero/capture/probe/gpukernel"
 	"github.com/ingero-io/ingero/capture/probe/inflight"
 	"github.com/ingero-io/ingero/capture/probe/kernel"
-	"github.com/ingero-io/ingero/capture/probe/kernelname"
 	"github.com/ingero-io/ingero/capture/probe/memory"
 	"github.com/ingero-io/ingero/capture/probe/pages"
 	"github.com/ingero-io/ingero/capture/probe/syscalls"
@@ -26,7 +26,7 @@ var kernelProbes = []*kernel.Probe{
 	inflight.Probe,
 	blockio.Probe,
 	tcp.Probe,
-	kernelname.Probe,
+	gpukernel.Probe,
 }
 
 // loaded is a kernel probe of a Tracer.

@@ -21,7 +21,7 @@ func TestARebuiltWaitNamesItsConnection(t *testing.T) {
 		s := newShellThatWaits(t, "read -u 3 answer; echo running >&3; while :; do :; done")
 		s.await("S")
 		time.Sleep(50 * time.Millisecond) // what is waited for until then is not short
-		s.unseen(func() { s.answer(); s.hear() })
+		s.unseen(func() { s.answer(); s.readLine() })
 		s.check(50 * time.Millisecond)
 	})
 	t.Run("begin", func(t *testing.T) {
@@ -29,7 +29,7 @@ func TestARebuiltWaitNamesItsConnection(t *testing.T) {
 			"read -u 3 answer; read -u 3 answer")
 		s.await("S")
 		s.answer() // the tracer has seen it come to a CPU
-		s.hear()
+		s.readLine()
 		s.unseen(func() { s.answer(); s.await("S") })
 		time.Sleep(50 * time.Millisecond)
 		s.answer()
@@ -67,8 +67,8 @@ func newShellThatWaits(t *testing.T, script string) *shellThatWaits {
 
 func (s *shellThatWaits) answer() { fmt.Fprintln(s.conn, "answer") }
 
-// hear waits for a line of the shell's.
-func (s *shellThatWaits) hear() {
+// readLine waits for a line of the shell's.
+func (s *shellThatWaits) readLine() {
 	s.Helper()
 	if _, err := bufio.NewReader(s.conn).ReadString('\n'); err != nil {
 		s.Fatal(err)

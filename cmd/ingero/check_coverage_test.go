@@ -8,7 +8,7 @@ import (
 )
 
 // What is said of a process does not contradict what is said to be not seen of it.
-func TestTracedIsToldWithWhatIsNot(t *testing.T) {
+func TestTracedProcessesSayWhatIsNotTraced(t *testing.T) {
 	for want, p := range map[string]coverage.Process{
 		"7 train: traced: yes\n": {
 			Traced: coverage.Yes, NotSeen: []coverage.Reason{{Code: "no_runtime", What: "no runtime calls"}},

@@ -13,9 +13,11 @@ import (
 	"github.com/ingero-io/ingero/serve/webserver"
 )
 
-// knock asks a server once, on a connection of its own, and returns the status and the
+// requestOnce asks a server once, on a connection of its own, and returns the status and the
 // body; 0 if there was no answer.
-func knock(t *testing.T, s *served, path string, config func(*tls.Config), change func(*http.Request)) (int, string) {
+func requestOnce(t *testing.T, s *served, path string, config func(*tls.Config),
+	change func(*http.Request),
+) (int, string) {
 	t.Helper()
 	conf := &tls.Config{RootCAs: s.ca}
 	if config != nil {
@@ -67,17 +69,17 @@ func TestScanOfTheDashboard(t *testing.T) {
 		},
 	} {
 		for path, want := range map[string]int{page: c.page, data: c.data} {
-			if got, body := knock(t, s, path, c.config, c.change); got != want {
+			if got, body := requestOnce(t, s, path, c.config, c.change); got != want {
 				t.Errorf("%s at %s: status %d, want %d: %.200s", c.what, path, got, want, body)
 			}
 		}
 	}
-	if _, body := knock(t, s, page, nil, nil); !strings.Contains(body, `<div id="app">`) ||
+	if _, body := requestOnce(t, s, page, nil, nil); !strings.Contains(body, `<div id="app">`) ||
 		strings.Contains(body, "trainer") {
 		t.Errorf("the page without a token: %s", body)
 	}
 	keepsConnection(t, s, "https://"+s.host()+data)
-	if code, _ := knock(t, s, page, nil, func(r *http.Request) { r.URL.Scheme = "http" }); code == http.StatusOK {
+	if code, _ := requestOnce(t, s, page, nil, func(r *http.Request) { r.URL.Scheme = "http" }); code == http.StatusOK {
 		t.Error("the page is served without TLS")
 	}
 	if err := s.end(); err != nil {
@@ -132,7 +134,7 @@ func TestDashboardForCertificates(t *testing.T) {
 		"no certificate":           nil,
 		"a stranger's certificate": func(c *tls.Config) { c.Certificates = []tls.Certificate{stranger.TLS} },
 	} {
-		if code, body := knock(t, s, "/", config, nil); code != 0 {
+		if code, body := requestOnce(t, s, "/", config, nil); code != 0 {
 			t.Errorf("%s: status %d: %.200s", what, code, body)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -111,4 +112,65 @@ func TestEachPageIsListed(t *testing.T) {
 			t.Errorf("%s does not list %s", list, page)
 		}
 	}
+}
+
+// TestNamedPlacesExist: the files that the pages for contributors name exist, and have the functions that
+// "Where is what" says are in them. Links to a heading lead to one.
+func TestNamedPlacesExist(t *testing.T) {
+	root := filepath.Join("..", "..")
+	quoted := regexp.MustCompile("`([a-z_]+/[^` ]+)`")
+	placed := regexp.MustCompile("`(\\w+)`(?: and `(\\w+)`)? in `([^` ]+)`")
+	toHeading := regexp.MustCompile(`\]\(([^)#:\s]*)#([^)]+)\)`)
+	for _, page := range []string{"README.md", "CONTRIBUTING.md", "docs/README.md", "docs/architecture.md"} {
+		text := readText(t, filepath.Join(root, page))
+		for _, m := range quoted.FindAllStringSubmatch(text, -1) {
+			top, _, _ := strings.Cut(m[1], "/")
+			if _, err := os.Stat(filepath.Join(root, top)); err != nil {
+				continue // a path within a package
+			}
+			pattern := strings.ReplaceAll(m[1], "NAME", "*")
+			if found, err := filepath.Glob(filepath.Join(root, pattern)); err != nil || len(found) == 0 {
+				t.Errorf("%s names %s, which does not exist (%v)", page, m[1], err)
+			}
+		}
+		for _, m := range toHeading.FindAllStringSubmatch(text, -1) {
+			to := filepath.Join(root, page)
+			if m[1] != "" {
+				to = filepath.Join(root, filepath.Dir(page), m[1])
+			}
+			if !slices.Contains(anchors(readText(t, to)), m[2]) {
+				t.Errorf("%s links to %s#%s: no such heading", page, m[1], m[2])
+			}
+		}
+	}
+	places := placed.FindAllStringSubmatch(readText(t, filepath.Join(root, "docs", "architecture.md")), -1)
+	if len(places) < 6 {
+		t.Errorf("only %d places found in docs/architecture.md", len(places))
+	}
+	for _, m := range places {
+		code := readText(t, filepath.Join(root, m[3]))
+		for _, name := range m[1:3] {
+			if name != "" && !regexp.MustCompile(`(?m)^(func|var|static)\b.*\b`+name+`\b`).MatchString(code) {
+				t.Errorf("docs/architecture.md: no %s in %s", name, m[3])
+			}
+		}
+	}
+}
+
+func readText(t *testing.T, path string) string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// anchors are what links to the headings of a page end with.
+func anchors(page string) (list []string) {
+	for _, m := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(page, -1) {
+		plain := regexp.MustCompile(`[^\w\- ]`).ReplaceAllString(strings.ToLower(m[1]), "")
+		list = append(list, strings.ReplaceAll(plain, " ", "-"))
+	}
+	return list
 }

@@ -146,8 +146,8 @@ func ingero(t *testing.T, before []string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// TestTraceSaysWhoRefuses: the error of trace names what stands in its way.
-func TestTraceSaysWhoRefuses(t *testing.T) {
+// TestTraceNamesWhatForbidsTracing: the error of trace names what forbids it.
+func TestTraceNamesWhatForbidsTracing(t *testing.T) {
 	kerneltest.Require(t)
 	cmd := ingero(t, []string{"confined", "bpf"}, "trace", "--record=false", "--duration", "1s")
 	out, err := cmd.CombinedOutput()
@@ -157,9 +157,9 @@ func TestTraceSaysWhoRefuses(t *testing.T) {
 	}
 }
 
-// TestTracingGoesOnWithLess traces where holding a program, or watching what is
-// mapped, is forbidden: calls are seen, and what may be missing is said.
-func TestTracingGoesOnWithLess(t *testing.T) {
+// TestTracingContinuesWithoutSomePermissions traces where stopping a program (ptrace), or watching
+// mappings (perf_event_open), is forbidden. Calls are recorded, and a warning says what may be missing.
+func TestTracingContinuesWithoutSomePermissions(t *testing.T) {
 	kerneltest.Require(t)
 	files, err := cudastub.Extract(t.TempDir())
 	if err != nil {

@@ -16,9 +16,9 @@ import (
 // argument may have several lines, and what it prints.
 var consoleBlock = regexp.MustCompile("(?s)```console\n\\$ ingero (.*?)\n```\n")
 
-// TestInvestigationPagesShowWhatIsPrinted runs every command of the pages on the
+// TestInvestigationPagesHaveTheCurrentOutput runs every command of the pages on the
 // recordings and compares. With -update it writes what is printed into the pages.
-func TestInvestigationPagesShowWhatIsPrinted(t *testing.T) {
+func TestInvestigationPagesHaveTheCurrentOutput(t *testing.T) {
 	t.Chdir("../..")
 	index, err := os.ReadFile("docs/investigations.md")
 	if err != nil {
@@ -51,8 +51,8 @@ func TestInvestigationPagesShowWhatIsPrinted(t *testing.T) {
 	}
 }
 
-// TestComparisonsAreAsThePageShows does the same for the page on comparing.
-func TestComparisonsAreAsThePageShows(t *testing.T) {
+// TestComparePageHasTheCurrentOutput does the same for the page on comparing.
+func TestComparePageHasTheCurrentOutput(t *testing.T) {
 	t.Chdir("../..")
 	checkPage(t, "docs/compare.md", "compare investigations/healthy.db investigations/noisy-neighbour.db")
 }

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestTokenComesFromWhereItIsGiven tries each place, the first one first.
-func TestTokenComesFromWhereItIsGiven(t *testing.T) {
+// TestTokenIsReadFromTheFirstSource adds one source after the other, each before the last one.
+func TestTokenIsReadFromTheFirstSource(t *testing.T) {
 	const flag, file, env, own = "from-the-flag-0123456789", "from-the-file-0123456789", "from-the-env-0123456789",
 		"from-home-0123456789"
 	home := t.TempDir()
@@ -54,8 +54,8 @@ func TestTokenComesFromWhereItIsGiven(t *testing.T) {
 	}
 }
 
-// TestLogBesideTheTableIsBounded writes more than a run of days would.
-func TestLogBesideTheTableIsBounded(t *testing.T) {
+// TestLogNextToTheTableIsBounded writes more than a run of several days does.
+func TestLogNextToTheTableIsBounded(t *testing.T) {
 	var l lockedBuffer
 	for range 10_000 {
 		if _, err := l.Write([]byte(strings.Repeat("x", 99) + "\n")); err != nil {

@@ -20,9 +20,9 @@ const mcpPage = "docs/mcp.md"
 // followed by what it answers.
 var transcript = regexp.MustCompile("(?s)```mcp (\\S+)\n(.*?)```\n")
 
-// TestMCPPageShowsWhatIsAnswered makes the calls that the page shows, through the command
+// TestMCPPageHasTheCurrentAnswers makes the calls that the page shows, through the command
 // itself, and compares. With -update it writes the answers into the page.
-func TestMCPPageShowsWhatIsAnswered(t *testing.T) {
+func TestMCPPageHasTheCurrentAnswers(t *testing.T) {
 	t.Chdir("../..")
 	b, err := os.ReadFile(mcpPage)
 	if err != nil {
@@ -93,7 +93,7 @@ func answers(t *testing.T, db string, calls []string) string {
 	return strings.Join(text, "")
 }
 
-// mcpSetUp is how a program is told to start the server.
+// mcpSetUp is how a program is configured to start the server.
 type mcpSetUp struct {
 	Command string
 	Args    []string

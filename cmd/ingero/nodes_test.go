@@ -35,9 +35,9 @@ func runIn(t *testing.T, home string, args ...string) ran {
 	return ran{out.String(), errs.String(), cmd.ProcessState.ExitCode()}
 }
 
-// TestNodesAreAskedWithTwoCommands serves two recordings, one of them with a fault, and
-// asks which node it is and why; then without one of them.
-func TestNodesAreAskedWithTwoCommands(t *testing.T) {
+// TestTwoCommandsQueryManyNodes serves two recordings, one of them with a fault. It
+// asks which node has it and why, first of both, then with one stopped.
+func TestTwoCommandsQueryManyNodes(t *testing.T) {
 	const token = "INGERO_NODE_TOKEN=0123456789abcdef0123456789abcdef"
 	t.Setenv("INGERO_NODE_TOKEN", strings.TrimPrefix(token, "INGERO_NODE_TOKEN="))
 	home := t.TempDir()
@@ -100,9 +100,9 @@ func TestNodesAreAskedWithTwoCommands(t *testing.T) {
 	}
 }
 
-// TestTracerAnswersNodes asks the process that traces while it does, until it has seen
-// the recording grow.
-func TestTracerAnswersNodes(t *testing.T) {
+// TestTracerAnswersQueriesOfNodes queries a tracer while it traces, until the recording has
+// grown.
+func TestTracerAnswersQueriesOfNodes(t *testing.T) {
 	kerneltest.Require(t)
 	files, err := cudastub.Extract(t.TempDir())
 	if err != nil {

@@ -14,9 +14,9 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// A reader that pauses holds nothing up. What was dropped meanwhile is told, and neither findings nor the
+// A reader that pauses delays nothing. What was dropped meanwhile is reported, and neither findings nor the
 // summary are among it.
-func TestTracingGoesOnWhileNobodyReadsItsLines(t *testing.T) {
+func TestTracingContinuesWhileNobodyReadsTheOutput(t *testing.T) {
 	read, write := io.Pipe() // which has no room at all
 	v := newJSONView(write, nil)
 	launch, _ := event.ByName("cudaLaunchKernel")
@@ -32,7 +32,7 @@ func TestTracingGoesOnWhileNobodyReadsItsLines(t *testing.T) {
 	}
 	v.found(&report.Report{Chains: []report.Chain{{ID: "1", Severity: "HIGH"}}})
 
-	var calls, told, findings uint64
+	var calls, ticks, findings uint64
 	var last jsonSummary
 	done := make(chan error)
 	go func() {
@@ -49,7 +49,7 @@ func TestTracingGoesOnWhileNobodyReadsItsLines(t *testing.T) {
 			case "call":
 				calls++
 			case "second":
-				told++
+				ticks++
 			case "finding":
 				findings++
 			case "summary":
@@ -66,12 +66,12 @@ func TestTracingGoesOnWhileNobodyReadsItsLines(t *testing.T) {
 	if err := <-done; !errors.Is(err, io.EOF) {
 		t.Fatal(err)
 	}
-	if last.Dropped == 0 || calls+told+last.Dropped != seconds*(perSecond+1) || findings != 1 {
-		t.Errorf("%d calls, %d seconds and %d findings were read; %d lines dropped", calls, told, findings, last.Dropped)
+	if last.Dropped == 0 || calls+ticks+last.Dropped != seconds*(perSecond+1) || findings != 1 {
+		t.Errorf("%d calls, %d seconds and %d findings were read; %d lines dropped", calls, ticks, findings, last.Dropped)
 	}
 }
 
-// Nobody reads on after a failure: the run is told to end.
+// Nobody reads on after a failure: the run ends.
 func TestLinesThatCannotBeWrittenEndTheRun(t *testing.T) {
 	ended := make(chan struct{})
 	o := newOutlet(failing{}, func() { close(ended) })

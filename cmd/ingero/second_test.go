@@ -35,9 +35,9 @@ func check(t *testing.T, err error) {
 	}
 }
 
-// TestASecondHasASecond: whatever shows what threads' time went to shows no more of it than
-// there was, of random threads, thinned or not.
-func TestASecondHasASecond(t *testing.T) {
+// TestTimeOfASecondIsAtMostASecond: everything that shows where threads' time went shows no more
+// time than there was. The threads are random; the recordings are thinned or not.
+func TestTimeOfASecondIsAtMostASecond(t *testing.T) {
 	for seed := range uint64(4) {
 		for _, rate := range []int{20, 1 << 20} {
 			t.Run(fmt.Sprintf("seed %d, %d rows a second", seed, rate), func(t *testing.T) {
@@ -46,7 +46,7 @@ func TestASecondHasASecond(t *testing.T) {
 				m, err := metrics.New("host", "test", reader)
 				check(t, err)
 				walls := map[event.Thread]uint64{}
-				path, list := acted(t, seed, rate, func(b *store.Batch, at uint64) {
+				path, list := randomThreads(t, seed, rate, func(b *store.Batch, at uint64) {
 					live.Batch(b)
 					m.Batch(b)
 					checkTally(t, live.Picture(at))
@@ -84,7 +84,7 @@ func checkTally(t *testing.T, p *live.Picture) {
 	}
 }
 
-func checkMetrics(t *testing.T, r sdk.Reader, list []*actor) {
+func checkMetrics(t *testing.T, r sdk.Reader, list []*randomThread) {
 	t.Helper()
 	var all metricdata.ResourceMetrics
 	check(t, r.Collect(t.Context(), &all))
@@ -159,7 +159,7 @@ func checkViews(t *testing.T, path string, walls map[event.Thread]uint64) {
 	}
 }
 
-func checkTools(t *testing.T, path string, list []*actor) {
+func checkTools(t *testing.T, path string, list []*randomThread) {
 	t.Helper()
 	src := source.New(path)
 	t.Cleanup(func() { src.Close() })
@@ -221,13 +221,13 @@ func checkTools(t *testing.T, path string, list []*actor) {
 }
 
 // checkWindows asks for what threads waited for in single seconds, which add up to all of it.
-func checkWindows(t *testing.T, ask func(string, map[string]any, any), list []*actor) {
+func checkWindows(t *testing.T, ask func(string, map[string]any, any), list []*randomThread) {
 	t.Helper()
-	by := func(of func(*actor) uint64) func(a, b *actor) int {
-		return func(a, b *actor) int { return int(int64(of(a)) - int64(of(b))) }
+	by := func(of func(*randomThread) uint64) func(a, b *randomThread) int {
+		return func(a, b *randomThread) int { return int(int64(of(a)) - int64(of(b))) }
 	}
-	began := func(a *actor) uint64 { return a.began }
-	ended := func(a *actor) uint64 { return a.at }
+	began := func(a *randomThread) uint64 { return a.began }
+	ended := func(a *randomThread) uint64 { return a.at }
 	first, last := slices.MinFunc(list, by(began)).began/1e9, slices.MaxFunc(list, by(ended)).at/1e9
 	all, want := int64(0), int64(0)
 	for s := first; s <= last; s++ {
@@ -252,7 +252,7 @@ func checkWindows(t *testing.T, ask func(string, map[string]any, any), list []*a
 	}
 }
 
-func checkAPI(t *testing.T, path string, list []*actor, walls map[event.Thread]uint64) {
+func checkAPI(t *testing.T, path string, list []*randomThread, walls map[event.Thread]uint64) {
 	t.Helper()
 	src := source.New(path)
 	t.Cleanup(func() { src.Close() })
@@ -295,8 +295,8 @@ func checkAPI(t *testing.T, path string, list []*actor, walls map[event.Thread]u
 }
 
 // secondsOf are windows of a second, of an API's question.
-func secondsOf(list []*actor) (windows []string) {
-	last := slices.MaxFunc(list, func(a, b *actor) int { return int(int64(a.at) - int64(b.at)) }).at / 1e9
+func secondsOf(list []*randomThread) (windows []string) {
+	last := slices.MaxFunc(list, func(a, b *randomThread) int { return int(int64(a.at) - int64(b.at)) }).at / 1e9
 	for s := list[0].began/1e9 + 1; s < last; s += 3 {
 		windows = append(windows, fmt.Sprintf("from=%d&to=%d", s*1e9, (s+1)*1e9))
 	}
@@ -341,7 +341,7 @@ func checkLanes(t *testing.T, l *wire.Lanes, walls map[event.Thread]uint64) {
 	}
 }
 
-func checkProfile(t *testing.T, path string, list []*actor) {
+func checkProfile(t *testing.T, path string, list []*randomThread) {
 	t.Helper()
 	r, err := sqlite.OpenReader(path)
 	check(t, err)

@@ -7,7 +7,7 @@ import (
 	"github.com/ingero-io/ingero/explain/report"
 )
 
-func TestAFindingIsToldOnceUntilItWasGone(t *testing.T) {
+func TestAFindingIsPrintedAgainOnlyAfterItWasGone(t *testing.T) {
 	var f findings
 	now := time.Unix(100, 0)
 	r := &report.Report{Chains: []report.Chain{{ID: "a"}, {ID: "b"}}}
@@ -17,7 +17,7 @@ func TestAFindingIsToldOnceUntilItWasGone(t *testing.T) {
 	for range 3 {
 		now = now.Add(50 * time.Second)
 		if l := f.fresh(&report.Report{Chains: r.Chains[:1]}, now); len(l) != 0 {
-			t.Errorf("told again: %v", l)
+			t.Errorf("printed again: %v", l)
 		}
 	}
 	if l := f.fresh(r, now); len(l) != 1 || l[0].ID != "b" {

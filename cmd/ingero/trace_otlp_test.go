@@ -15,7 +15,7 @@ import (
 )
 
 // TestACollectorReceivesATrace traces a program with a fault, and has an OpenTelemetry
-// Collector told: of as many calls as were recorded, and of what was found.
+// Collector received: as many calls as were recorded, and the findings.
 func TestACollectorReceivesATrace(t *testing.T) {
 	collectortest.Require(t)
 	kerneltest.Require(t)
@@ -36,7 +36,7 @@ func TestACollectorReceivesATrace(t *testing.T) {
 				t.Fatalf("%+v", r)
 			}
 			all := c.Received()
-			series := toldCalls(&all)
+			series := receivedCalls(&all)
 			calls := map[string]string{}
 			for op, n := range sumByOp(t, series) {
 				calls[op] = fmt.Sprint(n)
@@ -44,9 +44,9 @@ func TestACollectorReceivesATrace(t *testing.T) {
 			if want := recorded(t, home, db); len(want) == 0 || !maps.Equal(calls, want) {
 				t.Errorf("received %v calls in %v, recorded were %v", calls, series, want)
 			}
-			told, want := causes(t, &all), toldCauses(t, r.out)
-			if len(want) == 0 || !slices.Equal(told, want) {
-				t.Errorf("received %v, and trace told %v", told, want)
+			got, want := causes(t, &all), printedCauses(t, r.out)
+			if len(want) == 0 || !slices.Equal(got, want) {
+				t.Errorf("received %v, and trace printed %v", got, want)
 			}
 		})
 	}
@@ -55,9 +55,9 @@ func TestACollectorReceivesATrace(t *testing.T) {
 // series is what the collector tells calls apart by here.
 type series struct{ process, op string }
 
-// toldCalls is how many calls of each series the collector was told of at last: each push has
+// receivedCalls is how many calls of each series the collector received last: each push has
 // the sum since the start.
-func toldCalls(all *collectortest.Received) map[series]uint64 {
+func receivedCalls(all *collectortest.Received) map[series]uint64 {
 	n := map[series]uint64{}
 	for _, rm := range all.Metrics {
 		for _, sm := range rm.ScopeMetrics {
@@ -76,10 +76,10 @@ func toldCalls(all *collectortest.Received) map[series]uint64 {
 
 // sumByOp adds up the calls of the one process, which may have been seen under two names:
 // it gives itself another one while its first calls are on their way. It is never without.
-func sumByOp(t *testing.T, told map[series]uint64) map[string]uint64 {
+func sumByOp(t *testing.T, received map[series]uint64) map[string]uint64 {
 	t.Helper()
 	n := map[string]uint64{}
-	for k, calls := range told {
+	for k, calls := range received {
 		if k.process == "" {
 			t.Errorf("%d calls of %s are of no process", calls, k.op)
 		}
@@ -100,7 +100,7 @@ func recorded(t *testing.T, home, db string) map[string]string {
 	return n
 }
 
-// causes are those of the findings that the collector was told, each once. All of them
+// causes are those of the findings that the collector received, each once. All of them
 // are of one trace.
 func causes(t *testing.T, all *collectortest.Received) []string {
 	t.Helper()
@@ -125,8 +125,8 @@ func causes(t *testing.T, all *collectortest.Received) []string {
 	return slices.Sorted(maps.Keys(kinds))
 }
 
-// toldCauses are the causes that trace told on its own output.
-func toldCauses(t *testing.T, out string) []string {
+// printedCauses are the causes that trace printed.
+func printedCauses(t *testing.T, out string) []string {
 	t.Helper()
 	kinds := map[string]bool{}
 	for line := range strings.SplitSeq(strings.TrimSpace(out), "\n") {

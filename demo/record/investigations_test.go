@@ -75,7 +75,7 @@ func checkFirstCause(t *testing.T, c *recording, r *report.Report) {
 	}
 }
 
-func TestNoInvestigationIsLeftBehind(t *testing.T) {
+func TestEveryInvestigationIsMadeByTheMakefile(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(folder, "*.db"))
 	if err != nil {
 		t.Fatal(err)
@@ -88,9 +88,9 @@ func TestNoInvestigationIsLeftBehind(t *testing.T) {
 	}
 }
 
-// TestInvestigationsSayNothingOfTheirMachine looks for data that identifies a machine: only the
+// TestInvestigationsDoNotIdentifyTheirMachine looks for data that identifies a machine: only the
 // program, its culprit and kernel threads keep their names.
-func TestInvestigationsSayNothingOfTheirMachine(t *testing.T) {
+func TestInvestigationsDoNotIdentifyTheirMachine(t *testing.T) {
 	for _, c := range investigations() {
 		rows, err := sqlite.Query(t.Context(), filepath.Join(folder, c.Name+".db"), `
 			select node || ' ' || host from sessions where node <> 'gpu-node-01' or host <> node

@@ -2,6 +2,7 @@
 # Draws the pictures of docs/terminal.md again: the view of "ingero trace" in xterm, while
 # it traces the stand-in program. As root, with xvfb, xterm, tmux and imagemagick:
 #   make build && docs/images/screens.sh
+# The program has a real-time priority, so that other programs of the machine are in no picture.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 stub=$PWD/internal/cudastub/prebuilt/linux_amd64 out=$PWD/docs/images ingero=$PWD/bin/ingero
@@ -10,7 +11,7 @@ screen="tmux -u -S $work/tmux"
 pids=()
 trap '$screen kill-server 2>/dev/null || true; kill "${pids[@]}" 2>/dev/null || true; rm -rf "$work"' EXIT
 
-LD_LIBRARY_PATH=$stub/lib "$stub/victim" loop --seconds 90 --fault lock-io --also leak --name trainer --dir "$work" >/dev/null &
+LD_LIBRARY_PATH=$stub/lib chrt --fifo 1 "$stub/victim" loop --seconds 90 --fault lock-io --also leak --name trainer --dir "$work" >/dev/null &
 pids+=($!)
 "$ingero" dashboard investigations/noisy-neighbour.db --http 127.0.0.1:18081 --no-tls 2>/dev/null &
 pids+=($!)

@@ -249,7 +249,7 @@ func TestThreadsArePairedByWhatTheyDo(t *testing.T) {
 	}
 }
 
-func TestCausesThatCameAreListed(t *testing.T) {
+func TestNewCausesAreListed(t *testing.T) {
 	slow := normal
 	slow.runq = 400_000
 	a, b := side(t, 1, 20, normal, nil), side(t, 2, 20, slow, nil)

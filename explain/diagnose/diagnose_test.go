@@ -65,7 +65,7 @@ func TestDiagnose(t *testing.T) {
 			t.Parallel()
 			in := diagnosetest.InputOf(read(t, path))
 			in.CPUs = 2
-			got := essence(diagnose.Diagnose(in))
+			got := checkedText(diagnose.Diagnose(in))
 			a, err := txtar.ParseFile(path)
 			if err != nil {
 				t.Fatal(err)
@@ -84,8 +84,8 @@ func TestDiagnose(t *testing.T) {
 	}
 }
 
-// essence is the part of a report that a case checks.
-func essence(r *report.Report) string {
+// checkedText is the part of a report that a case checks.
+func checkedText(r *report.Report) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n", r.Verdict)
 	for i := range r.Changes {

@@ -107,7 +107,7 @@ func TestEarlierRecordingsProveOnlyWhatWasRecorded(t *testing.T) {
 
 // In a recording in the current format, a sync call off the CPU waits for the GPU. In an earlier
 // one the thread may also have been preempted.
-func TestEarlierSyncIsNotTakenForTheGPU(t *testing.T) {
+func TestSyncCallsOfEarlierRecordingsAreNotAttributedToTheGPU(t *testing.T) {
 	in := earlierInput(opOf(t, "cudaStreamSynchronize"), 50*ms, 50*ms, seen(0))
 	if r := diagnose.Diagnose(in); len(r.Chains) != 0 || len(r.NotExplained) != 1 {
 		t.Errorf("chains %+v", r.Chains)
@@ -119,7 +119,7 @@ func TestEarlierSyncIsNotTakenForTheGPU(t *testing.T) {
 }
 
 // Earlier recordings have no series.
-func TestLaunchingThatBindsIsSeenWithoutASeries(t *testing.T) {
+func TestLaunchBoundIsFoundWithoutASeries(t *testing.T) {
 	in := diagnosetest.InputOf(read(t, "testdata/launch_bound.txtar"))
 	in.Series = nil
 	r := diagnose.Diagnose(in)
@@ -128,7 +128,7 @@ func TestLaunchingThatBindsIsSeenWithoutASeries(t *testing.T) {
 	}
 }
 
-func TestQuietEarlierRecordingSaysHowFarThatReaches(t *testing.T) {
+func TestEarlierRecordingWithoutFindingsSaysWhatWasChecked(t *testing.T) {
 	r := diagnose.Diagnose(earlierInput(opOf(t, "cudaLaunchKernel"), 0, 0, seen(0)))
 	const want = "nothing found: 100 calls in 99 ms checked; no cause took more than 0.0 % of a thread's time inside " +
 		"them, and the time between them was not recorded"
@@ -137,7 +137,7 @@ func TestQuietEarlierRecordingSaysHowFarThatReaches(t *testing.T) {
 	}
 }
 
-func TestStoredChainsStandNextToWhatTheDataSupports(t *testing.T) {
+func TestStoredChainsAreComparedWithTheData(t *testing.T) {
 	launch := opOf(t, "cudaLaunchKernel")
 	chain := store.StoredChain{ID: "chain-001", At: 2e9, Node: "n", Severity: "HIGH", Op: "cudaLaunchKernel", Call: launch}
 	for name, tc := range map[string]struct {

@@ -11,7 +11,7 @@ import (
 
 // Waits for more launches are longer and lose nothing, even if hardly any call was recorded one by
 // one, so that only the sums of each second show how many launches a wait was for.
-func TestWaitsForMoreLaunchesLoseNothing(t *testing.T) {
+func TestWaitsForMoreLaunchesAreNoLoss(t *testing.T) {
 	in := diagnosetest.InputOf(read(t, "testdata/control_more_work.txtar"))
 	span := in.Spans[0]
 	in.Spans = [][]event.CallTime{span[:len(span)/20]}

@@ -53,7 +53,7 @@ func TestGrowingWaits(t *testing.T) {
 				found = found || c.Cause.Kind == diagnose.GPUWait && strings.Contains(c.Summary, "which grew from")
 			}
 			if found != tc.grows {
-				t.Errorf("growth told: %v; %d chains", found, len(r.Chains))
+				t.Errorf("growth reported: %v; %d chains", found, len(r.Chains))
 			}
 		})
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/ingero-io/ingero/explain/diagnose"
 )
 
-func TestProcessesTellWhatIsWrongWithTheirGraphs(t *testing.T) {
+func TestProcessesHaveWarningsAboutTheirGraphs(t *testing.T) {
 	p, _ := perProcess(t, "graph_capture_failed", nil)
 	if !warned(p, "3 of 5 graph captures failed: cudaMalloc is not allowed in one (error 900)") || warned(p, "called it") {
 		t.Errorf("warnings %q", p.Warnings)

@@ -14,9 +14,9 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// TestHealthyProgramIsHealthyFromTheStart: live diagnosis uses the same rules with less data, and
+// TestHealthyProgramIsHealthyInItsFirstSeconds: live diagnosis uses the same rules with less data, and
 // must not report more.
-func TestHealthyProgramIsHealthyFromTheStart(t *testing.T) {
+func TestHealthyProgramIsHealthyInItsFirstSeconds(t *testing.T) {
 	for _, name := range []string{
 		"healthy", "control_decode_eager", "control_decode_thinned", "control_graph_waits_attached",
 		"control_waits_unseen_launches", "control_launch_busy", "gpu_wait_uniform",
@@ -61,7 +61,7 @@ func lastSeconds(all *eventtext.Recording, now uint64) *diagnose.Input {
 // If a cause was HIGH while the program ran and is not reported afterwards, one of the two reports
 // is wrong. For a wait for the GPU, the reason may become known only later: the GPU's clock is read
 // once a second.
-func TestWhatIsHighLiveIsToldAfterwards(t *testing.T) {
+func TestHighLiveFindingsAreAlsoReportedAfterwards(t *testing.T) {
 	const long = `process engine pid=100 parent=1 traced
 thread main pid=100 tid=100 comm=engine dispatch
 process backup-agent pid=4711
@@ -113,7 +113,7 @@ repeat 6000 {
 				if !slices.ContainsFunc(whole.Chains, func(w report.Chain) bool {
 					return slices.Contains(kinds, w.Cause.Kind) && w.Effect.PID == c.Effect.PID
 				}) {
-					t.Errorf("%s, after %s: told live, and then not: %s", name, time.Duration(now-rec.Base), c.Summary)
+					t.Errorf("%s, after %s: reported live, but not afterwards: %s", name, time.Duration(now-rec.Base), c.Summary)
 				}
 			}
 		}

@@ -51,7 +51,7 @@ repeat 60 every 10ms {
 }
 
 // The late rank and its reason are found across machines, whatever the clocks show.
-func TestLateRankOfAnotherMachine(t *testing.T) {
+func TestALateRankOfAnotherMachineIsFound(t *testing.T) {
 	for _, clocks := range [][3]int64{{0, 0, 0}, {0, 3600, -7}, {-90, 2, 86400}} {
 		var ins []*diagnose.Input
 		for rank, ahead := range clocks {
@@ -89,7 +89,7 @@ func TestLateRankOfAnotherMachine(t *testing.T) {
 
 // A machine without records in the window is left out. Without a common operation, ranks are not
 // compared.
-func TestMachinesThatHaveNothingInCommon(t *testing.T) {
+func TestMachinesWithoutCommonOperationsAreNotCompared(t *testing.T) {
 	a, b := machineOf(t, 0, 0), machineOf(t, 1, 0)
 	for i := range b.Collectives {
 		b.Collectives[i].CommID = 78

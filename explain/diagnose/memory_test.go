@@ -29,7 +29,7 @@ func warned(p report.Process, words string) bool {
 	return strings.Contains(strings.Join(p.Warnings, "\n"), words)
 }
 
-func TestProcessesTellTheirMemory(t *testing.T) {
+func TestProcessesReportTheirMemory(t *testing.T) {
 	p, _ := perProcess(t, "memory_leak", nil)
 	m := p.Memory
 	if m == nil || m.Allocs != 2220 || m.Frees != 2000 || m.LiveCount != 220 || m.LiveBytes != 20*50e6+200*2e6 ||
@@ -64,7 +64,7 @@ func TestALeakNamesTheCodeItIsFrom(t *testing.T) {
 	}
 }
 
-func TestALeakSaysWhenTheMemoryEnds(t *testing.T) {
+func TestALeakSaysWhenMemoryRunsOut(t *testing.T) {
 	_, r := perProcess(t, "memory_leak_pinned", func(in *diagnose.Input) { in.RAM = 315e6 })
 	if c := r.Chains[0]; c.Severity != "MEDIUM" ||
 		!strings.Contains(c.Cause.Detail, "all 315 MB of the machine are used up in 10 minutes") {
@@ -73,12 +73,12 @@ func TestALeakSaysWhenTheMemoryEnds(t *testing.T) {
 }
 
 // If records of frees were dropped, growth is not certain.
-func TestNoLeakIsToldWhereTheFreesMayBeLost(t *testing.T) {
+func TestNoLeakIsReportedIfFreesMayBeDropped(t *testing.T) {
 	_, r := perProcess(t, "memory_leak", func(in *diagnose.Input) {
 		in.Losses = []event.Loss{{Kind: event.LostCall, Count: 5000}}
 	})
 	if len(r.Chains) != 0 {
-		t.Errorf("told: %s", r.Chains[0].Summary)
+		t.Errorf("reported: %s", r.Chains[0].Summary)
 	}
 }
 
@@ -92,7 +92,7 @@ func TestFailedAllocationsBelowThePeakAreWarnedOf(t *testing.T) {
 }
 
 // If the GPU was read, the warning says who had its memory.
-func TestFailedAllocationsNameWhoHasTheMemory(t *testing.T) {
+func TestFailedAllocationsNameTheProcessWithTheMemory(t *testing.T) {
 	p, _ := perProcess(t, "alloc_churn", func(in *diagnose.Input) {
 		at := in.Memory[0].At
 		in.Memory = []event.Memory{{At: at, PID: 100, LiveBytes: 6e9, PeakBytes: 10e9, Failed: 2}}

@@ -24,11 +24,11 @@ func misplaced(t *testing.T, name string, change func(*diagnose.Input)) (*report
 	return nil, r
 }
 
-func TestWrongNodeIsToldOnlyIfThePlacesAreKnown(t *testing.T) {
+func TestWrongNodeIsReportedOnlyIfAllNodesAreKnown(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		change func(*diagnose.Input)
-		told   bool
+		change   func(*diagnose.Input)
+		reported bool
 	}{
 		"as it is":                      {func(*diagnose.Input) {}, true},
 		"one node has all CPUs":         {func(in *diagnose.Input) { in.Nodes = []string{"0-3", ""} }, false},
@@ -41,14 +41,14 @@ func TestWrongNodeIsToldOnlyIfThePlacesAreKnown(t *testing.T) {
 			in.GPUDevices = append(in.GPUDevices, store.GPUDevice{GPU: 0, Node: 0})
 		}, false},
 	} {
-		if got, r := misplaced(t, "numa_misplacement", c.change); (got != nil) != c.told {
-			t.Errorf("%s: told %t\n%s", name, got != nil, essence(r))
+		if got, r := misplaced(t, "numa_misplacement", c.change); (got != nil) != c.reported {
+			t.Errorf("%s: reported %t\n%s", name, got != nil, checkedText(r))
 		}
 	}
 }
 
 // A fix moves nobody to CPUs that have no room.
-func TestFixForAWrongNodeNeedsRoomThere(t *testing.T) {
+func TestFixForAWrongNodeNeedsIdleCPUsThere(t *testing.T) {
 	t.Parallel()
 	for busy, want := range map[[2]float64]string{
 		{10, 97}: "taskset -cp 2 100",
@@ -66,7 +66,7 @@ func TestFixForAWrongNodeNeedsRoomThere(t *testing.T) {
 }
 
 // Time that is lost to an unknown cause is the verdict, and not what loses no time.
-func TestAWrongNodeIsNoVerdictWhereTimeIsLost(t *testing.T) {
+func TestLostTimeComesBeforeAWrongNodeInTheVerdict(t *testing.T) {
 	t.Parallel()
 	c, r := misplaced(t, "unknown", func(in *diagnose.Input) {
 		from := diagnosetest.InputOf(read(t, "testdata/numa_misplacement.txtar"))
@@ -80,7 +80,7 @@ func TestAWrongNodeIsNoVerdictWhereTimeIsLost(t *testing.T) {
 		}
 	})
 	if c == nil || len(r.NotExplained) == 0 || !strings.HasPrefix(r.Verdict, "not enough evidence") {
-		t.Errorf("%s", essence(r))
+		t.Errorf("%s", checkedText(r))
 	}
 }
 
@@ -92,6 +92,6 @@ func TestThreadsOnAWrongNodeAreOneFinding(t *testing.T) {
 	})
 	const want = "for t in 100 101; do taskset -cp 3-5 $t; done"
 	if c == nil || len(r.Chains) != 1 || !strings.Contains(strings.Join(c.Recommendations, "\n"), want) {
-		t.Errorf("%s", essence(r))
+		t.Errorf("%s", checkedText(r))
 	}
 }

@@ -45,7 +45,7 @@ func TestOneProblemIsOneFinding(t *testing.T) {
 		}
 		r := diagnose.Diagnose(in)
 		if len(r.Chains) != 1 {
-			t.Fatalf("%d findings:\n%s", len(r.Chains), essence(r))
+			t.Fatalf("%d findings:\n%s", len(r.Chains), checkedText(r))
 		}
 		c := &r.Chains[0]
 		if c.Cause.Kind != diagnose.CPUContention || !slices.Contains(c.Also, diagnose.InputStarvation) ||
@@ -70,7 +70,7 @@ func TestOneProblemIsOneFinding(t *testing.T) {
 }
 
 // No fix moves a thread to a CPU that a launching thread uses.
-func TestFixesLeaveLaunchingThreadsTheirCPUs(t *testing.T) {
+func TestFixesUseNoCPUOfALaunchingThread(t *testing.T) {
 	for _, path := range cases(t) {
 		for _, cpus := range []int{2, 4} {
 			in := diagnosetest.InputOf(read(t, path))
@@ -145,10 +145,10 @@ func weakest(t *testing.T, path string, c *report.Chain) {
 	}
 }
 
-func TestDiskExplainsItsPartOfTheHold(t *testing.T) {
+func TestDiskExplainsItsPartOfALocksHold(t *testing.T) {
 	r := diagnose.Diagnose(diagnosetest.InputOf(read(t, filepath.Join("testdata", "block_io_lock_part.txtar"))))
 	if len(r.Chains) != 1 {
-		t.Fatal(essence(r))
+		t.Fatal(checkedText(r))
 	}
 	c := &r.Chains[0]
 	if c.ExplainedPct < 68 || c.ExplainedPct > 70 {
@@ -159,7 +159,7 @@ func TestDiskExplainsItsPartOfTheHold(t *testing.T) {
 	}
 }
 
-func TestGPUWaitSaysWhatElseHeldTheCallsUp(t *testing.T) {
+func TestGPUWaitSaysWhatElseDelayedTheCalls(t *testing.T) {
 	r := diagnose.Diagnose(diagnosetest.InputOf(read(t, filepath.Join("testdata", "gpu_wait_runnable.txtar"))))
 	for i := range r.Chains {
 		c := &r.Chains[i]
@@ -172,5 +172,5 @@ func TestGPUWaitSaysWhatElseHeldTheCallsUp(t *testing.T) {
 		}
 		return
 	}
-	t.Errorf("no gpu_wait:\n%s", essence(r))
+	t.Errorf("no gpu_wait:\n%s", checkedText(r))
 }

@@ -88,7 +88,7 @@ func TestFaultsComeFirst(t *testing.T) {
 		}
 		r := diagnose.Diagnose(diagnosetest.InputOf(read(t, path)))
 		if len(r.Chains) != 1 || r.Chains[0].Cause.Kind != kind || r.Chains[0].ExplainedPct < 80 {
-			t.Errorf("%s: %s", kind, essence(r))
+			t.Errorf("%s: %s", kind, checkedText(r))
 		}
 	}
 }

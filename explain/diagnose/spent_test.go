@@ -59,13 +59,13 @@ func checkSpent(t *testing.T, name string, in *diagnose.Input) (findings int) {
 	return findings
 }
 
-func TestASecondIsSpentOnceInCases(t *testing.T) {
+func TestTimeIsAttributedOnceInCases(t *testing.T) {
 	for _, path := range cases(t) {
 		checkSpent(t, path, diagnosetest.InputOf(read(t, path)))
 	}
 }
 
-func TestASecondIsSpentOnceInKeptRecordings(t *testing.T) {
+func TestTimeIsAttributedOnceInKeptRecordings(t *testing.T) {
 	paths, err := filepath.Glob("../../investigations/*.db")
 	if err != nil || len(paths) == 0 {
 		t.Fatal("no recordings are kept")
@@ -249,7 +249,7 @@ func (w *walker) waits(busy uint64, op event.Op) (l event.Ledger) {
 	return l
 }
 
-func TestASecondIsSpentOnceInRandomRecordings(t *testing.T) {
+func TestTimeIsAttributedOnceInRandomRecordings(t *testing.T) {
 	const seeds = 15
 	for i := range traits {
 		findings := 0

@@ -6,7 +6,7 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-func TestTheFrameToNameHasAName(t *testing.T) {
+func TestAFrameWithANameIsChosen(t *testing.T) {
 	nameless, native, python := event.Frame{Addr: 1}, event.Frame{Symbol: "alloc"},
 		event.Frame{Kind: event.FramePython, Symbol: "step"}
 	for _, c := range []struct {

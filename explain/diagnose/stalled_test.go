@@ -11,7 +11,7 @@ import (
 
 // A hypervisor steals its share of CPU time from every call. That share of a driver's CPU time is
 // not the driver's.
-func TestStolenTimeIsNotTheDrivers(t *testing.T) {
+func TestStolenTimeIsNotAttributedToTheDriver(t *testing.T) {
 	in := diagnosetest.InputOf(read(t, "testdata/driver_cpu.txtar"))
 	alone := diagnose.Diagnose(in).Chains[0]
 	in.Snapshots = []store.Snapshot{{At: 1, CPUPct: 50, StealPct: 5}}

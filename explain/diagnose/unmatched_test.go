@@ -10,7 +10,7 @@ import (
 )
 
 // A tracer that is started during a job finds the late rank, if the ranks are known.
-func TestLateRankOfARunningJob(t *testing.T) {
+func TestALateRankOfARunningJobIsFound(t *testing.T) {
 	running := func() *diagnose.Input {
 		in := diagnosetest.InputOf(read(t, "testdata/collective_straggler_disk.txtar"))
 		in.CPUs = 2

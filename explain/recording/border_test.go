@@ -9,10 +9,10 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// reaching are calls of which some reach over a moment.
-type reaching []event.Call
+// crossing are calls, some of which cross a given moment.
+type crossing []event.Call
 
-func (r reaching) Reaching(
+func (r crossing) Reaching(
 	_ context.Context, at uint64, call func(*event.Call) bool, _ func(*event.Gap) bool,
 ) error {
 	for i := range r {
@@ -23,9 +23,9 @@ func (r reaching) Reaching(
 	return nil
 }
 
-// TestWindowsHaveTheirPartOfALongWait: of what reaches over an end, or both, what is in the
-// window is added, and what is behind it is taken off.
-func TestWindowsHaveTheirPartOfALongWait(t *testing.T) {
+// TestWindowsHaveOnlyTheirPartOfALongWait: if a wait or call crosses one or both ends of a
+// window, only the part within the window counts.
+func TestWindowsHaveOnlyTheirPartOfALongWait(t *testing.T) {
 	const second = uint64(1e9)
 	who := event.Thread{PID: 7, TID: 7}
 	long := func(start, ns uint64) event.Call {
@@ -46,7 +46,7 @@ func TestWindowsHaveTheirPartOfALongWait(t *testing.T) {
 		{"before", long(5*second, second), 0, 0},
 		{"of no length, at the end", long(12*second, 0), 0, 0},
 	} {
-		b, err := recording.ReadBorders(t.Context(), reaching{c.call}, store.Window{From: 10*second + 5, To: 11*second + 5},
+		b, err := recording.ReadBorders(t.Context(), crossing{c.call}, store.Window{From: 10*second + 5, To: 11*second + 5},
 			func(*event.Call) bool { return true })
 		if err != nil {
 			t.Fatal(err)

@@ -15,7 +15,7 @@ import (
 
 // waiting is a process with two threads that wait for the GPU at two places, and elsewhere.
 type waiting struct {
-	peopled
+	withProcesses
 	sync, launch event.Op
 	all          uint64 // calls of sync by the operations' own statistics
 }
@@ -71,7 +71,7 @@ func (waiting) Stack(_ context.Context, id uint64) (st event.Stack, err error) {
 	}}, nil
 }
 
-func TestWaitsAreToldByTheirPlace(t *testing.T) {
+func TestWaitsAreListedByCallSite(t *testing.T) {
 	sync, _ := event.ByName("cudaStreamSynchronize")
 	launch, _ := event.ByName("cudaLaunchKernel")
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -84,7 +84,7 @@ func TestWaitsAreToldByTheirPlace(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s.Unplaced != 30 {
-		t.Errorf("of %d calls the place is not told, want 30", s.Unplaced)
+		t.Errorf("the call site of %d calls is unknown, want 30", s.Unplaced)
 	}
 	for i, want := range []struct {
 		addr, calls, total, p50, most uint64

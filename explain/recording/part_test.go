@@ -9,21 +9,21 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// steady is a recording with a call each millisecond.
-type steady struct{ sum store.Summary }
+// steadyCalls is a recording with a call each millisecond.
+type steadyCalls struct{ sum store.Summary }
 
-func (s steady) Summary(context.Context) (store.Summary, error) { return s.sum, nil }
+func (s steadyCalls) Summary(context.Context) (store.Summary, error) { return s.sum, nil }
 
-func (s steady) CallsIn(_ context.Context, w store.Window) (uint64, error) {
+func (s steadyCalls) CallsIn(_ context.Context, w store.Window) (uint64, error) {
 	if w == (store.Window{}) {
 		w = store.Window{From: s.sum.First, To: s.sum.Last + 1}
 	}
 	return (w.To - w.From) / uint64(time.Millisecond), nil
 }
 
-// TestWhatIsTakenOfARecording: of one that is not being written all is taken, however soon
-// after its end; what is left out is told in each case.
-func TestWhatIsTakenOfARecording(t *testing.T) {
+// TestWindowOfARecordingByItsState: a recording that is not being written is taken as a whole,
+// however recent its end. In each case the note says what is left out.
+func TestWindowOfARecordingByItsState(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	type asked = recording.Span
 	const (
@@ -93,7 +93,7 @@ func TestWhatIsTakenOfARecording(t *testing.T) {
 			s.Stopped = s.Flushed
 		}
 		sum := store.Summary{Sessions: []store.Session{s}, First: s.Started, Last: s.Flushed - 1}
-		p, err := recording.Choose(t.Context(), steady{sum}, c.span, now)
+		p, err := recording.Choose(t.Context(), steadyCalls{sum}, c.span, now)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -105,7 +105,7 @@ func TestWhatIsTakenOfARecording(t *testing.T) {
 			t.Errorf("%s: live %t, whole %t", c.name, p.Live, p.Whole())
 		}
 	}
-	_, err := recording.Choose(t.Context(), steady{}, asked{Since: "yesterday"}, now)
+	_, err := recording.Choose(t.Context(), steadyCalls{}, asked{Since: "yesterday"}, now)
 	if !recording.IsMistaken(err) {
 		t.Errorf("%v is not said to be the asker's mistake", err)
 	}

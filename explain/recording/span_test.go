@@ -9,7 +9,7 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-func TestARecordingFromAheadOfOurClockIsNotCut(t *testing.T) {
+func TestARecordingFromAFasterClockIsNotCut(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	at := func(d time.Duration) uint64 { return uint64(now.Add(d).UnixNano()) }
 	span := recording.Span{}
@@ -25,8 +25,8 @@ func TestARecordingFromAheadOfOurClockIsNotCut(t *testing.T) {
 	}
 }
 
-// TestTimeOutsideOfTheRecordingIsToldSo: an empty answer would say that nothing happened.
-func TestTimeOutsideOfTheRecordingIsToldSo(t *testing.T) {
+// TestTimeOutsideTheRecordingIsNoted: an empty answer would mean that nothing happened.
+func TestTimeOutsideTheRecordingIsNoted(t *testing.T) {
 	sum := store.Summary{First: 1_700_000_000e9, Last: 1_700_000_060e9}
 	for _, c := range []struct{ from, to, note string }{
 		{"1700000061", "1700000090", "the recording covers 2023-11-14T22:13:20Z to 2023-11-14T22:14:20Z"},

@@ -11,33 +11,35 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// peopled is a steady recording of some processes.
-type peopled struct {
+// withProcesses is a recording with steady calls and some processes.
+type withProcesses struct {
 	store.Recording
-	steady
+	steadyCalls
 }
 
-func (p peopled) Summary(ctx context.Context) (store.Summary, error) { return p.steady.Summary(ctx) }
-
-func (p peopled) CallsIn(ctx context.Context, w store.Window) (uint64, error) {
-	return p.steady.CallsIn(ctx, w)
+func (p withProcesses) Summary(ctx context.Context) (store.Summary, error) {
+	return p.steadyCalls.Summary(ctx)
 }
 
-func (peopled) Processes(context.Context) ([]store.Process, error) {
+func (p withProcesses) CallsIn(ctx context.Context, w store.Window) (uint64, error) {
+	return p.steadyCalls.CallsIn(ctx, w)
+}
+
+func (withProcesses) Processes(context.Context) ([]store.Process, error) {
 	return []store.Process{
 		{PID: 12, Name: "python3", Traced: true}, {PID: 7, Name: "Python3", Traced: true}, {PID: 30, Name: "cron"},
 	}, nil
 }
 
 // minute is a recording of a minute from the 500th millisecond of a second on, complete for an hour.
-func minute(now time.Time) peopled {
+func minute(now time.Time) withProcesses {
 	first := uint64(now.Add(-time.Hour).UnixNano()) + 500e6
 	last := first + uint64(time.Minute)
 	s := store.Session{Started: first, Flushed: last, Stopped: last}
-	return peopled{steady: steady{store.Summary{Sessions: []store.Session{s}, First: first, Last: last}}}
+	return withProcesses{steadyCalls: steadyCalls{store.Summary{Sessions: []store.Session{s}, First: first, Last: last}}}
 }
 
-func TestWhoseCallsAreAskedFor(t *testing.T) {
+func TestScopesSelectProcesses(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	quoted := func(s string) string { return "«" + s + "»" }
 	for _, c := range []struct {
@@ -77,7 +79,7 @@ func TestWhoseCallsAreAskedFor(t *testing.T) {
 	}
 }
 
-func TestWindowThatCutsASecondIsToldSo(t *testing.T) {
+func TestWindowThatCutsASecondIsNoted(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	for _, c := range []struct {
 		from, to string
@@ -128,7 +130,7 @@ func TestStateOfARecording(t *testing.T) {
 			s.Stopped = end
 		}
 		sum := store.Summary{Sessions: []store.Session{s}, First: s.Started, Last: end}
-		got, err := recording.Summarize(t.Context(), steady{sum}, now)
+		got, err := recording.Summarize(t.Context(), steadyCalls{sum}, now)
 		if err != nil || got.State != c.want || got.Outermost == 0 || got.Uncounted {
 			t.Errorf("stopped %t, %v ago: %+v, %v", c.stopped, c.ago, got, err)
 		}

@@ -9,7 +9,7 @@ import (
 )
 
 // All calls of a kind are not slow against themselves.
-func TestCallsAreSlowAgainstOthersOfTheirKind(t *testing.T) {
+func TestCallsAreSlowComparedWithOthersOfTheirKind(t *testing.T) {
 	for _, c := range []struct {
 		calls, slow uint64
 		op, want    string

@@ -7,7 +7,7 @@ import (
 	"github.com/ingero-io/ingero/explain/report"
 )
 
-func TestErrorsOfGPUsAreTold(t *testing.T) {
+func TestErrorsOfGPUsAreReported(t *testing.T) {
 	t.Parallel()
 	gpu := 1
 	failed := []report.FailedAfter{

@@ -7,9 +7,9 @@ import (
 	"github.com/ingero-io/ingero/explain/report"
 )
 
-// TestTwoKindsOfCallsAreToldApart: the median of 10,000 empty waits is not said of the 777
+// TestTwoKindsOfCallsAreDistinguished: the median of 10,000 empty waits is not reported for the 777
 // that wait for something.
-func TestTwoKindsOfCallsAreToldApart(t *testing.T) {
+func TestTwoKindsOfCallsAreDistinguished(t *testing.T) {
 	c := report.Chain{Severity: "HIGH", Summary: "s", LostNS: 1, Effect: report.Effect{
 		Op: "cudaStreamSynchronize", Process: "p", Calls: 10_777, SlowCalls: 5, P50NS: 2100, P99NS: 12_000_000,
 		MaxNS: 40_000_000,

@@ -170,8 +170,8 @@ func earlier() *report.Report {
 	return r
 }
 
-// A change of the steps is told with its parts, of which the first is in the sentence.
-func TestChangesOfStepsAreTold(t *testing.T) {
+// A change of the steps is reported with its parts. The first of them is in the sentence.
+func TestChangesOfStepsAreReported(t *testing.T) {
 	r := healthy()
 	r.Changes = []report.Change{{
 		AtNS: 1_700_000_000e9, Process: "trainer", BeforeNS: 1_000_000, AfterNS: 3_600_000, Node: "b", Parts: []report.ChangePart{
@@ -318,6 +318,6 @@ func TestCallsInFlightAreListedUnlessTheyHang(t *testing.T) {
 		}
 	}
 	if strings.Contains(b.String(), "cudaLaunchKernel") {
-		t.Errorf("a call that hangs is told twice:\n%s", b.String())
+		t.Errorf("a call that hangs is reported twice:\n%s", b.String())
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/ingero-io/ingero/explain/report"
 )
 
-func TestTextOfOthersCannotMoveTheCursor(t *testing.T) {
+func TestControlCharactersOfNamesAreEscaped(t *testing.T) {
 	for in, want := range map[string]string{
 		"engine":           "engine",
 		"模型 (训练)":          "模型 (训练)",
@@ -24,7 +24,7 @@ func TestTextOfOthersCannotMoveTheCursor(t *testing.T) {
 	}
 }
 
-func TestLossesAreWordedWorstFirst(t *testing.T) {
+func TestWorstLossesComeFirst(t *testing.T) {
 	for want, losses := range map[string][]event.Loss{
 		"nothing dropped":                         nil,
 		"nothing dropped, estimated: 2 switch":    {{Kind: event.LostSwitch, Count: 2}, {Kind: event.LostCall}},
@@ -36,7 +36,7 @@ func TestLossesAreWordedWorstFirst(t *testing.T) {
 	}
 }
 
-func TestNumbersAreWrittenAsAPersonDoes(t *testing.T) {
+func TestNumbersHaveThreeDigitsAndSeparators(t *testing.T) {
 	for v, want := range map[float64]string{
 		1360: "1,360", 999.6: "1,000", 999.4: "999", 23.6: "23.6", 4.256: "4.26", 0.05: "0.05", 0: "0", 231478: "231,478",
 		2: "2",

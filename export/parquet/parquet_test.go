@@ -15,7 +15,7 @@ var errFull = errors.New("no space left")
 
 func (full) Write([]byte) (int, error) { return 0, errFull }
 
-func TestWhatDoesNotFitIsRefused(t *testing.T) {
+func TestValuesThatDoNotFitAreRefused(t *testing.T) {
 	columns := []parquet.Column{{"n", parquet.Integer}, {"s", parquet.Text}}
 	for _, row := range [][]any{{"text", "text"}, {int64(1), int64(1)}, {1.5, nil}, {int64(1)}} {
 		if err := parquet.NewWriter(io.Discard, columns).Row(row); err == nil {

@@ -91,7 +91,7 @@ def arguments(kit, cause, step):
 def trace(kit, cause, step, db):
     """Runs the loop under the tracer; returns what was printed, and the hog's pid or 0."""
     if cause.hog and len(kit.cpus) < 2:
-        raise NotDone("it needs two CPUs")
+        raise NotDone("two CPUs are needed")
     program = [kit.python, kit.program("faulty.py"), *arguments(kit, cause, step)]
     talk = kit.ingero.trace(db, kit.file(f"{cause.name}.log"), program)
     hog = None
@@ -106,7 +106,7 @@ def trace(kit, cause, step, db):
             hog.wait_for("what", "hog", 20)
         code = talk.finish(60)
         if code != 0:
-            raise NotDone(f"faulty.py ended with {code}: {talk.errors()}")
+            raise NotDone(f"faulty.py exited with {code}: {talk.errors()}")
         return talk.said, hog.proc.pid if hog else 0
     finally:
         if hog:
@@ -120,7 +120,7 @@ def wait_for_launches(talk):
         second = talk.wait_for("type", "second", 60)
         if any("Launch" in op["op"] and op["calls"] > 100 for op in second["ops"]):
             return
-    raise NotDone("faulty.py launched nothing within 60 s")
+    raise NotDone("faulty.py launched no kernels within 60 s")
 
 
 def parties(cause, said, hog):
@@ -128,7 +128,7 @@ def parties(cause, said, hog):
     ends = [v for v in said if v.get("what") == "end"]
     struck = [v for v in said if v.get("what") == "fault"]
     if not ends:
-        raise NotDone("faulty.py did not say that it ended")
+        raise NotDone("faulty.py did not report its end")
     loop = ends[0]["pid"]
     if cause.whom == LOOP:
         return loop, loop, ends[0]
@@ -137,14 +137,14 @@ def parties(cause, said, hog):
     if cause.whom == NOBODY:
         return 0, 0, ends[0]
     if not struck:
-        raise NotDone("the fault did not strike")
+        raise NotDone("the fault did not occur")
     return struck[0]["pid"], struck[0]["tid"] if struck[0]["pid"] == loop else 0, ends[0]
 
 
 def judge(cause, chains, pid, tid, slower):
     """Whether the chains are right, and as text what they say."""
-    told = [c for c in chains if c["cause"]["kind"] not in cause.allowed]
-    first = told[0]["cause"] if told else None
+    reported = [c for c in chains if c["cause"]["kind"] not in cause.allowed]
+    first = reported[0]["cause"] if reported else None
     says = "none" if not first else f"{first['kind']} by {first['process']} (pid {first['pid']}, tid {first['tid']})"
     if not cause.kinds:
         return first is None, says
@@ -187,7 +187,7 @@ def one(kit, cause, step):
     report = kit.ingero.explain(db)
     right, says = judge(cause, report["chains"], pid, tid, slower)
     if not right and share > DISTURBED:
-        raise NotDone(f"disturbed: others took {share:.0%} of the CPUs (told: {says})")
+        raise NotDone(f"disturbed: other programs used {share:.0%} of the CPUs (reported: {says})")
     return {"cause": cause.name, "right": right, "told": says, "expected": list(cause.kinds), "blame": cause.whom,
             "pid": pid, "tid": tid, "slower_pct": None if slower is None else round(slower * 100, 1),
             "others_pct": round(share * 100, 1), "verdict": report["verdict"], "chains": [
@@ -216,4 +216,5 @@ def step(kit, result):
         raise NotDone("; ".join(missing) or "no cause was chosen")
     wrong = [f"{r['cause']}: {r['told']}" for r in rows if not r["right"]]
     also = f"; not done: {len(missing)}" if missing else ""
-    result.judge([w + (also if w is wrong[-1] else "") for w in wrong], f"{len(rows)} of {len(rows)} told right{also}")
+    result.judge([w + (also if w is wrong[-1] else "") for w in wrong],
+                 f"{len(rows)} of {len(rows)} reported right{also}")

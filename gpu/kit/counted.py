@@ -9,8 +9,8 @@ from .result import NotDone
 
 # Calls that PyTorch's profiler leaves out of CUPTI's records, because there are so many (kineto,
 # CuptiActivityProfiler), or that it does not request from CUPTI.
-BY_KINETO = "torch.profiler leaves out cudaGetDevice, cudaSetDevice, cudaGetLastError, the making of events, " \
-    "and all of the driver but launches"
+BY_KINETO = "torch.profiler leaves out cudaGetDevice, cudaSetDevice, cudaGetLastError, the creation of events, " \
+    "and all driver calls except launches"
 
 
 class Run:
@@ -39,7 +39,7 @@ class Run:
                     self.parts["load"] = talk.wait_for("what", "load", load + 30)
             code = talk.finish(30)
             if code != 0:
-                raise NotDone(f"the traced program ended with {code}: {talk.errors()}")
+                raise NotDone(f"the traced program exited with {code}: {talk.errors()}")
         except NotDone as e:
             self.failed = str(e)
         finally:
@@ -47,7 +47,7 @@ class Run:
 
     def need(self, part):
         if part not in self.parts:
-            raise NotDone(self.failed or f"the run has no part {part}")
+            raise NotDone(self.failed or f"the run did not reach the part {part}")
         return self.parts[part]
 
     def seconds(self, part):
@@ -69,7 +69,7 @@ def operations(path):
             if m:
                 ops[m[1]] = m[2]
     if len(ops) < 100:
-        raise NotDone(f"{path} is not the table of functions")
+        raise NotDone(f"{path} does not have the table of functions")
     return ops
 
 
@@ -89,10 +89,10 @@ def coverage(run, result):
     result.lines += [f"not seen: {n['what']}: {n['why']}" for n in p["not_seen"] or []]
     wrong = []
     if p["traced"] != "yes":
-        wrong.append(f"the program is traced: {p['traced']}")
-    wrong += [f"no {k} is timed" for k in ("runtime", "driver") if k not in kinds]
+        wrong.append(f"the program is not traced as it should be: {p['traced']}")
+    wrong += [f"no {k} library is timed" for k in ("runtime", "driver") if k not in kinds]
     result.judge(wrong, f"traced: yes, {sum(lib['functions'] for lib in result.facts['libraries'])} functions "
-                        f"of {len(p['libraries'])} libraries, by {run.covered['backend']}")
+                        f"of {len(p['libraries'])} libraries, attached with {run.covered['backend']}")
 
 
 def compare(truth, recorded, ops, only_named):
@@ -142,10 +142,11 @@ def calls(run, result):
     table, wrong, untraced = compare(truth, recorded, operations(kit.api), by == "CUPTI")
     result.facts.update(operations=table, not_traced=untraced)
     result.lines = [f"{t['op']:<32} {t['recorded']:>8}  {t['verdict']}" for t in table]
-    told = [t for t in table if t["counted"] is not None]
-    said = f"{sum(t['recorded'] for t in told):,} calls of {len(told)} operations as {by} counts them"
+    comparable = [t for t in table if t["counted"] is not None]
+    total = sum(t["recorded"] for t in comparable)
+    said = f"{total:,} calls of {len(comparable)} operations agree with the counts of {by}"
     if by == "CUPTI":
-        said += f"; {len(table) - len(told)} operations it does not tell: {BY_KINETO}"
+        said += f"; {len(table) - len(comparable)} operations that it does not report: {BY_KINETO}"
     else:
         said += f" (CUPTI: {part['cupti_why']})"
     result.judge(wrong, said)
@@ -179,8 +180,8 @@ def nested(run, result):
     launches = [r for r in runtime if "Launch" in r["runtime"]]
     total, have = sum(r["calls"] for r in launches), sum(r["with_driver_call"] for r in launches)
     bare = sum(d["calls"] - d["within"] for d in driver if "Launch" in d["op"])
-    result.measured(f"of {total} launches by the runtime {have} call an exported launch of the driver; {bare} driver "
-                    "launches are bare")
+    result.measured(f"of {total} launches by the runtime, {have} call an exported launch function of the driver; "
+                    f"{bare} driver launches are not within a traced call")
 
 
 def python(run, result):
@@ -199,7 +200,7 @@ def python(run, result):
     result.lines = [f"{r['op']:<32} {r['calls']:5d} stacks, {r['python']:5d} with Python frames" for r in rows]
     waits = [r for r in rows if r["op"] == "cudaDeviceSynchronize"]
     if not waits:
-        raise NotDone("no wait was slow enough to have its stack taken")
+        raise NotDone("no wait was slow enough for its stack to be recorded")
     wrong = [f"{r['marked']} of {r['calls']} stacks of {r['op']} have {os.path.basename(program)}:{mark}"
              for r in waits if r["marked"] != r["calls"]]
     n = sum(r["calls"] for r in waits)
@@ -210,14 +211,14 @@ def python(run, result):
 
 def readings(run, result):
     load = run.need("load")
-    told = run.kit.ingero.query(run.db, f"""select * from gpu_snapshots
+    recorded = run.kit.ingero.query(run.db, f"""select * from gpu_snapshots
         where timestamp between {int(load["begin"] * 1e9)} and {int(load["end"] * 1e9)} order by timestamp""")
     gpus = run.kit.ingero.query(run.db, "select * from gpus")
-    smi.compare(told, gpus, run.samples, result)
+    smi.compare(recorded, gpus, run.samples, result)
 
 
-STEPS = {"coverage": (coverage, "what of a PyTorch program is traced"),
-         "calls": (calls, "each CUDA call is recorded, as another counts them"),
-         "nested": (nested, "which driver functions NVIDIA's runtime calls by their exported names"),
-         "python": (python, "stacks name the Python line"),
-         "readings": (readings, "readings of the GPU, beside nvidia-smi's")}
+STEPS = {"coverage": (coverage, "which libraries of a PyTorch program are traced"),
+         "calls": (calls, "each CUDA call is recorded: the counts are those of another tool"),
+         "nested": (nested, "which exported driver functions NVIDIA's runtime calls"),
+         "python": (python, "stacks have the line of Python that waits"),
+         "readings": (readings, "readings of the GPU, compared with nvidia-smi's")}

@@ -15,7 +15,7 @@ def find(path, beside):
     for candidate in [path] if path else [os.path.join(beside, "ingero"), shutil.which("ingero")]:
         if candidate and os.access(candidate, os.X_OK) and os.path.isfile(candidate):
             return os.path.abspath(candidate)
-    raise NotDone((path or "ingero") + " is not here; say where it is with --ingero PATH")
+    raise NotDone((path or "ingero") + " not found; give its path with --ingero PATH")
 
 
 class Ingero:

@@ -16,8 +16,8 @@ from .result import MEASURED, NOT_DONE, NotDone, Result, document, exit_code, ta
 SHOWS = {"check": "the machine can be traced",
          **{name: shows for name, (_, shows) in counted.STEPS.items()},
          "nccl": "collective operations of each rank are recorded",
-         "causes": "the first cause that is told, and who is blamed, are right",
-         "overhead": "steps a second with the tracer, of those without"}
+         "causes": "the first cause reported is right, and so is who is blamed",
+         "overhead": "steps per second with the tracer, as a share of those without"}
 
 # s of work for the GPU while nvidia-smi is sampled; and if there is no nvidia-smi, only to see
 # whether there are readings.
@@ -25,29 +25,31 @@ LOAD, LOAD_ALONE = 8, 2
 
 
 def parse(argv):
-    a = argparse.ArgumentParser(prog="gpu/run", description="Tries Ingero on this machine's GPU. See docs/gpu.md.")
+    a = argparse.ArgumentParser(prog="gpu/run", description="Tests Ingero on this machine's GPU. See docs/gpu.md.")
     a.add_argument("--ingero", metavar="PATH",
                    help="the binary (default: ingero beside this program, else on the PATH)")
     a.add_argument("--python", metavar="PATH", default=sys.executable,
                    help="a Python that has PyTorch (default: this one)")
     a.add_argument("--out", metavar="FILE", default="gpu-result.json", help="where to write the JSON (%(default)s)")
-    a.add_argument("--keep", metavar="FOLDER", help="keep recordings and logs there")
-    a.add_argument("--only", metavar="STEP,…", default="", help="only these of: " + ", ".join(SHOWS))
-    a.add_argument("--causes", metavar="CAUSE,…", default="", help="only these of: " + ", ".join(causes.names()))
+    a.add_argument("--keep", metavar="FOLDER", help="keep recordings and logs in this folder")
+    a.add_argument("--only", metavar="STEP,…", default="", help="run only these steps: " + ", ".join(SHOWS))
+    a.add_argument("--causes", metavar="CAUSE,…", default="",
+                   help="try only these causes: " + ", ".join(causes.names()))
     a.add_argument("--cause-seconds", type=float, default=4,
-                   help="healthy steps before a cause, s, and as many with it (%(default)s)")
-    a.add_argument("--seconds", type=float, default=570, help="the whole run's time (%(default)s)")
-    a.add_argument("--rounds", type=int, default=3, help="of overhead (%(default)s)")
-    a.add_argument("--window", type=float, default=2.5, help="of overhead, s (%(default)s)")
+                   help="seconds without the fault, and as many with it (%(default)s)")
+    a.add_argument("--seconds", type=float, default=570, help="time limit of the whole run, s (%(default)s)")
+    a.add_argument("--rounds", type=int, default=3, help="rounds of the step overhead (%(default)s)")
+    a.add_argument("--window", type=float, default=2.5,
+                   help="seconds of each measurement of the step overhead (%(default)s)")
     a.add_argument("--counts", metavar="COMMAND", default="",
-                   help="prints what a simulated GPU has counted so far (docs/real.md)")
+                   help="command that prints how many calls a simulated GPU has counted (docs/real.md)")
     o = a.parse_args(argv)
     for name, known in (("only", list(SHOWS)), ("causes", causes.names())):
         chosen = [v for v in getattr(o, name).split(",") if v]
         setattr(o, name, chosen)
         unknown = [v for v in chosen if v not in known]
         if unknown:
-            a.error(f"--{name}: {', '.join(unknown)}: not one of {', '.join(known)}")
+            a.error(f"--{name}: unknown: {', '.join(unknown)}; choose from {', '.join(known)}")
     return o
 
 
@@ -76,7 +78,7 @@ class Kit:
             path = os.path.realpath(os.path.join(self.here, place, name))
             if os.path.exists(path):
                 return path
-        raise NotDone(f"{name} is not here; make the kit with: make gpu-kit")
+        raise NotDone(f"{name} not found; build the kit with: make gpu-kit")
 
     def program(self, name):
         return self._beside(name, "programs", "../internal/real/torch/programs")
@@ -127,7 +129,7 @@ def prepare(kit):
         raise NotDone(f"PyTorch does not work: {kit.last(done.stderr)}")
     kit.machine.update({k: v for k, v in about[0].items() if k not in ("what", "available", "why")})
     if not about[0]["available"]:
-        raise NotDone(f"PyTorch sees no GPU: {about[0].get('why', 'torch.cuda.is_available() is False')}")
+        raise NotDone(f"PyTorch finds no GPU: {about[0].get('why', 'torch.cuda.is_available() is False')}")
     kit.ingero = ingero.Ingero(ingero.find(kit.options.ingero, kit.here))
     kit.machine["ingero"] = kit.ingero.version
     if os.geteuid() != 0:
@@ -139,7 +141,7 @@ def check(kit, result):
     bad = [f"{c['name']}: {c['detail']}" for c in said["checks"] if c["status"] not in ("ok", "info")]
     result.facts = {"ok": said["ok"], "backend": said["backend"], "checks": said["checks"]}
     result.lines = bad
-    result.judge([] if said["ok"] else bad or ["ingero check is not content"], f"attaches by {said['backend']}"
+    result.judge([] if said["ok"] else bad or ["ingero check found a problem"], f"attaches with {said['backend']}"
                  + (f"; {len(bad)} warnings" if bad else ""))
 
 
@@ -167,7 +169,7 @@ def perform(kit):
     """Runs all steps; each has a result, whatever happens. Returns them, and why none could run."""
     results, why = [], ""
     try:
-        kit.progress("PyTorch and its GPU")
+        kit.progress("looking for PyTorch and a GPU")
         prepare(kit)
         for gpu in kit.machine["gpus"]:
             kit.progress(f"{gpu['name']}, PyTorch {kit.machine['torch']}, {kit.machine['ingero']}")
@@ -205,7 +207,7 @@ def show(kit, results, why):
           f"Linux {kit.machine['kernel']}, {kit.machine['cpus']} CPUs\n")
     print(table(results))
     if any(r.outcome == MEASURED for r in results):
-        print("\nmeasured: a figure to read, nothing is judged by it")
+        print("\nmeasured: a figure that is reported, but not judged")
 
 
 def main(argv=None):
@@ -221,5 +223,5 @@ def main(argv=None):
         json.dump(document(kit.machine, results, kit.began, code), f, indent=1)
         f.write("\n")
     kept = f"; recordings and logs are in {kit.folder}" if kit.options.keep else ""
-    print(f"\n{kit.options.out} has it all{kept}")
+    print(f"\nAll details are in {kit.options.out}{kept}")
     return code

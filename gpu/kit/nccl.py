@@ -16,7 +16,7 @@ def ranks(kit, n):
     finally:
         talk.close()
     if code != 0:
-        raise NotDone(f"ddp.py on {n} ranks ended with {code}: {talk.errors()}")
+        raise NotDone(f"ddp.py on {n} ranks exited with {code}: {talk.errors()}")
     rows = kit.ingero.query(db, "select rank, op, count(*) as n, count(distinct seq) as numbers, min(ranks) as ranks "
                                 "from collectives where op not in ('ncclSend', 'ncclRecv') group by 1, 2 order by 1, 2")
     return judge(rows, n)
@@ -29,13 +29,14 @@ def judge(rows, n):
         by.setdefault(r["rank"], {})[r["op"]] = r["n"]
     fact, wrong = {"ranks": n, "operations": by}, []
     if sorted(k for k in by if k is not None) != list(range(n)):
-        wrong.append(f"{n} ranks ran, recorded are {sorted(by, key=str)}")
+        wrong.append(f"{n} ranks ran, but the recording has {sorted(by, key=str)}")
     for rank, ops in by.items():
         if ops.get("ncclAllReduce", 0) < STEPS:
-            wrong.append(f"rank {rank} of {n} made {STEPS} steps and {ops.get('ncclAllReduce', 0)} recorded reductions")
+            wrong.append(f"rank {rank} of {n} made {STEPS} steps, but {ops.get('ncclAllReduce', 0)} reductions "
+                         "were recorded")
     if len({tuple(sorted(o.items())) for o in by.values()}) > 1:
-        wrong.append(f"the {n} ranks' operations differ")
-    wrong += [f"{r['op']} of rank {r['rank']}: {r['n']} operations have {r['numbers']} numbers"
+        wrong.append(f"the operations of the {n} ranks differ")
+    wrong += [f"{r['op']} of rank {r['rank']}: {r['n']} operations have {r['numbers']} different sequence numbers"
               for r in rows if r["n"] != r["numbers"]]
     return fact, wrong
 
@@ -46,7 +47,7 @@ def step(kit, result):
     facts, wrong, said = [], [], []
     for n in (1, 2):
         if n > len(kit.machine["gpus"]):
-            said.append(f"{n} ranks: not done, there is one GPU only")
+            said.append(f"{n} ranks: not done, there is only one GPU")
             continue
         if n > 1 and kit.left() < 40:
             said.append(f"{n} ranks: not done, no time left")

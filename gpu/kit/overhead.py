@@ -5,7 +5,7 @@ import time
 
 from .result import NotDone
 
-MODES = {"eager": "a small network, whose launches take most of a step", "busy": "the same, and the GPU is busy",
+MODES = {"eager": "a small network, whose launches take most of a step", "busy": "the same network with a busy GPU",
          "graph": "a CUDA graph of the small network"}
 
 
@@ -65,6 +65,6 @@ def step(kit, result):
         raise NotDone("no time left")
     result.facts = {"modes": rows, "order": "without, with, with, without", "window_s": seconds}
     said = [f"{r['mode']} {r['ratio']:.3f} ({r['lowest']:.3f} to {r['highest']:.3f})" for r in rows]
-    result.lines += [f"{s}; {r['without_steps_per_s']:,.0f} steps/s without, apart by {r['spread_without']:.1%}"
+    result.lines += [f"{s}; {r['without_steps_per_s']:,.0f} steps/s without, spread {r['spread_without']:.1%}"
                      for s, r in zip(said, rows)]
-    result.measured("steps/s with the tracer, of those without: " + ", ".join(said))
+    result.measured("steps/s with the tracer, as a share of those without: " + ", ".join(said))

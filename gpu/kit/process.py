@@ -13,7 +13,7 @@ from .result import NotDone
 
 def last_line(text):
     lines = [t for t in text.strip().splitlines() if t.strip()]
-    return lines[-1].strip() if lines else "it said nothing"
+    return lines[-1].strip() if lines else "it printed nothing"
 
 
 def stop(proc, patience=10):
@@ -83,9 +83,9 @@ class Talk:
             try:
                 line = self.lines.get(timeout=max(0.01, end - time.monotonic()))
             except queue.Empty:
-                raise NotDone(f"the program did not come to {value!r} within {limit:.0f} s: {self.errors()}") from None
+                raise NotDone(f"the program did not report {value!r} within {limit:.0f} s: {self.errors()}") from None
             if line is None:
-                raise NotDone(f"the program ended before {value!r}: {self.errors()}")
+                raise NotDone(f"the program ended before it reported {value!r}: {self.errors()}")
             self.said.append(line)
             if line.get(key) == value:
                 return line
@@ -99,7 +99,7 @@ class Talk:
         try:
             self.proc.wait(limit)
         except subprocess.TimeoutExpired:
-            raise NotDone(f"it did not end within {limit:.0f} s: {self.errors()}") from None
+            raise NotDone(f"the program did not end within {limit:.0f} s: {self.errors()}") from None
         self.reader.join(5)
         while not self.lines.empty():
             line = self.lines.get()

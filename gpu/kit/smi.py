@@ -32,7 +32,7 @@ class Samples:
 
     def _sample(self):
         if not shutil.which("nvidia-smi"):
-            self.why = "nvidia-smi is not here"
+            self.why = "nvidia-smi not found"
             return
         ask = ["nvidia-smi", "--query-gpu=" + ",".join(FIELDS), "--format=csv,noheader,nounits"]
         while not self.stopped.wait(0.3):
@@ -43,7 +43,8 @@ class Samples:
                 return
             text = done.stdout.decode(errors="replace").strip()
             if done.returncode != 0:
-                self.why = "nvidia-smi: " + text.splitlines()[0] if text else f"nvidia-smi ended with {done.returncode}"
+                code = f"nvidia-smi exited with {done.returncode}"
+                self.why = "nvidia-smi: " + text.splitlines()[0] if text else code
                 return
             for line in text.splitlines():
                 values = [v.strip() for v in line.split(",")]
@@ -63,21 +64,21 @@ def middle(values):
     return statistics.median(values) if values else None
 
 
-def compare(told, gpus, samples, result):
-    """told: gpu_snapshots of the load; gpus: the recorded GPUs, with id and UUID."""
-    result.facts = {"gpus": [], "readings": len(told), "nvidia_smi": samples.why or f"{len(samples.rows)} rows"}
+def compare(recorded, gpus, samples, result):
+    """recorded: gpu_snapshots of the load; gpus: the recorded GPUs, with id and UUID."""
+    result.facts = {"gpus": [], "readings": len(recorded), "nvidia_smi": samples.why or f"{len(samples.rows)} rows"}
     if not samples.rows:
-        also = f"; the recording has {len(told)} readings of {len(gpus)} GPUs"
-        raise NotDone((samples.why or "nvidia-smi told nothing") + also)
-    if not told:
-        result.judge(["nvidia-smi tells readings, and the recording has none"], "")
+        also = f"; the recording has {len(recorded)} readings of {len(gpus)} GPUs"
+        raise NotDone((samples.why or "nvidia-smi printed nothing") + also)
+    if not recorded:
+        result.judge(["nvidia-smi has readings, and the recording has none"], "")
         return
     wrong = []
     for gpu in gpus:
         theirs = [r for r in samples.rows if r["uuid"] == gpu["uuid"]]
-        mine = [t for t in told if t["gpu_id"] == gpu["gpu_id"]]
+        mine = [t for t in recorded if t["gpu_id"] == gpu["gpu_id"]]
         if not theirs or not mine:
-            wrong.append(f"GPU {gpu['gpu_id']} ({gpu['uuid']}) is told by one of both only")
+            wrong.append(f"GPU {gpu['gpu_id']} ({gpu['uuid']}) is missing in the recording or in nvidia-smi's answers")
             continue
         fact = {"gpu": gpu["gpu_id"], "name": gpu["name"], "recorded": {}, "nvidia_smi": {}}
         for field, column in (("name", "name"), ("driver_version", "driver_version")):
@@ -92,4 +93,4 @@ def compare(told, gpus, samples, result):
             if (a is None) != (b is None) or a is not None and abs(a - b) > APART[column]:
                 wrong.append(f"GPU {gpu['gpu_id']} {column}: recorded {a}, nvidia-smi {b}")
         result.facts["gpus"].append(fact)
-    result.judge(wrong, f"{len(told)} readings are those of nvidia-smi ({len(samples.rows)} rows beside)")
+    result.judge(wrong, f"{len(recorded)} readings agree with nvidia-smi's ({len(samples.rows)} rows)")

@@ -85,11 +85,11 @@ def profiled(part):
     if not spans:
         raise RuntimeError("torch.profiler did not record the part")
     begin, end = min(s.start for s in spans), max(s.end for s in spans)
-    told = {}
+    counts = {}
     for e in events:
         if re.match(r"(cuda|cu)[A-Z]", e.name) and begin <= e.time_range.start <= end:
-            told[e.name] = told.get(e.name, 0) + 1
-    return told
+            counts[e.name] = counts.get(e.name, 0) + 1
+    return counts
 
 
 def counted(loop, a):
@@ -110,7 +110,7 @@ def counted(loop, a):
     if a.cupti:
         try:
             cupti = profiled(timed)
-            why = "" if cupti else "torch.profiler told no CUDA call: CUPTI does not work here"
+            why = "" if cupti else "torch.profiler reported no CUDA call: CUPTI does not work here"
         except Exception as e:  # CUPTI is not permitted, or has an older interface
             why = f"torch.profiler failed: {type(e).__name__}: {e}".splitlines()[0]
     if len(span) < 3:

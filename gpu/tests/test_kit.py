@@ -21,8 +21,8 @@ class Calls(unittest.TestCase):
         return {r["op"]: r["verdict"] for r in rows}, wrong
 
     def test_names_of_one_operation_are_added(self):
-        told = {"cudaLaunchKernel": 5, "__cudaLaunchKernel": 2, "cuMemcpyHtoDAsync_v2": 3}
-        verdicts, wrong = self.verdicts(told, {"cudaLaunchKernel": 7, "cuMemcpyHtoDAsync": 3})
+        counts = {"cudaLaunchKernel": 5, "__cudaLaunchKernel": 2, "cuMemcpyHtoDAsync_v2": 3}
+        verdicts, wrong = self.verdicts(counts, {"cudaLaunchKernel": 7, "cuMemcpyHtoDAsync": 3})
         self.assertEqual(verdicts, {"cudaLaunchKernel": "same", "cuMemcpyHtoDAsync": "same"})
         self.assertEqual(wrong, [])
 
@@ -31,7 +31,7 @@ class Calls(unittest.TestCase):
         self.assertEqual(verdicts, {"cudaLaunchKernel": "wrong", "cudaMalloc": "wrong"})
         self.assertEqual(len(wrong), 2)
 
-    def test_cupti_may_tell_fewer_driver_calls_but_not_more_and_not_of_the_runtime(self):
+    def test_cupti_may_report_fewer_driver_calls_but_not_more_and_not_of_the_runtime(self):
         fewer, _ = self.verdicts({"cuLaunchKernel": 3}, {"cuLaunchKernel": 9})
         self.assertEqual(fewer, {"cuLaunchKernel": "fewer, nested"})
         self.assertTrue(self.verdicts({"cuLaunchKernel": 9}, {"cuLaunchKernel": 3})[1])
@@ -44,14 +44,14 @@ class Calls(unittest.TestCase):
 
 class Readings(unittest.TestCase):
     GPU = {"gpu_id": 0, "uuid": "GPU-1", "name": "H100", "driver_version": "550.54"}
-    TOLD = {"gpu_id": 0, "mem_used_mb": 1000, "temp_c": 50, "util_pct": 90, "clock_mhz": 1980, "power_w": 400.0}
+    RECORDED = {"gpu_id": 0, "mem_used_mb": 1000, "temp_c": 50, "util_pct": 90, "clock_mhz": 1980, "power_w": 400.0}
 
     def compare(self, **changed):
         row = {"uuid": "GPU-1", "name": "H100", "driver_version": "550.54", "memory.used": "1003",
                "temperature.gpu": "51", "utilization.gpu": "95", "clocks.sm": "1980", "power.draw": "410.5"}
         samples, r = smi.Samples(), result.Result("readings", "")
         samples.rows = [{**row, **changed}]
-        smi.compare([self.TOLD], [self.GPU], samples, r)
+        smi.compare([self.RECORDED], [self.GPU], samples, r)
         return r
 
     def test_readings_near_each_other_are_right(self):
@@ -63,7 +63,7 @@ class Readings(unittest.TestCase):
             with self.subTest(field):
                 self.assertEqual(self.compare(**{field: value}).outcome, "wrong")
 
-    def test_nvidia_smi_is_asked_and_its_failure_told(self):
+    def test_nvidia_smi_is_asked_and_its_failure_reported(self):
         with tempfile.TemporaryDirectory() as folder:
             path, tool = os.environ["PATH"], os.path.join(folder, "nvidia-smi")
             os.environ["PATH"] = folder + ":" + path

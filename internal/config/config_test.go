@@ -74,7 +74,7 @@ func TestFileIsLookedForInOrder(t *testing.T) {
 	}
 }
 
-func TestMistakesAreTold(t *testing.T) {
+func TestMistakesAreReported(t *testing.T) {
 	dir := t.TempDir()
 	for text, want := range map[string]string{
 		"nodes: [a:1]":            "field nodes not found",
@@ -93,7 +93,7 @@ func TestMistakesAreTold(t *testing.T) {
 	}
 }
 
-func TestFileOfOthersIsNotFoundByChance(t *testing.T) {
+func TestFileThatOthersCanWriteIsUsedOnlyIfNamed(t *testing.T) {
 	t.Chdir(t.TempDir())
 	write(t, "ingero.yaml", "fleet: {nodes: [evil.example:443]}")
 	if err := os.Chmod("ingero.yaml", 0o666); err != nil {

@@ -104,7 +104,7 @@ func readProc(t *testing.T, pid int, name string) string {
 	return string(data)
 }
 
-func TestBehaviourIsObeyed(t *testing.T) {
+func TestCallsBehaveAsTheyAreTold(t *testing.T) {
 	v := start(t, extract(t), cudastub.Options{Behaviour: "cudaMalloc:err=2;cudaFree:sleep=2ms"})
 	wantInt(t, do(t, v, "call cudaMalloc 4"), "rc", 2)
 	if a := do(t, v, "call cudaFree 3"); a.Int("p50_ns") < 2e6 {
@@ -226,14 +226,14 @@ func checkNothingLeft(t *testing.T, truth cudastub.Truth) {
 	}
 }
 
-func TestUnknownFaultIsToldApart(t *testing.T) {
+func TestUnknownFaultIsAUsageError(t *testing.T) {
 	_, err := extract(t).Loop(t.Context(), "--fault", "nonsense", "--seconds", "1")
 	if !errors.Is(err, cudastub.ErrUsage) || errors.Is(err, cudastub.ErrUnsupported) {
 		t.Errorf("error is %v", err)
 	}
 }
 
-func TestStoppedLoopTellsTheTruthAndCleansUp(t *testing.T) {
+func TestStoppedLoopReportsItsTruthAndCleansUp(t *testing.T) {
 	files := extract(t)
 	for _, fault := range []string{"throttle", "cpu-hog"} {
 		t.Run(fault, func(t *testing.T) {

@@ -113,7 +113,7 @@ var faults = []fault{
 		check: func(t *testing.T, truth cudastub.Truth) {
 			if n := truth.Calls["cudaStreamEndCapture"]; n != truth.FaultCount || truth.Calls["cudaMalloc"] != n ||
 				truth.Calls["cudaGraphInstantiate"] != 0 {
-				t.Errorf("%d captures, %d allocations in them, %d spoilt", n, truth.Calls["cudaMalloc"], truth.FaultCount)
+				t.Errorf("%d captures, %d allocations in them, %d invalidated", n, truth.Calls["cudaMalloc"], truth.FaultCount)
 			}
 		},
 	},
@@ -183,7 +183,7 @@ func checkInjection(t *testing.T, truth cudastub.Truth, in cudastub.Injection, f
 	}
 }
 
-func TestTwoFaultsAtOnceAreToldApart(t *testing.T) {
+func TestTwoFaultsAtOnceAreDistinguished(t *testing.T) {
 	files := extract(t)
 	byName := map[string]fault{}
 	for _, f := range faults {

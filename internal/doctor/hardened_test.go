@@ -140,8 +140,8 @@ func TestHardeningIsRead(t *testing.T) {
 	}
 }
 
-// TestTriesLeaveNothing makes sure that trying is free and repeatable.
-func TestTriesLeaveNothing(t *testing.T) {
+// TestTriesLeaveNoOpenFiles checks that trying leaves no open files and can be repeated.
+func TestTriesLeaveNoOpenFiles(t *testing.T) {
 	count := func() int {
 		entries, err := os.ReadDir("/proc/self/fd")
 		if err != nil {

@@ -194,7 +194,7 @@ func TestControlsAreSilent(t *testing.T) {
 }
 
 // The report says that the scheduler prefers a culprit, and what would change that.
-func TestPreferredCulpritsAreToldToBe(t *testing.T) {
+func TestReportSaysIfTheSchedulerPrefersTheCulprit(t *testing.T) {
 	for name, tc := range map[string]struct {
 		args []string
 		want string

@@ -113,7 +113,7 @@ func checkGraphCauses(t *testing.T, r *report.Report, pids map[uint32]int) {
 			found[i] = append(found[i], c.Cause.Kind)
 		}
 		if c.Cause.Kind == diagnose.GraphCapture && !strings.Contains(c.Cause.Detail, "called by create_workspace [victim]") {
-			t.Errorf("who spoilt the capture is told as: %s", c.Cause.Detail)
+			t.Errorf("what invalidated the capture is reported as: %s", c.Cause.Detail)
 		}
 	}
 	for i, l := range graphLoops {

@@ -63,7 +63,7 @@ func rows(t *testing.T, db, sql string) (out [][]any) {
 	return out
 }
 
-// The ranges of a program are told by SQL, each with its text, and its steps are those it has without.
+// SQL has the ranges of a program, each with its text. Its steps are the same as without ranges.
 func TestRangesOfAProgramAreRecordedAndAreNoPartOfItsSteps(t *testing.T) {
 	per := map[string]string{}
 	calls := map[string]string{}

@@ -75,7 +75,7 @@ func TestQuestionsAreAnsweredInThreeCalls(t *testing.T) {
 func (q *question) ask(t *testing.T, r *rig.Result) {
 	t.Helper()
 	known := false
-	told, err := agent.Investigate(t.Context(), r.Input.DB, func(f *agent.Finding) bool {
+	answer, err := agent.Investigate(t.Context(), r.Input.DB, func(f *agent.Finding) bool {
 		known = known || q.right(f, r)
 		return known
 	})
@@ -83,17 +83,17 @@ func (q *question) ask(t *testing.T, r *rig.Result) {
 		t.Fatal(err)
 	}
 	t.Logf("%d calls, %d tokens; the hypervisor took %.0f %% of the working time, other programs used %.0f %% of the CPUs",
-		len(told.Calls), told.Tokens(), 100*r.Stolen(), 100*r.Others)
-	if len(told.Contradictions) > 0 {
-		t.Errorf("contradictions: %q", told.Contradictions)
+		len(answer.Calls), answer.Tokens(), 100*r.Stolen(), 100*r.Others)
+	if len(answer.Contradictions) > 0 {
+		t.Errorf("contradictions: %q", answer.Contradictions)
 	}
-	answered := known && told.Tokens() <= maxTokens
+	answered := known && answer.Tokens() <= maxTokens
 	if !answered && !quiet(r) {
 		t.Log("not answered at once: others had a part in it") // another program may rightly be named first
 		return
 	}
 	if !answered {
-		t.Errorf("not answered in %d calls and %d tokens: %+v", len(told.Calls), told.Tokens(), told.Calls)
+		t.Errorf("not answered in %d calls and %d tokens: %+v", len(answer.Calls), answer.Tokens(), answer.Calls)
 	}
 	if known && q.check != nil {
 		q.check(t, r)
@@ -134,7 +134,7 @@ func checkNeighbour(t *testing.T, r *rig.Result) {
 			continue
 		}
 		if c.WhatIf == nil {
-			t.Error("a step without the neighbour is not told")
+			t.Error("a step without the neighbour is not reported")
 		} else if is := float64(c.WhatIf.StepNS); is < 0.85*without || is > 1.15*without {
 			t.Errorf("a step without the neighbour is said to take %.1f ms, and takes %.1f ms", is/1e6, without/1e6)
 		}
@@ -223,7 +223,7 @@ func checkDemand(t *testing.T, c *report.Chain, r *rig.Result) {
 	}
 	m := demand.FindStringSubmatch(c.Cause.Detail)
 	if m == nil {
-		t.Errorf("the demand is not told: %s", c.Cause.Detail)
+		t.Errorf("the demand is not reported: %s", c.Cause.Detail)
 		return
 	}
 	best, err := strconv.ParseFloat(m[1], 64)

@@ -207,7 +207,7 @@ func TestLateRanksAreFound(t *testing.T) {
 	}
 }
 
-func TestNobodyIsLateInAnEvenJob(t *testing.T) {
+func TestNoRankIsLateInABalancedJob(t *testing.T) {
 	for _, ranks := range []string{"2", "8"} {
 		t.Run(ranks, func(t *testing.T) {
 			// The ranks wait for their GPUs most of the time. So two CPUs are enough for eight

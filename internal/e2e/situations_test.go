@@ -198,7 +198,7 @@ func loadsLate(b *bench, _ *cudastub.Victim) *cudastub.Victim {
 	return v
 }
 
-// execs is a shell that executes the program when it is told to.
+// execs is a shell that executes the program on command.
 func execs(b *bench) (*cudastub.Victim, int) {
 	f := b.script("execs", fmt.Sprintf("read line && echo ok && exec %s \"$@\"", b.files.Victim))
 	v := b.start(f, cudastub.Options{LibDir: b.libs("execs", "libcudart.so.12")})

@@ -49,16 +49,16 @@ var table = []row{
 	{"capture/probe/kernel", "event"},
 	{"capture/probe/blockio", "capture/bpf event capture/probe/kernel"},
 	{"capture/probe/call", ""},
+	{"capture/probe/gpukernel", "capture/probe/kernel"},
 	{"capture/probe/inflight", "capture/bpf capture/probe/kernel"},
-	{"capture/probe/kernelname", "capture/probe/kernel"},
 	{"capture/probe/memory", "capture/probe/kernel"},
 	{"capture/probe/pages", "capture/bpf event capture/probe/kernel"},
 	{"capture/probe/sched", "event"},
 	{"capture/probe/syscalls", "event capture/probe/kernel"},
 	{"capture/probe/tcp", "event capture/probe/kernel"},
 	{"capture/probe", `capture/bpf event capture/host/proc internal/elffile internal/lists
-		capture/probe/blockio capture/probe/call capture/probe/inflight capture/probe/kernel
-		capture/probe/kernelname capture/probe/memory capture/probe/pages capture/probe/sched capture/probe/syscalls
+		capture/probe/blockio capture/probe/call capture/probe/gpukernel capture/probe/inflight capture/probe/kernel
+		capture/probe/memory capture/probe/pages capture/probe/sched capture/probe/syscalls
 		capture/probe/tcp capture/symbol/python capture/symbol/unwind`},
 	{"capture/probe/cuda", "event capture/host/cudalib capture/probe"},
 	{"capture/probe/discover", "capture/host/cudalib capture/host/proc capture/probe"},

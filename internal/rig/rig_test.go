@@ -14,7 +14,7 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-func TestStolenIsAShareOfTheWorkingTime(t *testing.T) {
+func TestStolenTimeIsAShareOfTheBusyTime(t *testing.T) {
 	tests := []struct {
 		name      string
 		snapshots []store.Snapshot
@@ -34,7 +34,7 @@ func TestStolenIsAShareOfTheWorkingTime(t *testing.T) {
 	}
 }
 
-func TestOthersAreWhatTheRunDidNotUse(t *testing.T) {
+func TestOthersUseTheCPUTimeThatTheRunDoesNot(t *testing.T) {
 	before := usage{proc.CPUTime{Busy: 1000, Stolen: 100, Total: 5000}, 50}
 	after := usage{proc.CPUTime{Busy: 1600, Stolen: 200, Total: 6000}, 250}
 	if got := others(before, after); got != 0.3 { // 500 of 1000 busy, 200 of them our own
@@ -53,7 +53,7 @@ func TestOthersAreWhatTheRunDidNotUse(t *testing.T) {
 	}
 }
 
-func TestRemoveTakesWhatLiesBesideARecording(t *testing.T) {
+func TestRemoveDeletesTheFilesOfARecording(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"run.db", "run.db-wal", "other"} {
 		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
@@ -67,7 +67,7 @@ func TestRemoveTakesWhatLiesBesideARecording(t *testing.T) {
 	}
 }
 
-func TestErrorsOfTheProgramComeThroughTheTracer(t *testing.T) {
+func TestErrorsOfTheProgramAreReturnedByTrace(t *testing.T) {
 	kerneltest.Require(t)
 	run := func(ctx context.Context, args ...string) error {
 		_, err := Trace(ctx, &Options{Args: args, Dir: t.TempDir(), DB: filepath.Join(t.TempDir(), "run.db")})

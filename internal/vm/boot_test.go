@@ -20,7 +20,7 @@ func machine(t *testing.T, script string) (*Machine, *bytes.Buffer) {
 	return &Machine{Arch: Arch{Qemu: file}, Log: log, Silence: time.Minute, Longest: time.Minute}, log
 }
 
-func TestAMachineTellsItsResult(t *testing.T) {
+func TestAMachineReportsItsResult(t *testing.T) {
 	r := Result{Release: "6.1.0", Steps: []Outcome{{Passed: 1}}}
 	m, log := machine(t, "printf 'up\\r\\n'\necho '"+r.Line()+"'")
 	got, err := m.Boot(t.Context())

@@ -58,9 +58,9 @@ var left = []struct {
 	why     string
 }{
 	{"TestDurationsAgreeWithTheCallersClock", "", "compares two clocks to 5 us"},
-	{"TestAStubbornCommandIsKilled", "", "needs a shell, and waits for six seconds"},
+	{"TestACommandThatIgnoresSIGTERMIsKilled", "", "needs a shell, and waits for six seconds"},
 	{"TestACommandsPythonPackages", "", "needs Python"},
-	{"TestWhatALibraryThatWasAttachedToLate", "", "needs Python"},
+	{"TestMissedCallsOfALibraryAttachedLate", "", "needs Python"},
 	{"TestEveryCallIsAccountedFor/(10k|100k|300k|perf|flat)", "", "an emulated processor makes fewer calls a second"},
 	{
 		"TestAProcessThatStartsAfterTheTracerIsExact", probe.BackendPerf,

@@ -12,7 +12,7 @@ import (
 	"github.com/ingero-io/ingero/capture/probe"
 )
 
-func TestTestsAreCountedByTheirParts(t *testing.T) {
+func TestSubtestsAreCounted(t *testing.T) {
 	var tally Tally
 	for line := range strings.Lines(`=== RUN   TestA
 --- PASS: TestA (0.10s)
@@ -46,7 +46,7 @@ func TestAStepWithoutPassedTestsIsNotOK(t *testing.T) {
 	}
 }
 
-func TestResultsSurviveTheConsole(t *testing.T) {
+func TestResultsAreReadBackFromTheConsole(t *testing.T) {
 	r := &Result{
 		Release: "6.1.0",
 		Steps:   []Outcome{{Step: Step{Package: "probe", Backend: "perf"}, Passed: 3, Took: time.Second}},

@@ -25,7 +25,7 @@ func ask(method, path string) *httptest.ResponseRecorder {
 	return w
 }
 
-func TestPageHasAllItNamesAndNothingFromElsewhere(t *testing.T) {
+func TestPageHasAllFilesItRefersToAndNoOtherOrigins(t *testing.T) {
 	w := ask(http.MethodGet, "/")
 	if w.Code != http.StatusOK || !strings.HasPrefix(w.Header().Get("Content-Type"), "text/html") {
 		t.Fatalf("%d %v", w.Code, w.Header())
@@ -61,7 +61,7 @@ func TestPageHasAllItNamesAndNothingFromElsewhere(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotOfThePageIsLeftToTheAPI(t *testing.T) {
+func TestPathsOutsideThePageGoToTheAPI(t *testing.T) {
 	for _, path := range []string{
 		"/api/v1/overview", "/metrics", "/dist/index.html", "/assets", "/assets/",
 		"/../dashboard.go", "/assets/../../dashboard.go", "//", "/index.html/", "/%2e%2e/x",
@@ -84,7 +84,7 @@ func TestWhatIsNotOfThePageIsLeftToTheAPI(t *testing.T) {
 	}
 }
 
-// TestEveryClassHasAColour looks for what the list of classes, which is generated, does not have.
+// TestEveryClassHasAColour compares the colours in style.css with the generated list of classes.
 func TestEveryClassHasAColour(t *testing.T) {
 	colours, err := os.ReadFile("web/src/style.css")
 	if err != nil {

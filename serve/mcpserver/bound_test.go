@@ -17,8 +17,8 @@ import (
 	"github.com/ingero-io/ingero/serve/webserver"
 )
 
-// TestSlowToolKeepsNoOtherWaiting has many calls of a slow tool, and one of another.
-func TestSlowToolKeepsNoOtherWaiting(t *testing.T) {
+// TestSlowToolDoesNotBlockOthers makes many calls of a slow tool and one of another tool.
+func TestSlowToolDoesNotBlockOthers(t *testing.T) {
 	b := newBench(t, webserver.Limits{Calls: 3, PerTool: 2, Waiting: 50})
 	p := connect(t, b.Server)
 	for i := range 20 {
@@ -61,7 +61,7 @@ func TestCallsBeyondTheQueueAreRefused(t *testing.T) {
 	}
 }
 
-func TestCancelledCallLeavesItsPlace(t *testing.T) {
+func TestCancelledCallFreesItsPlace(t *testing.T) {
 	b := newBench(t, webserver.Limits{Calls: 1, PerTool: 1, Waiting: 2})
 	p := connect(t, b.Server)
 	cancel := func(id int) {
@@ -151,7 +151,7 @@ type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, errors.New("no space left") }
 
-func TestBrokenAuditLogIsToldOnce(t *testing.T) {
+func TestBrokenAuditLogIsReportedOnce(t *testing.T) {
 	s := mcp.NewServer(&mcp.Implementation{Name: "bench", Version: "1"}, nil)
 	mcp.AddTool(s, &mcp.Tool{Name: "echo"},
 		func(context.Context, *mcp.CallToolRequest, in) (*mcp.CallToolResult, out, error) {
@@ -167,6 +167,6 @@ func TestBrokenAuditLogIsToldOnce(t *testing.T) {
 		}
 	}
 	if n := strings.Count(log.String(), "no space left"); n != 1 {
-		t.Errorf("told %d times: %s", n, log.String())
+		t.Errorf("logged %d times: %s", n, log.String())
 	}
 }

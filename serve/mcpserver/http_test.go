@@ -89,7 +89,7 @@ func TestWrongTokensAreRefused(t *testing.T) {
 	}
 }
 
-func TestForeignPagesAreRefused(t *testing.T) {
+func TestPagesOfOtherOriginsAreRefused(t *testing.T) {
 	local := newSite(t, webserver.DefaultLimits(), webserver.Options{Names: []string{"gpu-node-01"}})
 	remote := newSite(t, webserver.DefaultLimits(), webserver.Options{Addresses: true})
 	for _, c := range []struct {
@@ -162,7 +162,7 @@ func TestBadRequestsAreAnswered(t *testing.T) {
 	} {
 		resp, err := s.client.Do(s.request(c.method, c.body, c.change))
 		if err != nil {
-			if c.want == 431 || c.want == 413 { // the server may hang up before it was told everything
+			if c.want == 431 || c.want == 413 { // the server may hang up before it has received everything
 				continue
 			}
 			t.Errorf("%s: %v", c.name, err)
@@ -179,10 +179,10 @@ func TestBadRequestsAreAnswered(t *testing.T) {
 	}
 }
 
-// TestSlowAndSilentPeersKeepNobodyOut opens more connections than are served, which
-// say nothing, half a handshake, half a header or half a body; then one that asks.
-func TestSlowAndSilentPeersKeepNobodyOut(t *testing.T) {
-	const crowd = 600
+// TestSlowAndSilentPeersBlockNoOthers opens more connections than are served. They send
+// nothing, half a handshake, half a header or half a body. Then a client makes a request.
+func TestSlowAndSilentPeersBlockNoOthers(t *testing.T) {
+	const connections = 600
 	var conns []net.Conn
 	s := newSite(t, webserver.DefaultLimits(), webserver.Options{})
 	begin := []func(c net.Conn){
@@ -194,7 +194,7 @@ func TestSlowAndSilentPeersKeepNobodyOut(t *testing.T) {
 				"Accept: application/json, text/event-stream\r\nContent-Length: 1000\r\n\r\n{")
 		},
 	}
-	for i := range crowd {
+	for i := range connections {
 		c, err := net.Dial("tcp", s.addr)
 		if err != nil {
 			t.Fatal(err)
@@ -300,9 +300,9 @@ func TestRequestsAreBounded(t *testing.T) {
 	}
 }
 
-// TestEndLetsCallsFinish stops the server while a call is running and a client listens
+// TestShutdownLetsCallsFinish stops the server while a call is running and a client listens
 // for events.
-func TestEndLetsCallsFinish(t *testing.T) {
+func TestShutdownLetsCallsFinish(t *testing.T) {
 	s := newSite(t, webserver.DefaultLimits(), webserver.Options{})
 	session, err := s.session("")
 	if err != nil {

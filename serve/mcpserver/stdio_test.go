@@ -129,8 +129,8 @@ func (e *endless) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// TestLongLineIsNotHeld counts all that is allocated while 900 MB arrive.
-func TestLongLineIsNotHeld(t *testing.T) {
+// TestLongLineIsNotBuffered counts the memory that is allocated while 900 MB arrive.
+func TestLongLineIsNotBuffered(t *testing.T) {
 	b := newBench(t, webserver.DefaultLimits())
 	head := hello + "\n" + `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"text":"`
 	input := io.MultiReader(strings.NewReader(head),
@@ -171,8 +171,8 @@ func TestRequestsBeforeTheEndAreAnswered(t *testing.T) {
 	}
 }
 
-// TestPeerThatFloodsWaits sends more than is taken at a time.
-func TestPeerThatFloodsWaits(t *testing.T) {
+// TestPeerThatFloodsIsSlowedDown sends more calls than are handled at a time.
+func TestPeerThatFloodsIsSlowedDown(t *testing.T) {
 	const calls = 2000
 	b := newBench(t, webserver.Limits{Calls: calls, PerTool: calls, Waiting: calls})
 	var inside, most atomic.Int64
@@ -208,14 +208,14 @@ func TestPeerThatFloodsWaits(t *testing.T) {
 	}
 }
 
-// deaf fails every write.
-type deaf struct{}
+// brokenWriter fails every write.
+type brokenWriter struct{}
 
-func (deaf) Write([]byte) (int, error) { return 0, errors.New("nobody listens") }
+func (brokenWriter) Write([]byte) (int, error) { return 0, errors.New("nobody listens") }
 
 func TestPeerThatIsGoneEndsTheServer(t *testing.T) {
 	b := newBench(t, webserver.DefaultLimits())
-	err := mcpserver.Stdio(t.Context(), b.Server, strings.NewReader(hello+"\n"), deaf{})
+	err := mcpserver.Stdio(t.Context(), b.Server, strings.NewReader(hello+"\n"), brokenWriter{})
 	if err == nil || !strings.Contains(err.Error(), "nobody listens") {
 		t.Errorf("error: %v", err)
 	}

@@ -64,7 +64,7 @@ func TestStatisticsAreThoseOfTheRollUps(t *testing.T) {
 }
 
 func TestFiltersAndWindows(t *testing.T) {
-	path := crowd(t)
+	path := manyProcesses(t)
 	cs := connect(t, path, mcptool.Options{})
 	var all, one statsAnswer
 	call(t, cs, "get_trace_stats", map[string]any{"limit": 1000}, &all)
@@ -126,7 +126,7 @@ func TestFiltersAndWindows(t *testing.T) {
 
 // TestCursorsShowEverythingOnce follows the cursors of each tool that pages.
 func TestCursorsShowEverythingOnce(t *testing.T) {
-	cs := connect(t, crowd(t), mcptool.Options{})
+	cs := connect(t, manyProcesses(t), mcptool.Options{})
 	for _, c := range []struct {
 		tool, list string
 		args       map[string]any
@@ -239,12 +239,12 @@ func TestEarlierRecording(t *testing.T) {
 	var chains struct{ Recorded []string }
 	call(t, cs, "get_causal_chains", map[string]any{"since": "all"}, &chains)
 	if len(chains.Recorded) == 0 || !strings.Contains(chains.Recorded[0], "What the data supports") {
-		t.Errorf("the chains that it recorded are not told: %q", chains.Recorded)
+		t.Errorf("the chains that it recorded are not reported: %q", chains.Recorded)
 	}
 }
 
 func TestPromptResourcesAndCompletions(t *testing.T) {
-	cs := connect(t, crowd(t), mcptool.Options{})
+	cs := connect(t, manyProcesses(t), mcptool.Options{})
 	ctx := t.Context()
 	p, err := cs.GetPrompt(ctx, &mcp.GetPromptParams{
 		Name:      "investigate",

@@ -79,8 +79,8 @@ func TestEachToolSaysWhatIsWrongWithTheRecording(t *testing.T) {
 	}
 }
 
-// TestUnknownLossIsNotNone: of a file that only SQL can read nobody knows what is missing.
-func TestUnknownLossIsNotNone(t *testing.T) {
+// TestUnknownLossIsNotReportedAsNone: if only SQL can read a file, it is unknown what was dropped.
+func TestUnknownLossIsNotReportedAsNone(t *testing.T) {
 	path := made(t, storetest.Load{Calls: 100})
 	c, err := sqlite.OpenConn(path, sqlite.OpenReadWrite)
 	must(t, err)
@@ -99,9 +99,9 @@ func TestUnknownLossIsNotNone(t *testing.T) {
 	}
 }
 
-// TestRecordingIsReadAsSoonAsItIsThere follows a file from its making over its
-// growing to its being replaced.
-func TestRecordingIsReadAsSoonAsItIsThere(t *testing.T) {
+// TestRecordingIsReadAsSoonAsItExists reads a file when it is created, while it
+// grows, and after it was replaced.
+func TestRecordingIsReadAsSoonAsItExists(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "late.db")
 	cs := connect(t, path, mcptool.Options{})
 	fails(t, cs, "get_trace_stats", map[string]any{})

@@ -60,8 +60,8 @@ var alike = map[string]bool{"get_check": true, "run_demo": true, "query_fleet": 
 func recordings(t *testing.T) map[string]string {
 	paths := demos(t)
 	paths["many calls"] = made(t, storetest.Load{Calls: 60_000, Threads: 4})
-	paths["crowd"] = crowd(t)
-	paths["crowd of graphs"] = graphCrowd(t)
+	paths["many processes"] = manyProcesses(t)
+	paths["many graphs"] = manyGraphs(t)
 	return paths
 }
 
@@ -90,7 +90,7 @@ func TestDefaultAnswersAreWithinTheirBudget(t *testing.T) {
 			if !ok {
 				t.Fatalf("%s has no default arguments in this test", tool.Name)
 			}
-			if alike[tool.Name] && what != "crowd" {
+			if alike[tool.Name] && what != "many processes" {
 				continue
 			}
 			res := call(t, cs, tool.Name, args, nil)

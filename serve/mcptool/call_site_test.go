@@ -23,8 +23,8 @@ type siteRow struct {
 	Pct   float64  `json:"op_time_pct"`
 }
 
-// TestWaitsAreToldByCallSite compares with SQL: each place of two threads, named where a stack was taken.
-func TestWaitsAreToldByCallSite(t *testing.T) {
+// TestWaitsAreListedByCallSite compares each call site of two threads with SQL. It has a name if a stack was recorded.
+func TestWaitsAreListedByCallSite(t *testing.T) {
 	began := time.Now().Add(-time.Minute)
 	who, b := trainer()
 	b.Stacks = []event.Stack{{ID: 77, PID: who.PID, Frames: []event.Frame{

@@ -29,13 +29,13 @@ func script(t *testing.T, path, file string) {
 
 const endless = "with recursive r(n) as (select 1 union all select n + 1 from r) select count(*) from r"
 
-func TestLongCallsTellTheirProgress(t *testing.T) {
-	var told atomic.Int32
-	src := source.New(crowd(t))
+func TestLongCallsReportProgress(t *testing.T) {
+	var reported atomic.Int32
+	src := source.New(manyProcesses(t))
 	cs := connectTo(t, src, mcptool.Options{SQLTime: 1200 * time.Millisecond}, &mcp.ClientOptions{
 		ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) {
 			if r.Params.ProgressToken == "mine" && r.Params.Progress > 0 && r.Params.Message != "" {
-				told.Add(1)
+				reported.Add(1)
 			}
 		},
 	})
@@ -44,15 +44,15 @@ func TestLongCallsTellTheirProgress(t *testing.T) {
 	if res, err := cs.CallTool(t.Context(), p); err != nil || !res.IsError {
 		t.Errorf("an endless statement: %v, %v", res, err)
 	}
-	if told.Load() == 0 {
-		t.Error("no progress was told of")
+	if reported.Load() == 0 {
+		t.Error("no progress was reported")
 	}
 }
 
 // TestCancelledCallEnds cancels a statement that would run for long, and asks for
 // something that would have to wait for it.
 func TestCancelledCallEnds(t *testing.T) {
-	cs := connect(t, crowd(t), mcptool.Options{SQLTime: 30 * time.Second})
+	cs := connect(t, manyProcesses(t), mcptool.Options{SQLTime: 30 * time.Second})
 	for range 4 { // more than run at once
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		_, err := cs.CallTool(ctx, &mcp.CallToolParams{Name: "run_sql", Arguments: map[string]any{"sql": endless}})
@@ -68,10 +68,10 @@ func TestCancelledCallEnds(t *testing.T) {
 	}
 }
 
-func TestMiddlewareIsToldOfCalls(t *testing.T) {
+func TestMiddlewareSeesCalls(t *testing.T) {
 	var methods []string
 	var rows any
-	cs := connect(t, crowd(t),
+	cs := connect(t, manyProcesses(t),
 		mcptool.Options{Middleware: []mcp.Middleware{func(next mcp.MethodHandler) mcp.MethodHandler {
 			return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 				res, err := next(ctx, method, req)
@@ -84,6 +84,6 @@ func TestMiddlewareIsToldOfCalls(t *testing.T) {
 		}}})
 	call(t, cs, "run_sql", map[string]any{"sql": "values (1), (2)"}, nil)
 	if len(methods) == 0 || methods[len(methods)-1] != "tools/call" || rows != 2 {
-		t.Errorf("told of %v, rows %v", methods, rows)
+		t.Errorf("saw the methods %v and rows %v", methods, rows)
 	}
 }

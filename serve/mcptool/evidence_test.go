@@ -8,10 +8,9 @@ import (
 	"github.com/ingero-io/ingero/serve/mcptool"
 )
 
-// TestEvidenceIsThere takes an agent at its word: each handle that diagnose gives is a
-// row of the recording, and the questions that it says to ask next are answered with
-// something.
-func TestEvidenceIsThere(t *testing.T) {
+// TestEvidenceAndNextQuestionsExist: each handle that diagnose returns is a row of the
+// recording, and the questions that it suggests next have non-empty answers.
+func TestEvidenceAndNextQuestionsExist(t *testing.T) {
 	paths, err := filepath.Glob("../../investigations/*.db")
 	must(t, err)
 	all := demos(t)

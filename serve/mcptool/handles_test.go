@@ -61,8 +61,8 @@ func slowCalls(t *testing.T) string {
 	return written(t, began, b)
 }
 
-// TestWhatAnswersGiveCanBeGivenBack takes names, cursors and handles as they are told.
-func TestWhatAnswersGiveCanBeGivenBack(t *testing.T) {
+// TestNamesAndHandlesOfAnswersAreAccepted passes names, cursors and handles back as answers have them.
+func TestNamesAndHandlesOfAnswersAreAccepted(t *testing.T) {
 	cs := connect(t, slowCalls(t), mcptool.Options{})
 	var all struct {
 		Ops        []struct{ Process string }
@@ -91,9 +91,9 @@ func TestWhatAnswersGiveCanBeGivenBack(t *testing.T) {
 	}
 }
 
-// TestEvidenceOfCallsOnACPUIsThere follows next for a finding of calls that have no ledger
+// TestEvidenceOfCallsOnACPUExists follows next for a finding of calls that have no ledger
 // because they never left the CPU.
-func TestEvidenceOfCallsOnACPUIsThere(t *testing.T) {
+func TestEvidenceOfCallsOnACPUExists(t *testing.T) {
 	cs := connect(t, slowCalls(t), mcptool.Options{})
 	var d struct {
 		Finding struct{ Kind string }
@@ -118,8 +118,8 @@ func TestEvidenceOfCallsOnACPUIsThere(t *testing.T) {
 	}
 }
 
-// TestWhatIsNotExplainedIsOnTheFirstPart holds it beside several findings.
-func TestWhatIsNotExplainedIsOnTheFirstPart(t *testing.T) {
+// TestUnexplainedTimeIsOnTheFirstPage has several findings before it.
+func TestUnexplainedTimeIsOnTheFirstPage(t *testing.T) {
 	cs := connect(t, slowCalls(t), mcptool.Options{})
 	var d struct {
 		NotExplained []json.RawMessage `json:"not_explained"`
@@ -156,15 +156,15 @@ func TestWindowsThatCutASecondSaySo(t *testing.T) {
 		}
 		part.Note = ""
 		call(t, cs, "get_stacks", map[string]any{"since": since}, &part)
-		told := strings.Contains(part.Note, "op_… and calls_without_stack are of the whole seconds")
-		if told != says || strings.Contains(part.Note, "counts, sums") {
+		noted := strings.Contains(part.Note, "op_… and calls_without_stack are of the whole seconds")
+		if noted != says || strings.Contains(part.Note, "counts, sums") {
 			t.Errorf("%s: the stacks, which are of the window alone, have the note %q", since, part.Note)
 		}
 	}
 }
 
-func TestAProcessWithoutCallsIsNotTakenForAnEmptyRecording(t *testing.T) {
-	cs := connect(t, crowd(t), mcptool.Options{})
+func TestAProcessWithoutCallsIsNoEmptyRecording(t *testing.T) {
+	cs := connect(t, manyProcesses(t), mcptool.Options{})
 	var d struct{ Note string }
 	call(t, cs, "diagnose", map[string]any{"since": "all", "pid": 900}, &d) // who took a CPU
 	if !strings.Contains(d.Note, "one process only") {
@@ -172,8 +172,8 @@ func TestAProcessWithoutCallsIsNotTakenForAnEmptyRecording(t *testing.T) {
 	}
 }
 
-// TestCallsOfWhichNoStackIsShownAreCounted asks for more calls than are looked at one by one.
-func TestCallsOfWhichNoStackIsShownAreCounted(t *testing.T) {
+// TestCallsWithoutAShownStackAreCounted asks for more calls than are read one by one.
+func TestCallsWithoutAShownStackAreCounted(t *testing.T) {
 	began := time.Now().Add(-5 * time.Minute)
 	who := event.Thread{PID: 100, TID: 100}
 	b := &store.Batch{

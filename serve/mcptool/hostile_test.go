@@ -90,7 +90,7 @@ func hostile() []mcp.CallToolParams {
 }
 
 func TestHostileInputsHarmNothing(t *testing.T) {
-	path := crowd(t)
+	path := manyProcesses(t)
 	before := hash(t, path)
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), childEnv+"="+path)
@@ -202,8 +202,8 @@ func peakKB(t *testing.T, pid int) int {
 	return 0
 }
 
-func TestNamesThatOrderStayData(t *testing.T) {
-	cs := connect(t, crowd(t), mcptool.Options{})
+func TestInstructionsInNamesStayData(t *testing.T) {
+	cs := connect(t, manyProcesses(t), mcptool.Options{})
 	for _, tool := range []string{"diagnose", "get_causal_chains", "get_trace_stats", "get_stacks"} {
 		res := call(t, cs, tool, map[string]any{}, nil)
 		text := textOf(res)

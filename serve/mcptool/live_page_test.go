@@ -11,9 +11,9 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// TestPagesOfOneListWhileItIsRecorded: what comes between two pages, and changes the
-// order, is in neither.
-func TestPagesOfOneListWhileItIsRecorded(t *testing.T) {
+// TestPagesOfAListAgreeWhileItIsRecorded: what is recorded between two pages, and changes
+// the order, is in neither.
+func TestPagesOfAListAgreeWhileItIsRecorded(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "live.db")
 	w := openWriter(t, path)
 	began := uint64(time.Now().Add(-time.Minute).UnixNano())

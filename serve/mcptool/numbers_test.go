@@ -114,8 +114,8 @@ func TestARecordingThatHasEndedIsTakenWhole(t *testing.T) {
 	}
 }
 
-// TestStacksSayOfWhichCallsTheyAre: stacks are of slow calls, whose mean is not that of all.
-func TestStacksSayOfWhichCallsTheyAre(t *testing.T) {
+// TestStacksSayWhichCallsTheyAreOf: stacks are of slow calls; their mean is not that of all calls.
+func TestStacksSayWhichCallsTheyAreOf(t *testing.T) {
 	began := time.Now().Add(-time.Minute)
 	who, b := trainer()
 	b.Stacks = []event.Stack{{
@@ -161,7 +161,7 @@ func TestStacksSayOfWhichCallsTheyAre(t *testing.T) {
 // TestNextShowsTheCulprit: the rows that a finding leads to hold who was to blame, and are
 // narrow enough to be read.
 func TestNextShowsTheCulprit(t *testing.T) {
-	cs := connect(t, crowd(t), mcptool.Options{})
+	cs := connect(t, manyProcesses(t), mcptool.Options{})
 	var d struct {
 		Finding struct{ Culprit struct{ TID int } }
 		Next    []struct {
@@ -220,7 +220,7 @@ func TestNextShowsTheHolder(t *testing.T) {
 		}
 	}
 	if waits == 0 || !held {
-		t.Errorf("%d waits of the holder for the disk; that it held the lock is told: %t", waits, held)
+		t.Errorf("%d waits of the holder for the disk; that it held the lock is reported: %t", waits, held)
 	}
 }
 
@@ -286,7 +286,7 @@ const checkBudget = 300
 func TestCheckIsBrief(t *testing.T) {
 	paths, err := filepath.Glob("../../investigations/*.db")
 	must(t, err)
-	for _, path := range append(paths, crowd(t), filepath.Join(t.TempDir(), "missing.db")) {
+	for _, path := range append(paths, manyProcesses(t), filepath.Join(t.TempDir(), "missing.db")) {
 		cs := connect(t, path, mcptool.Options{})
 		res := call(t, cs, "get_check", nil, nil)
 		if n := tokens(t, res); n > checkBudget {

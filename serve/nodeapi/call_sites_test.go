@@ -11,8 +11,8 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// TestWaitsAreToldByCallSite: from two places, of which one is named by a stack.
-func TestWaitsAreToldByCallSite(t *testing.T) {
+// TestWaitsAreListedByCallSite: there are two call sites, and a stack names one of them.
+func TestWaitsAreListedByCallSite(t *testing.T) {
 	sync, _ := event.ByName("cudaStreamSynchronize")
 	who := event.Thread{PID: 7, TID: 7}
 	b := &store.Batch{

@@ -59,7 +59,7 @@ func TestHeatmapCountsEachCallWhereItBelongs(t *testing.T) {
 	}
 }
 
-func TestHeatmapIsOfWhatIsAskedFor(t *testing.T) {
+func TestHeatmapIsOfTheSelectedCalls(t *testing.T) {
 	h := made(t, storetest.Load{Calls: 2000, Threads: 2}, 0)
 	m := heatmapOf(t, h, "since=all")
 	if m.Op != "cudaStreamSynchronize" || len(m.Ops) != 3 || m.Ops[0] != m.Op {

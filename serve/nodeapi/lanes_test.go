@@ -137,9 +137,9 @@ func TestLanesSayWhatIsEstimated(t *testing.T) {
 	}
 }
 
-// TestNeighboursShareNothing asks for the recording in pieces, as a page does that is moved
-// along: the pieces add up to the whole.
-func TestNeighboursShareNothing(t *testing.T) {
+// TestWindowsSideBySideAddUp asks for the recording in windows side by side, as a page that is
+// scrolled does. They add up to the whole.
+func TestWindowsSideBySideAddUp(t *testing.T) {
 	h := made(t, storetest.Load{Calls: 20_000, Threads: 2, Waits: true}, 0)
 	all := lanesOf(t, h, "since=all&rows=0&buckets=64")
 	got := map[string][2]int64{}
@@ -158,7 +158,7 @@ func TestNeighboursShareNothing(t *testing.T) {
 	}
 }
 
-func TestLanesOneByOneHaveWhatBeganBefore(t *testing.T) {
+func TestSingleEventsInLanesIncludeEarlierBegins(t *testing.T) {
 	h := made(t, storetest.Load{Calls: 2000, Waits: true}, 0)
 	all := lanesOf(t, h, "since=all&rows=50000")
 	if all.BucketNS != 0 {
@@ -177,7 +177,7 @@ func TestLanesOneByOneHaveWhatBeganBefore(t *testing.T) {
 	}
 }
 
-func TestLanesAreChosen(t *testing.T) {
+func TestLanesAreSelected(t *testing.T) {
 	h := made(t, storetest.Load{Calls: 2000, Threads: 3, Waits: true}, 0)
 	for q, want := range map[string]string{
 		"":                   "[4000 4001 4002 4100 4101 4102] of 6",

@@ -272,7 +272,7 @@ func TestMetricsAreWellFormed(t *testing.T) {
 	}
 }
 
-func TestWrongQuestionsAreRefused(t *testing.T) {
+func TestInvalidRequestsAreRefused(t *testing.T) {
 	h := api(t, "")
 	for _, c := range []struct {
 		method, target, body string
@@ -307,7 +307,7 @@ func TestWrongQuestionsAreRefused(t *testing.T) {
 	}
 }
 
-func TestRecordingsThatCannotBeReadAreToldOf(t *testing.T) {
+func TestUnreadableRecordingsAreReported(t *testing.T) {
 	torn := filepath.Join(t.TempDir(), "torn.db")
 	must(t, os.WriteFile(torn, []byte("SQLite format 3\x00"), 0o600))
 	for path, want := range map[string]string{"none.db": "no such database", torn: "damaged"} {

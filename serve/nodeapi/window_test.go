@@ -27,9 +27,9 @@ func recordedOnce(t *testing.T, b *store.Batch) string {
 	return path
 }
 
-// TestEachAnswerIsOfTheWholeRecording: one that ended just now is taken whole if nothing is
-// said, else the note has what is left out; and what was lost is the same in each answer.
-func TestEachAnswerIsOfTheWholeRecording(t *testing.T) {
+// TestEachAnswerCoversTheWholeRecording: a recording that has just ended is taken as a
+// whole by default; otherwise a note says what is left out. All answers have the same losses.
+func TestEachAnswerCoversTheWholeRecording(t *testing.T) {
 	launch, _ := event.ByName("cudaLaunchKernel")
 	who := event.Thread{PID: 7, TID: 7}
 	b := &store.Batch{
@@ -110,9 +110,9 @@ func TestLedgersAddUpToNoMoreThanThereIs(t *testing.T) {
 	}
 }
 
-// TestAnswersOfSQLSayWhatSumsAreOf: who asks over HTTP is told what who asks at the command line
-// is, with the number.
-func TestAnswersOfSQLSayWhatSumsAreOf(t *testing.T) {
+// TestAnswersOfSQLHaveNotesOnSums: answers over HTTP have the same notes as those of the command
+// line, with the number.
+func TestAnswersOfSQLHaveNotesOnSums(t *testing.T) {
 	who, first := event.Thread{PID: 7, TID: 7}, uint64(1_700_000_000_000_000_000)
 	launch, _ := event.ByName("cudaLaunchKernel")
 	h := api(t, recordedOnce(t, &store.Batch{

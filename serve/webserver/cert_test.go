@@ -60,7 +60,7 @@ func TestCertificateIsGeneratedOnce(t *testing.T) {
 	}
 }
 
-func TestCertificateThatEndedIsRenewedWithItsKey(t *testing.T) {
+func TestExpiredCertificateIsRenewedWithItsKey(t *testing.T) {
 	dir, now := t.TempDir(), time.Now()
 	c := own(t, dir, now)
 	renewed := own(t, dir, c.Until().Add(time.Second))

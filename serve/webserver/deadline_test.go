@@ -26,8 +26,8 @@ func (d *deadlines) FlushError() error {
 	return nil
 }
 
-// TestWritesHaveADeadlineAndPausesNone writes and flushes as a stream of events does.
-func TestWritesHaveADeadlineAndPausesNone(t *testing.T) {
+// TestWritesHaveADeadlineButPausesDoNot writes and flushes like a stream of events.
+func TestWritesHaveADeadlineButPausesDoNot(t *testing.T) {
 	d := &deadlines{ResponseRecorder: httptest.NewRecorder()}
 	w := &deadlineWriter{d, http.NewResponseController(d)}
 	if _, err := w.Write([]byte("event")); err != nil {

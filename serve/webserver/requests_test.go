@@ -22,7 +22,7 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-func TestWhoWaitsForAnAnswerIsKnown(t *testing.T) {
+func TestPendingRequestsAreKnown(t *testing.T) {
 	t.Parallel()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -93,7 +93,7 @@ func TestWhoWaitsForAnAnswerIsKnown(t *testing.T) {
 	}
 }
 
-// held is a listener that accepts when it is told.
+// held is a listener that accepts when it is released.
 type held struct {
 	net.Listener
 	accept chan bool

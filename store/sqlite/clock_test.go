@@ -36,7 +36,7 @@ func rank(t *testing.T, n int32, operations int, ahead int64, queued uint64, boo
 	return path
 }
 
-// Clocks of two machines differ by an hour, and who came last is told all the same.
+// Clocks of two machines differ by an hour, and which rank was last is still found.
 func TestArrivalsAreComparedByOneClock(t *testing.T) {
 	t.Parallel()
 	const hour = 3600 * 1_000_000_000

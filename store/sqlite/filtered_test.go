@@ -105,7 +105,7 @@ func TestNotesHaveTheExactNumber(t *testing.T) {
 		"select sum(duration_ns) from Off_CPU where class = 'futex'": fmt.Sprintf("sum(duration_ns) = %d", futex),
 		"select sum(sleep_ns), comm from ledger where pid = 9": fmt.Sprintf("sum(sleep_ns), "+
 			"comm = %d", sleep),
-		// What cannot be told exactly in this way has the view, and no number.
+		// Where this gives no exact number, the note has the view and no number.
 		"select sum(duration_ns) from off_cpu where timestamp > 5":                   "exact: off_cpu_times",
 		"select avg(duration_ns) from off_cpu":                                       "exact: off_cpu_times",
 		"select sum(o.duration_ns) from off_cpu o join threads t on t.tid = o.tid":   "exact: off_cpu_times",

@@ -117,7 +117,7 @@ func TestARecordingWithoutGPUReadingsHasNone(t *testing.T) {
 	}
 }
 
-// system_snapshots has the last reading of each GPU; what is not told is null.
+// system_snapshots has the last reading of each GPU; what is unknown is null.
 func TestSystemSnapshotsHaveTheirGPUs(t *testing.T) {
 	t.Parallel()
 	w, path := create(t, sqlite.Options{})

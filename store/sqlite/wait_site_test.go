@@ -10,7 +10,7 @@ import (
 	"github.com/ingero-io/ingero/store/sqlite"
 )
 
-// waits are those of two call sites, and of more than are told apart, at a rate that is thinned:
+// waits are those of two call sites, and of more than are distinguished, at a rate that is thinned:
 // 2,990 from 0x10 and from odd places, ten from 0x20.
 func waits() (b *store.Batch) {
 	b = &store.Batch{}

@@ -138,7 +138,7 @@ static __always_inline bool call_enter(struct pt_regs *c, u64 cookie)
 			return false;
 		first_call(t, id, cookie, now);
 	}
-	heal(t, task, now);
+	repair_missed_switch(t, task, now);
 	u32 d = t->depth ? live_depth(t, c, sp, now) : 0;
 	if (d >= DEPTH) {
 		t->depth = d;
@@ -198,7 +198,7 @@ static __always_inline void call_return(struct pt_regs *c, u64 attached)
 
 	if (!t)
 		return;
-	heal(t, task, now);
+	repair_missed_switch(t, task, now);
 	u32 d = t->depth;
 	/* Frames above ours were left without returning. */
 	for (int i = 0; i < DEPTH; i++) {

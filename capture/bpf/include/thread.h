@@ -297,7 +297,7 @@ static __always_inline void end_unseen(struct thr *t, struct task_struct *task, 
 }
 
 /* Not inlined: calls rarely need it, and code size slows every call. */
-static __attribute__((noinline)) int heal_off(struct thr *t, struct task_struct *task, u64 now)
+static __attribute__((noinline)) int repair_off_cpu(struct thr *t, struct task_struct *task, u64 now)
 {
 	if (t->spin_from)
 		spin_end(t, task, now);
@@ -315,10 +315,10 @@ static __attribute__((noinline)) int heal_off(struct thr *t, struct task_struct 
  * switch-in was never reported. The scheduler's own clock says how long it has run
  * since; it is late by up to a tick for a thread that has run longer than one.
  */
-static __always_inline void heal(struct thr *t, struct task_struct *task, u64 now)
+static __always_inline void repair_missed_switch(struct thr *t, struct task_struct *task, u64 now)
 {
 	if (t->t_out | t->spin_from)
-		heal_off(t, task, now);
+		repair_off_cpu(t, task, now);
 }
 
 /* Records a life-cycle event of the thread `tid` of `tgid`. */

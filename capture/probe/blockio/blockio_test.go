@@ -72,11 +72,11 @@ func TestRequestsAgreeWithTheKernelsCounts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The kernel does not tell of each completion: that is told.
+	// The kernel does not report each completion. Missing ones are counted.
 	reads, writes := 3000-min(got[0], 3000), 40-min(got[2], 40)
 	missing := reads + writes
 	if missing > lost[event.LostRequest] {
-		t.Errorf("%d requests are missing, %d told", missing, lost[event.LostRequest])
+		t.Errorf("%d requests are missing, %d counted", missing, lost[event.LostRequest])
 	}
 	got = [4]uint64{got[0] + reads, got[1] + reads*4096, got[2] + writes, got[3] + writes*65536}
 	if want := [4]uint64{r1 - r0, (rs1 - rs0) * 512, w1 - w0, (ws1 - ws0) * 512}; got != want || want[3] != 40*65536 ||

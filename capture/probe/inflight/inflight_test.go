@@ -7,7 +7,7 @@ import (
 	"github.com/ingero-io/ingero/capture/probe/kernel"
 )
 
-// The program and those that read it agree from which age on a call is told.
+// The program and those that read it agree from which age on a call is reported.
 func TestTheProgramHasTheMinimumAge(t *testing.T) {
 	s, err := LoadInFlight()
 	if err != nil {
@@ -19,7 +19,7 @@ func TestTheProgramHasTheMinimumAge(t *testing.T) {
 	}
 	var ns uint64
 	if err := s.Variables["min_ns"].Get(&ns); err != nil || time.Duration(ns) != MinAge {
-		t.Errorf("calls are told from %d ns on, %v; want %v", ns, err, MinAge)
+		t.Errorf("calls are reported from %d ns on, %v; want %v", ns, err, MinAge)
 	}
 	if s.Programs[Probe.Iterator] == nil {
 		t.Errorf("there is no program %s", Probe.Iterator)

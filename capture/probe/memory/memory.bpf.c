@@ -17,7 +17,7 @@ const volatile bool victim_is_task = 0; /* filled by the loader: from 6.8 on */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 64 << 10); /* a page of arm64 at most */
-} ooms SEC(".maps");
+} oom_ring SEC(".maps");
 
 #define MERGE_NS 1000000 /* between two parts of a span */
 #define LEAST_NS 50000   /* reclaim in a span that is reported */
@@ -100,7 +100,7 @@ SEC("tp_btf/mark_victim")
 int victim(u64 *ctx)
 {
 	u64 id = bpf_get_current_pid_tgid();
-	struct life_rec *r = bpf_ringbuf_reserve(&ooms, sizeof *r, 0);
+	struct life_rec *r = bpf_ringbuf_reserve(&oom_ring, sizeof *r, 0);
 
 	if (!r) {
 		lose(LOSS_LIFE);

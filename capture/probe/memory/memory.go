@@ -35,7 +35,7 @@ var victim = program{"victim", "mark_victim"}
 // ended for lack of memory come by a ring of their own.
 var Probe = &kernel.Probe{
 	Name: "memory", Without: "memory reclaim is not watched",
-	Load: LoadMemory, Prepare: prepare, Ring: "ooms",
+	Load: LoadMemory, Prepare: prepare, Ring: "oom_ring",
 }
 
 func prepare(s *ebpf.CollectionSpec, h *kernel.Host) (attach []string, err error) {

@@ -30,7 +30,7 @@ func TestReclaimUnderALimitIsRecorded(t *testing.T) {
 }
 
 // Nobody reads while so many are born and end that their ring fills: those that the
-// kernel ends are told all the same.
+// kernel ends are still reported.
 func TestOutOfMemoryKillsAreRecordedWhenTheRingIsFull(t *testing.T) {
 	tr, shell, begin := probetest.AdoptShell(t, "for ((i = 0; i < 2200; i++)); do (:); done; exec tail /dev/zero",
 		probe.Options{})
@@ -52,7 +52,7 @@ func TestOutOfMemoryKillsAreRecordedWhenTheRingIsFull(t *testing.T) {
 	})
 	if l.Comm != "tail" || l.TID != pid || l.Op.String() != "oom_kill" || l.Parent.PID != pid ||
 		time.Since(time.Unix(0, int64(l.At))) > time.Minute {
-		t.Errorf("told as %+v", l)
+		t.Errorf("reported as %+v", l)
 	}
 }
 

@@ -103,7 +103,7 @@ const (
 	MemoryMapLimits        = "limits"
 	MemoryMapLives         = "lives"
 	MemoryMapLosses        = "losses"
-	MemoryMapOoms          = "ooms"
+	MemoryMapOomRing       = "oom_ring"
 	MemoryMapQueue         = "queue"
 	MemoryMapThreads       = "threads"
 	MemoryProgCompactBegin = "compact_begin"
@@ -175,7 +175,7 @@ type MemoryMapSpecs struct {
 	Limits  *ebpf.MapSpec `ebpf:"limits"`
 	Lives   *ebpf.MapSpec `ebpf:"lives"`
 	Losses  *ebpf.MapSpec `ebpf:"losses"`
-	Ooms    *ebpf.MapSpec `ebpf:"ooms"`
+	OomRing *ebpf.MapSpec `ebpf:"oom_ring"`
 	Queue   *ebpf.MapSpec `ebpf:"queue"`
 	Threads *ebpf.MapSpec `ebpf:"threads"`
 }
@@ -211,7 +211,7 @@ type MemoryMaps struct {
 	Limits  *ebpf.Map `ebpf:"limits"`
 	Lives   *ebpf.Map `ebpf:"lives"`
 	Losses  *ebpf.Map `ebpf:"losses"`
-	Ooms    *ebpf.Map `ebpf:"ooms"`
+	OomRing *ebpf.Map `ebpf:"oom_ring"`
 	Queue   *ebpf.Map `ebpf:"queue"`
 	Threads *ebpf.Map `ebpf:"threads"`
 }
@@ -222,7 +222,7 @@ func (m *MemoryMaps) Close() error {
 		m.Limits,
 		m.Lives,
 		m.Losses,
-		m.Ooms,
+		m.OomRing,
 		m.Queue,
 		m.Threads,
 	)

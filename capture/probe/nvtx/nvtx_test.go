@@ -167,7 +167,7 @@ func TestEveryFunctionIsRecordedAsAMark(t *testing.T) {
 	}
 	for _, l := range r.Lives {
 		if l.Kind == event.LifeFirst {
-			t.Errorf("a mark is told as the first call: %+v", l)
+			t.Errorf("a mark is reported as the first call: %+v", l)
 		}
 	}
 	c.lost()

@@ -66,7 +66,7 @@ func TestPagesAreCountedForTheAllocatingProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	if again, err := p.Read(4); err != nil || len(again) != 0 {
-		t.Errorf("told again: %+v, %v", again, err)
+		t.Errorf("reported again: %+v, %v", again, err)
 	}
 }
 

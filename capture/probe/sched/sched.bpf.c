@@ -86,7 +86,7 @@ static __always_inline void switch_out(struct thr *t, struct task_struct *prev, 
 {
 	u64 exec = prev->se.sum_exec_runtime;
 
-	heal(t, prev, now);
+	repair_missed_switch(t, prev, now);
 	t->exec_out = exec;
 	if (t->t_in)
 		t->oncpu += now - t->t_in;
@@ -454,7 +454,7 @@ int BPF_PROG(on_exit, struct task_struct *task)
 		return 0;
 	u64 now = bpf_ktime_get_ns();
 	abandon(t, task->pid, task->tgid, now);
-	heal(t, task, now);
+	repair_missed_switch(t, task, now);
 	queue_leave(t);
 	if (t->t_in && !t->t_out) {
 		u64 oncpu = t->oncpu;

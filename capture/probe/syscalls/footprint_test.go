@@ -42,7 +42,7 @@ func TestFullFootprintTablesCountLosses(t *testing.T) {
 	}
 }
 
-// A process that ended makes room, and what came before is not told again.
+// A process that ended makes room, and what came before is not reported again.
 func TestProcessesThatEndMakeRoomForOthers(t *testing.T) {
 	tr, shell, begin := probetest.AdoptShell(t, "exit 0", probe.Options{})
 	f, err := tr.OpenFootprint()
@@ -68,7 +68,7 @@ func TestProcessesThatEndMakeRoomForOthers(t *testing.T) {
 		t.Errorf("%+v", first)
 	}
 	if again, err := f.Read(3, true); err != nil || !again.IsZero() {
-		t.Errorf("told again: %+v, %v", again, err)
+		t.Errorf("reported again: %+v, %v", again, err)
 	}
 	if n, err := f.Entries(); err != nil || n != 0 {
 		t.Errorf("%d entries are left, %v", n, err)

@@ -133,9 +133,9 @@ func TestForkedProcessHasItsParentsMappings(t *testing.T) {
 func TestReadMappingsAreReported(t *testing.T) {
 	c, write := fake(t)
 	other := addrspace.New[int](proc.New(t.TempDir())) // finds no process
-	told := 0
+	reported := 0
 	c.OnRead = func(pid int, code []proc.Mapping) {
-		if told++; code == nil {
+		if reported++; code == nil {
 			other.Forget(pid)
 			return
 		}
@@ -157,7 +157,7 @@ func TestReadMappingsAreReported(t *testing.T) {
 		t.Errorf("a library loaded since: %+v, state %d", m, find(0x1000).State)
 	}
 	c.Forget(7)
-	if find(0x1000) != nil || told != 3 {
-		t.Errorf("not forgotten, or told %d times", told)
+	if find(0x1000) != nil || reported != 3 {
+		t.Errorf("not forgotten, or reported %d times", reported)
 	}
 }

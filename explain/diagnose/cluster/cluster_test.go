@@ -44,7 +44,7 @@ func job(t *testing.T, lateNS ...uint64) (parts [2][]event.Collective) {
 	return parts
 }
 
-func TestARankThatIsLateAgainAndAgainIsNamed(t *testing.T) {
+func TestARankThatIsRepeatedlyLateIsNamed(t *testing.T) {
 	limits := cluster.Limits{Stall: 100 * ms, Beginning: 500 * ms}
 	parts := job(t, 2*ms, 2*ms, 0, 2*ms)
 	ops := cluster.Link(limits, parts[0], parts[1])

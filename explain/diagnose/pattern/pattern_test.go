@@ -19,9 +19,9 @@ func lose(l *pattern.Loss, at, ns uint64) {
 	l.Timeline.Add(at, ns, l.From, l.To)
 }
 
-// TestPatternOfALossThatIsHeavierForAWhile has small losses all the time. Alone they are constant.
+// TestSmallLossesDoNotHideThePatternOfLargeOnes has small losses all the time. Alone they are constant.
 // Next to much larger losses in a tenth of the time they do not count.
-func TestPatternOfALossThatIsHeavierForAWhile(t *testing.T) {
+func TestSmallLossesDoNotHideThePatternOfLargeOnes(t *testing.T) {
 	const window, ms = 10_000_000_000, 1_000_000
 	rng := rand.New(rand.NewPCG(1, 2))
 	lose := func(l *pattern.Loss, from, to, ns, every uint64) {
@@ -53,9 +53,9 @@ func TestPatternOfALossThatIsHeavierForAWhile(t *testing.T) {
 	}
 }
 
-// TestALossBeginsWhereItCounts: small losses before do not change when a loss begins. A single
+// TestSmallLossesBeforeDoNotMoveTheBegin: small losses before do not change when a loss begins. A single
 // stall is reported from its begin on.
-func TestALossBeginsWhereItCounts(t *testing.T) {
+func TestSmallLossesBeforeDoNotMoveTheBegin(t *testing.T) {
 	const window, ms = 12_000_000_000, 1_000_000
 	lose := func(l *pattern.Loss, from, to, ns, every uint64) {
 		for at := from; at < to; at += every {

@@ -117,7 +117,7 @@ func slower(ctx context.Context, shared string) error {
 
 // Live diagnosis and explain agree: a cause that is HIGH live is also reported by explain, for the
 // same thread; a healthy program has none.
-func TestWhatIsToldOfLlamaLiveIsTrue(t *testing.T) {
+func TestLiveFindingsOfLlamaAreTrue(t *testing.T) {
 	realtest.Require(t)
 	kerneltest.Require(t)
 	const gpu = "kernel.default=20us"
@@ -146,7 +146,7 @@ func TestWhatIsToldOfLlamaLiveIsTrue(t *testing.T) {
 				// Loading of libraries is a cold start, and CPU contention may come from other
 				// programs.
 				if k := l.Cause.Kind; !busy && c.finds == "" && k != diagnose.ColdStart && k != diagnose.CPUContention {
-					t.Errorf("told live of a healthy program: %s %s: %s", l.Severity, k, l.Summary)
+					t.Errorf("reported live of a healthy program: %s %s: %s", l.Severity, k, l.Summary)
 				}
 				if l.Severity != "HIGH" {
 					continue
@@ -155,7 +155,7 @@ func TestWhatIsToldOfLlamaLiveIsTrue(t *testing.T) {
 				if !slices.ContainsFunc(r.Report.Chains, func(a report.Chain) bool {
 					return a.Cause.Kind == l.Cause.Kind && a.Effect.TID == l.Effect.TID
 				}) {
-					t.Errorf("HIGH live, and not told afterwards: %s: %s", l.Cause.Kind, l.Summary)
+					t.Errorf("HIGH live, and not reported afterwards: %s: %s", l.Cause.Kind, l.Summary)
 				}
 			}
 			if !busy && c.finds != "" && !slices.Contains(high, c.finds) {

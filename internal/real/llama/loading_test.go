@@ -43,7 +43,7 @@ func coldModel(t *testing.T) string {
 }
 
 // A model that is not in the page cache is read by page faults, before the first launch.
-func TestWhatIsToldOfAColdModel(t *testing.T) {
+func TestLoadingOfAColdModelIsReported(t *testing.T) {
 	realtest.Require(t)
 	kerneltest.Require(t)
 	c := liveRun{gpu: "kernel.default=20us", args: []string{"--seconds", "3"}, model: coldModel(t)}

@@ -45,7 +45,7 @@ func tryGPU(t *testing.T, run string, env []string, args ...string) (r tried, pr
 }
 
 // Checks how gpu/run judges answers of CUPTI and nvidia-smi, which are not available here.
-func TestWhatTheKitJudges(t *testing.T) {
+func TestTestsOfTheKitPass(t *testing.T) {
 	out, err := exec.CommandContext(t.Context(), "python3", repository+"/gpu/tests/test_kit.py").CombinedOutput()
 	if err != nil {
 		t.Errorf("%v\n%s", err, out)
@@ -92,11 +92,11 @@ func TestKitOnTheHollowGPU(t *testing.T) {
 		"--cause-seconds", "2.5", "--only",
 		"check,coverage,calls,nested,python,readings,nccl,causes", "--causes", "pageable")
 	want := map[string][2]string{
-		"check": {"right", "attaches by"}, "coverage": {"right", "traced: yes"},
-		"calls":  {"right", "as the simulated GPU counts them (CUPTI: torch.profiler told no CUDA call"},
+		"check": {"right", "attaches with"}, "coverage": {"right", "traced: yes"},
+		"calls":  {"right", "agree with the counts of the simulated GPU (CUPTI: torch.profiler reported no CUDA call"},
 		"python": {"right", "calls.py:"},
-		"nested": {"measured", "call an exported launch"}, "readings": {"not done", "nvidia-smi is not here"},
-		"nccl": {"right", "2 ranks: not done, there is one GPU only"}, "causes": {"right", "told right"},
+		"nested": {"measured", "call an exported launch"}, "readings": {"not done", "nvidia-smi not found"},
+		"nccl": {"right", "2 ranks: not done, there is only one GPU"}, "causes": {"right", "reported right"},
 	}
 	for _, s := range r.Steps {
 		if w := want[s.Name]; s.Outcome != w[0] || !strings.Contains(s.Why, w[1]) {

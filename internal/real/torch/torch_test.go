@@ -81,7 +81,7 @@ func hog(t *testing.T) {
 }
 
 // The program checks that sums and copies of the ranks' data are right.
-func TestRanksMeetAndAreRecordedCallForCall(t *testing.T) {
+func TestCollectivesOfRanksAreRecordedCallForCall(t *testing.T) {
 	f := fetch(t)
 	for _, ranks := range []string{"2", "4"} {
 		t.Run(ranks, func(t *testing.T) {
@@ -118,7 +118,7 @@ func TestGraphsAreRecordedCallForCall(t *testing.T) {
 }
 
 // Each fault happens, and the program reports when.
-func TestFaultyTrainingTellsTheTruth(t *testing.T) {
+func TestFaultyTrainingReportsItsFaults(t *testing.T) {
 	f := fetch(t)
 	for _, fault := range []string{"worker-net", "mutex", "late-disk", "late-lock", "late-faults"} {
 		t.Run(fault, func(t *testing.T) {

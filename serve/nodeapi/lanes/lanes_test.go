@@ -24,9 +24,9 @@ func total(buckets [][]Part) map[Key]Part {
 	return out
 }
 
-// TestNothingIsLostWhenBucketsBecomeWider puts spans from nanoseconds to a tenth of a second into sets
-// with little room: sums stay exact, and there are never more cells than allowed.
-func TestNothingIsLostWhenBucketsBecomeWider(t *testing.T) {
+// TestSumsStayExactWhenBucketsBecomeWider puts spans from nanoseconds to a tenth of a second into sets
+// with few cells. Sums stay exact, and there are never more cells than allowed.
+func TestSumsStayExactWhenBucketsBecomeWider(t *testing.T) {
 	const from = uint64(1_735_689_600_123_456_789)
 	for _, limit := range []int{10, 100, 1000, 100_000} {
 		rng := rand.New(rand.NewPCG(1, uint64(limit)))
@@ -81,8 +81,8 @@ func TestNothingIsLostWhenBucketsBecomeWider(t *testing.T) {
 	}
 }
 
-// TestWhatLastsIsToldWithoutReading has calls that began long before a window.
-func TestWhatLastsIsToldWithoutReading(t *testing.T) {
+// TestLongSpansAreFoundWithoutReading has calls that began long before a window.
+func TestLongSpansAreFoundWithoutReading(t *testing.T) {
 	s := newStretch(firstShift, firstShift, maxCells)
 	p := &Pyramid{settled: s, fresh: newStretch(firstShift, firstShift, maxCells)}
 	id := ID{0, event.Thread{PID: 1, TID: 2}}

@@ -1,4 +1,4 @@
-// Starts the machine's Chromium and opens pages whose faults are noted.
+// Starts the machine's Chromium, and opens pages whose errors are collected.
 import { chromium } from "playwright-core";
 
 export const size = { width: 1200, height: 750 };
@@ -9,8 +9,8 @@ export async function start(executable) {
 }
 
 /**
- * Opens a context whose pages note errors, violations of the security policy and requests to
- * other origins in faults. expected are the HTTP statuses of failures that belong to the test.
+ * Opens a context. Errors of its pages, violations of the security policy and requests to other
+ * origins are collected in faults. expected has the HTTP statuses of failures that a test causes.
  */
 export async function open(browser, server, { dark = false, expected = [], viewport = size } = {}) {
   const context = await browser.newContext({

@@ -1,10 +1,10 @@
-// Makes pictures of the page small: at most 256 colours, which is enough for text and charts,
+// Makes pictures of the page small: at most 256 colours, which are enough for text and charts,
 // and the strongest compression.
 import { deflateSync, inflateSync } from "node:zlib";
 
 const signature = Buffer.from([137, 80, 78, 71, 13, 10, 26, 10]);
 
-/** Gives a picture with 8 bits a channel, not interlaced, a palette. */
+/** Converts a picture to one with a palette. It must have 8 bits per channel and not be interlaced. */
 export function small(png) {
   const { width, height, channels, pixels } = decode(png);
   const { palette, indices } = quantize(pixels, channels);
@@ -54,7 +54,7 @@ function paeth(a, b, c) {
   return pa <= pb && pa <= pc ? a : pb <= pc ? b : c;
 }
 
-/** The 256 most frequent colours, at five bits a channel, and the nearest of them for each pixel. */
+/** The 256 most frequent colours, at five bits per channel, and the nearest of them for each pixel. */
 function quantize(pixels, channels) {
   const groups = new Map();
   for (let i = 0; i < pixels.length; i += channels) {

@@ -16,17 +16,17 @@ export async function test(name, run) {
   }
 }
 
-/** Throws if pages have noted faults. */
+/** Throws if there are faults (see open). */
 export function clean(faults) {
   if (faults.length > 0) throw new Error([...new Set(faults)].join("\n"));
 }
 
-/** How many tests have failed. */
+/** The number of failed tests. */
 export function failures() {
   return failed.length;
 }
 
-/** Runs one test with its own page and server of a million events; faults of the page fail it. */
+/** Runs one test with a page and a server of its own, on a million events. It fails on faults of the page. */
 export async function alone(o, name, check) {
   await test(name, async () => {
     const server = await serve(o.ingero, o.million, { home: o.dir });

@@ -8,32 +8,33 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// machine is what the load's process and the machine around it do.
+// machine makes records of the process that makes the calls, and of the machine around it.
 type machine struct {
 	start uint64 // Unix ns
-	now   uint64 // of the batch's last call
+	now   uint64 // Unix ns, start of the batch's last call
 	told  bool
-	waits int // for the GPU, so far
+	waits int // waits for the GPU so far
 }
 
-// The processes beside the load's, which is rank 0.
+// The PIDs of processes, and the number of ranks. The process that makes the calls, trainer, is rank 0.
 const (
 	trainer = 4000
 	ranks   = 4
 	backup  = 900
 )
 
-// The stacks of calls.
+// The ids of the stacks that calls have.
 const (
 	stackSync uint64 = 0x51ac_0001
 	stackGrad uint64 = 0x51ac_0002
 	stackActs uint64 = 0x51ac_0003
 )
 
-// siteUnnamed is the place that every tenth wait for the GPU is made from.
+// siteUnnamed is the call site of every tenth wait for the GPU. It has no name because its calls have
+// no stack.
 const siteUnnamed = 0x7f00_0000_1234
 
-// addrOf is where the innermost frame of a stack is.
+// addrOf is the address of the innermost frame of a stack.
 func addrOf(stack uint64) uint64 { return 0x7f00_0000_0000 | stack<<4 }
 
 func opNamed(name string) event.Op {
@@ -44,16 +45,16 @@ func opNamed(name string) event.Op {
 	return i.Op
 }
 
-// contention is when, and for how long each time, a backup takes the CPU of a thread
-// that waits for the GPU.
+// From contentionFrom to contentionTo, a backup takes the CPU of a thread that waits for the GPU,
+// for contentionNS each time.
 const (
 	contentionFrom = 15 * uint64(time.Second) // of the recording
 	contentionTo   = 25 * uint64(time.Second)
 	contentionNS   = 1_200_000
 )
 
-// calls gives the load's calls the places in the code they come from, and some of them a
-// neighbour.
+// calls gives calls their call sites and stacks. Some of those that wait for the GPU also wait for
+// a CPU.
 func (m *machine) calls(b *store.Batch) {
 	for i := range b.Calls {
 		c := &b.Calls[i]
@@ -65,7 +66,7 @@ func (m *machine) calls(b *store.Batch) {
 		}
 		if m.waits++; m.waits%10 == 0 {
 			c.Args[event.SiteArg] = siteUnnamed
-			continue // no stack of it was taken
+			continue // it has no stack
 		}
 		c.Stack = stackSync
 		if at := c.Start - m.start; c.TID == trainer && c.Ledger.Involuntary == 0 && at >= contentionFrom &&
@@ -79,7 +80,7 @@ func (m *machine) calls(b *store.Batch) {
 	}
 }
 
-// contend has a call wait for its CPU at its end.
+// contend lets a call wait for a CPU at its end, because a backup runs there.
 func contend(b *store.Batch, c *event.Call) {
 	b.OffCPU = append(b.OffCPU, event.OffCPU{
 		Start: c.End() - 1000, Duration: contentionNS, RunQueue: contentionNS, Thread: c.Thread, Comm: "trainer", Op: c.Op,
@@ -94,7 +95,7 @@ func contend(b *store.Batch, c *event.Call) {
 	c.Ledger.Involuntary = 1
 }
 
-// names are the stacks, processes and GPUs that the recording speaks of.
+// names adds the stacks, processes, threads and GPUs to which other records refer.
 func (m *machine) names(b *store.Batch) {
 	frames := func(id uint64, names ...string) event.Stack {
 		s := event.Stack{ID: id, PID: trainer}
@@ -136,7 +137,7 @@ func (m *machine) names(b *store.Batch) {
 	}}
 }
 
-// add puts into a batch what is read once a second.
+// add adds to a batch what is recorded once a second.
 func (m *machine) add(b *store.Batch, second int) {
 	at := m.start + uint64(second)*uint64(time.Second)
 	wave := math.Sin(float64(second) / 7)
@@ -156,7 +157,7 @@ func (m *machine) add(b *store.Batch, second int) {
 	m.touch(b, at, uint64(second))
 }
 
-// allocate lets the memory of one place grow.
+// allocate adds readings of allocated memory. That of one call site grows.
 func (m *machine) allocate(b *store.Batch, at, second uint64) {
 	const steady, leak = 30 << 30, 48 << 20
 	live := steady + second*leak
@@ -184,7 +185,7 @@ func (m *machine) allocate(b *store.Batch, at, second uint64) {
 	}
 }
 
-// collect has four ranks reduce ten times a second; the third is late now and then.
+// collect adds ten reductions of four ranks. In every seventh, the third rank is late.
 func (m *machine) collect(b *store.Batch, at uint64, second int) {
 	for i := range uint64(10) {
 		begin, seq := at+i*90e6, uint32(second*10)+uint32(i)+1
@@ -218,7 +219,7 @@ func (m *machine) collect(b *store.Batch, at uint64, second int) {
 	}
 }
 
-// touch is what the process asked of the kernel so far.
+// touch adds a footprint: what the process has asked of the kernel so far.
 func (m *machine) touch(b *store.Batch, at, second uint64) {
 	n := second + 1
 	b.Footprint = &event.Footprint{

@@ -1,8 +1,8 @@
-// Made makes the recordings that the tests of the page look at: a training loop that now
-// and then loses its CPU, with readings of the machine and its GPU, allocations,
-// collectives of four ranks and a footprint beside it.
+// Made writes the recordings that the tests of the page show: a training loop that
+// sometimes loses its CPU, readings of the machine and its GPU, allocations,
+// collective operations of four ranks, and a footprint.
 //
-//	made -calls 1000000 FILE    as many calls, of a fixed day
+//	made -calls 1000000 FILE    that many calls, on a fixed day
 //	made -grow FILE             from now on, in real time, until standard input ends
 package main
 
@@ -44,7 +44,8 @@ func main() {
 
 var errEnd = errors.New("standard input has ended")
 
-// realTime waits for the end of each second, counted from a moment.
+// realTime returns a function that waits for the start of a second, counted from began. It returns
+// errEnd if standard input has ended.
 func realTime(began time.Time) func(int) error {
 	ended := make(chan struct{})
 	go func() {
@@ -61,7 +62,8 @@ func realTime(began time.Time) func(int) error {
 	}
 }
 
-// build records a load, with what goes with it once a second.
+// build records the calls of a load and, once a second, what a machine adds. pace, if not nil, is
+// called once a second.
 func build(path string, l storetest.Load, pace func(second int) error) (err error) {
 	if l.Start == 0 {
 		l.Start = storetest.DefaultStart
@@ -74,7 +76,7 @@ func build(path string, l storetest.Load, pace func(second int) error) (err erro
 			CPUs: 16, Version: "made up", Backend: "multi",
 		},
 		Seed:    1,
-		RawRate: math.MaxInt32, // all are stored one by one
+		RawRate: math.MaxInt32, // every call is stored
 	})
 	if err != nil {
 		return err
@@ -101,7 +103,7 @@ func build(path string, l storetest.Load, pace func(second int) error) (err erro
 			err = w.Flush(context.Background())
 		}
 		if err == nil && pace != nil && second == 1 {
-			_, err = fmt.Println("begun") // the waiting test may read it
+			_, err = fmt.Println("begun") // the test that waits may read the file now
 		}
 		return err == nil
 	})

@@ -1,4 +1,4 @@
-// Recordings that are empty or cannot be read: the page says so.
+// The page says so if a recording is empty or cannot be read.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { copyFileSync, truncateSync, writeFileSync } from "node:fs";
@@ -19,7 +19,7 @@ export async function run(o) {
 
   const foreign = join(o.dir, "foreign.db");
   writeFileSync(foreign, "this is no database at all, but long enough to be looked at ".repeat(20));
-  await test("a file that is no recording", () =>
+  await test("a file that is not a recording", () =>
     each(o, foreign, [503], async (page, v) => {
       assert.ok((await page.locator("main .error").count()) > 0, `${v.name} does not say that the file cannot be read`);
     }));

@@ -27,7 +27,7 @@ async function heatmap(page, ctx) {
   const said = (await page.locator(".heatmap .tools").innerText()).replaceAll("\u202f", "");
   assert.ok(said.includes(`${answer.calls} calls`), said);
 
-  // Selecting all of it gives all calls.
+  // A selection of the whole map has all calls.
   const box = await page.locator(map).boundingBox();
   await page.mouse.move(box.x + 72, box.y + 10);
   await page.locator(".heatmap .tip").waitFor();
@@ -40,7 +40,7 @@ async function heatmap(page, ctx) {
   const link = await page.getByRole("link", { name: "timeline of it" }).getAttribute("href");
   assert.match(link, /#\/timeline\?from=\d{19}&to=\d{19}$/);
 
-  // The same with keys; Escape ends the selection.
+  // Escape ends the selection; arrow keys start one.
   await page.locator(map).focus();
   await page.keyboard.press("Escape");
   await page.locator(".heatmap h2").waitFor({ state: "detached" });

@@ -1,4 +1,4 @@
-// The views show what the API and SQL answer.
+// The views show what the API and SQL return.
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { api, open, settled, show, sql } from "../lib/browser.mjs";
@@ -80,7 +80,7 @@ async function findings(page, server) {
   }
 }
 
-/** A finding's rows are those of SQL. Opening one shows what its thread waited for. */
+/** A finding has the rows that SQL returns. A row that is opened shows what its thread waited for. */
 async function evidence(page, finding, c) {
   const rows = finding.locator(".evidence button.row");
   const ids = c.evidence.event_ids.map((id) => `'${id}'`).join();
@@ -149,18 +149,18 @@ async function host(page, server) {
   assert.deepEqual((await cells(below(page, "System calls"))).map((r) => [r[2], r[3]]), calls.map((r) => r.map(String)));
 }
 
-/** Each place that waits for the GPU, as SQL counts it, with a name if a stack was taken. */
+/** The view has each call site that waits for the GPU, with SQL's counts. It is named if a stack was recorded. */
 async function sites(page, server) {
   await show(page, server, "#/sites");
   const rows = await sql(page, "select op, call_site, sum(calls), sum(sum_ns), max(max_ns) from wait_sites where pid = 4000 group by 1, 2 order by 4 desc");
   assert.ok(rows.length >= 2, "the recording has too few places for this test");
   const shown = await cells(page.locator("main table"));
-  const { sites: told } = await api(page, "call_sites?since=all");
-  assert.deepEqual(told.map((o) => [o.op, o.call_site, o.calls, o.total_ns, o.max_ns]), rows);
+  const { sites: listed } = await api(page, "call_sites?since=all");
+  assert.deepEqual(listed.map((o) => [o.op, o.call_site, o.calls, o.total_ns, o.max_ns]), rows);
   const digits = (x) => x.toFixed(x >= 99.95 ? 0 : x >= 9.995 ? 1 : 2);
   const time = (ns) => (ns >= 1e9 ? `${digits(ns / 1e9)} s` : ns >= 1e6 ? `${digits(ns / 1e6)} ms` : `${digits(ns / 1e3)} µs`);
   const all = rows.reduce((sum, r) => sum + r[3], 0);
-  for (const [i, o] of told.entries()) {
+  for (const [i, o] of listed.entries()) {
     const said = [o.op, String(o.calls), ...[o.p50_ns, o.p99_ns, o.max_ns, o.total_ns].map(time)];
     assert.deepEqual([shown[i][1], ...shown[i].slice(3, 8)], said);
     assert.ok(shown[i][2].includes(o.call_site), `"${shown[i][2]}" does not say ${o.call_site}`);
@@ -172,7 +172,7 @@ async function sites(page, server) {
   assert.match(await text(page.locator("main .empty")), /No call waited for the GPU/);
 }
 
-/** For a recording of an earlier Ingero, the view says why it is empty. */
+/** The view says why it is empty for a recording of an earlier Ingero. */
 async function noSites(page, server) {
   await show(page, server, "#/sites");
   const [[n]] = await sql(page, "select sum(calls) from op_seconds where op = 'cudaStreamSynchronize'");
@@ -182,7 +182,7 @@ async function noSites(page, server) {
   assert.equal(await page.locator("main table").count(), 0);
 }
 
-/** A part of the recording is what the server takes it for, and links to other views keep it. */
+/** A window and a process apply to all views: the server answers for them, and links keep them. */
 async function scope(page, server) {
   const { first_ns: first } = await api(page, "recording");
   const query = `from=${first}&to=${first + 5e9}&pid=4000`;

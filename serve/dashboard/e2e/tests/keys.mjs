@@ -1,4 +1,4 @@
-// Everything works from the keyboard; colours, print and narrow windows.
+// All functions work from the keyboard. Also tests colours, print and narrow windows.
 import assert from "node:assert/strict";
 import { open, settled, show, views } from "../lib/browser.mjs";
 import { serve } from "../lib/server.mjs";
@@ -46,7 +46,7 @@ async function letters(page) {
   assert.ok(!page.url().includes("live"));
 }
 
-/** Tab goes to the tabs and on to the findings; Enter opens them, and rows of evidence. */
+/** Tab moves the focus through the tabs to the findings. Enter opens findings and rows of evidence. */
 async function focus(page) {
   const on = () => page.evaluate(() => document.activeElement?.textContent ?? "");
   const summary = await page.locator(".card .summary").first().innerText();

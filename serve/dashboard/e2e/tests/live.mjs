@@ -1,4 +1,4 @@
-// Live mode on a growing recording: the numbers change, and the rest of the page stays.
+// Live mode on a growing recording: the numbers change, the rest of the page does not.
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { open, settled, show, views } from "../lib/browser.mjs";
@@ -12,7 +12,7 @@ export async function run(o) {
     const server = await serve(o.ingero, file, { home: o.dir });
     const { context, page, faults } = await open(o.browser, server, { viewport: { width: 900, height: 400 } });
     try {
-      await test("live mode follows a growing recording without a flicker", async () => {
+      await test("live mode follows a growing recording without flicker", async () => {
         await grows(page, server);
         clean(faults);
       });

@@ -1,5 +1,5 @@
-// Pictures of every view of a million events, light and dark, to be looked at. With --keep,
-// those of the documentation.
+// Takes pictures of every view of a million events, light and dark, for a person to check. With
+// --keep, takes those of the documentation.
 import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -8,7 +8,7 @@ import { small } from "../lib/png.mjs";
 import { serve } from "../lib/server.mjs";
 import { clean, test } from "../lib/suite.mjs";
 
-/** The most bytes of a picture of the documentation. */
+/** The largest size of a picture of the documentation, in bytes. */
 const most = 150_000;
 
 export async function run(o) {

@@ -1,4 +1,4 @@
-// A report with every part that there can be: all of it is shown.
+// The views show all parts of a report. This one has every part that exists.
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { open, show } from "../lib/browser.mjs";
@@ -64,7 +64,7 @@ const report = {
   stored_chains: [{ id: "s", severity: "LOW", summary: "an old finding", root_cause: "old root", explanation: "old explanation", op: "cudaFree", at_ns: at, node: "n9", recommendations: ["old advice"], supported: "the rows say otherwise" }],
 };
 
-/** Texts that both views have to show. */
+/** Texts that both views must show. */
 const both = [
   "why it is not explained", "1.5 %", "3.4 % explained", "cudaStreamSynchronize", "cuStreamSynchronize", "1.08 min", "a lock", "the-holder", "4711", "/data/the-file", "ended in it", "hangs", "hanging_frame",
   "accept: no request came", "58 %", "memory had run out", "GPU 1 reported Xid 79", "4 times", "999", "77 calls", "2.00 ms later", "1138 steps", "20 cudaLaunchKernel", "3.00 s left out", "-22 %",
@@ -86,7 +86,7 @@ export async function run(o) {
   try {
     await context.route("**/api/v1/chains*", (r) => r.fulfill({ json: report }));
     for (const [view, words] of Object.entries(said)) {
-      await test(`${view} shows all of a report`, async () => {
+      await test(`${view} shows all parts of a report`, async () => {
         await show(page, server, `#/${view}`);
         const marks = await page.locator(".path li").evaluateAll((list) => list.map((li) => getComputedStyle(li, "::before").content));
         const text = `${await page.locator("main").innerText()} ${marks}`.replaceAll("\u202f", "").replace(/\s+/g, " ");

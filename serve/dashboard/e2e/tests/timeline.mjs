@@ -1,5 +1,5 @@
-// Mouse and keys on the timeline, and its frames a second while it moves. ctx.url is the
-// address of a server without a token; its recording has many calls and a finding whose cause
+// Mouse and keys on the timeline, and its frames per second while it moves. ctx.url is the
+// address of a server without a token. Its recording has many calls, and a finding whose cause
 // is another process.
 import assert from "node:assert/strict";
 import { alone } from "../lib/suite.mjs";
@@ -20,11 +20,11 @@ async function show(page, ctx, hash) {
   await drawn(page);
 }
 
-/** How many pixels of the lanes do not have the background's colour. */
+/** The number of pixels of the lanes that do not have the colour of the background. */
 const painted = (page) =>
   page.evaluate((c) => {
     const { canvas, width, height, ratio } = document.querySelector(c).stage;
-    const copy = document.createElement("canvas"); // a canvas stays slow once it has been read
+    const copy = document.createElement("canvas"); // reading from a canvas would make it slow from then on
     copy.width = (width - 220) * ratio;
     copy.height = (height - 80) * ratio;
     const g = copy.getContext("2d", { willReadFrequently: true });
@@ -68,7 +68,7 @@ async function check(page, ctx) {
   assert.ok((await painted(page)) > 500, "hardly anything is drawn");
   const all = await view(page);
 
-  // The wheel zooms around the pointer, drags and keys move, Home shows all again.
+  // The wheel zooms around the pointer, dragging and keys move the view, Home shows all again.
   const box = await page.locator(canvas).boundingBox();
   await page.mouse.move(box.x + box.width / 2, box.y + 200);
   for (let i = 0; i < 8; i++) await page.mouse.wheel(0, -200);
@@ -98,7 +98,7 @@ async function check(page, ctx) {
   await page.keyboard.press("Home");
   await page.waitForFunction(() => !/from=/.test(location.hash));
 
-  // A click on a call shows what the API has.
+  // A click on a call shows what the API returns.
   const middle = (all.first + all.last) / 2;
   await page.evaluate(([c, t]) => document.querySelector(c).stage.go({ from: t - 5e6, to: t + 5e6 }), [canvas, middle]);
   await drawn(page);
@@ -120,7 +120,7 @@ async function check(page, ctx) {
   await page.keyboard.press("Escape");
   await page.locator(".timeline .detail").waitFor({ state: "detached" });
 
-  // Shift and drag shows sums.
+  // Dragging with Shift shows sums.
   await page.keyboard.down("Shift");
   await page.mouse.move(box.x + 300, box.y + 200);
   await page.mouse.down();
@@ -137,7 +137,7 @@ async function check(page, ctx) {
   await finding(page, ctx);
 }
 
-/** A finding's chain is drawn. */
+/** The chain of a finding is drawn. */
 async function finding(page, ctx) {
   await show(page, ctx, "#/timeline");
   const id = await page.evaluate(async () => {
@@ -152,7 +152,7 @@ async function finding(page, ctx) {
   assert.ok(marks > 0 && width < 3e9, `${marks} marks, ${width} ns are seen`);
 }
 
-/** The times of frames while moving, in ms: printed, but not judged, as the machine may be shared. */
+/** Measures how long frames take while the view moves, ms. Not judged: others may use the machine. */
 async function frames(page, ctx) {
   await show(page, ctx, "#/timeline");
   const out = {};

@@ -1,4 +1,4 @@
-// A server with TLS that wants a token.
+// A server with TLS that requires a token.
 import assert from "node:assert/strict";
 import { open, settled, show, views } from "../lib/browser.mjs";
 import { serve } from "../lib/server.mjs";
@@ -25,7 +25,7 @@ export async function run(o) {
       await settled(page);
       clean(faults);
     });
-    await test("the token is kept for the tab, and nowhere else", async () => {
+    await test("the token is kept in the tab only", async () => {
       await page.reload();
       await page.locator("article.finding h1").waitFor();
       assert.ok(!page.url().includes(token));

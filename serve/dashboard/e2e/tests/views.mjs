@@ -1,4 +1,4 @@
-// Every view of every recording: no errors, and no requests to other origins.
+// Every view of every recording has no errors, and makes no requests to other origins.
 import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
@@ -6,10 +6,10 @@ import { open, settled, show, views } from "../lib/browser.mjs";
 import { serve } from "../lib/server.mjs";
 import { clean, test } from "../lib/suite.mjs";
 
-/** The first paint takes at most this on an idle machine, in milliseconds. */
+/** The longest first paint on an idle machine, ms. */
 const goal = 1000;
 
-/** The test fails at this many times the goal: a shared machine may be slower. */
+/** The test fails if the first paint takes this many times the goal: others may use the machine. */
 const patience = 5;
 
 export async function run(o) {

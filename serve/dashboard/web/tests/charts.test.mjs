@@ -10,7 +10,7 @@ const sites = [
   { process: "q", pid: 2, heads: ["op"], frames: ["main"], value: 100, calls: 1 },
 ];
 
-test("a flame graph adds up", () => {
+test("the values of a flame graph's nodes add up", () => {
   const root = build(sites, "all");
   assert.equal(root.value, 200);
   const visit = (n) => {
@@ -27,7 +27,7 @@ test("a flame graph adds up", () => {
   assert.ok(place(root, 0.2).every((b) => b.to - b.from >= 0.2));
 });
 
-test("going closer makes a node as wide as the picture", () => {
+test("zooming into a node makes it as wide as the graph", () => {
   const root = build(sites, "all");
   const p = root.children.find((c) => c.name === "p 1");
   const boxes = place(p, 0);
@@ -37,20 +37,20 @@ test("going closer makes a node as wide as the picture", () => {
   assert.equal(find(root, ["processgone"]), root);
 });
 
-test("what is found is counted once", () => {
+test("a search counts each stack once", () => {
   const root = build(sites, "all");
-  assert.equal(search(root, "F").value, 90, "one stack has it twice");
+  assert.equal(search(root, "F").value, 90, "one stack has the name twice");
   assert.equal(search(root, "main").value, 190);
   assert.equal(search(root, " ").found.size, 0);
   assert.equal(search(root, "nowhere").value, 0);
 });
 
-test("names may be anything", () => {
+test("a node may have any name", () => {
   const odd = ["__proto__", "constructor", "<b>", ""].map((name) => ({ process: name, pid: 1, heads: [name], frames: [name], value: 1, calls: 1 }));
   assert.equal(build(odd, "all").children.length, 4);
 });
 
-test("cells of the heat map", () => {
+test("the heat map's cells: rows, and sums of a selection", () => {
   const cells = cellsOf([0, 40, 5, 3, 44, 1]);
   assert.deepEqual(cells, [{ column: 0, row: 40, n: 5 }, { column: 3, row: 44, n: 1 }]);
   const { low, high } = rowsOf(cells);
@@ -60,7 +60,7 @@ test("cells of the heat map", () => {
   assert.equal(rowEnd(40), 1024);
 });
 
-test("the axis has some lines, however few rows", () => {
+test("the axis has 1 to 30 lines for any number of rows", () => {
   for (const [low, high] of [[0, 4], [38, 46], [0, 250], [100, 112]]) {
     const list = marks(low, high);
     assert.ok(list.length >= 1 && list.length <= 30, `${list.length} from ${low} to ${high}`);
@@ -68,7 +68,7 @@ test("the axis has some lines, however few rows", () => {
   }
 });
 
-test("more calls are lighter, one is seen too", () => {
+test("cells with more calls are lighter; one call is visible, too", () => {
   assert.equal(heat(1, 1), 1);
   assert.equal(heat(1, 100), 0);
   assert.ok(heat(10, 100) < heat(50, 100));

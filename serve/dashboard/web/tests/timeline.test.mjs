@@ -9,7 +9,7 @@ import { atEnd, clamp, pan, zoom } from "../src/views/timeline/view";
 const hour = 3600e9;
 const limits = { first: 0, last: hour, least: 1000 };
 
-test("zooming keeps what is under the pointer there", () => {
+test("zooming keeps the time under the pointer in place", () => {
   let v = { from: 0, to: hour };
   const at = (v, share) => v.from + share * (v.to - v.from);
   const before = at(v, 0.3);
@@ -18,7 +18,7 @@ test("zooming keeps what is under the pointer there", () => {
   assert.ok(Math.abs(at(v, 0.3) - before) < 10, `${at(v, 0.3)}, was ${before}`);
 });
 
-test("a view stays at the recording", () => {
+test("a view does not leave the recording", () => {
   for (const v of [{ from: -1e18, to: -1e18 + 5 }, { from: 1e18, to: 2e18 }, { from: -1e19, to: 1e19 }, { from: 5, to: 5 }, pan({ from: 0, to: hour }, 99, limits)]) {
     const c = clamp(v, limits);
     assert.ok(c.to - c.from >= 1000 && c.to - c.from <= hour * 1.2 + 1, JSON.stringify(c));
@@ -28,12 +28,12 @@ test("a view stays at the recording", () => {
   assert.deepEqual(clamp(still, limits), still);
 });
 
-test("only a view at the end follows it", () => {
+test("only a view that shows the end follows the recording", () => {
   assert.ok(atEnd({ from: hour / 2, to: hour }, limits));
   assert.ok(!atEnd({ from: 0, to: hour / 2 }, limits));
 });
 
-test("ticks are few, round, and in the view", () => {
+test("ticks are few, and within the view", () => {
   const origin = 1735689600e9 + 2 ** 30;
   for (let width = 1000; width < 1e18; width *= 3.7) {
     const v = { from: 12345.678, to: 12345.678 + width };
@@ -46,7 +46,7 @@ test("ticks are few, round, and in the view", () => {
   assert.equal(tick.label, "0");
 });
 
-test("tiles cover a view without gaps, whatever the level", () => {
+test("tiles of each level cover a view without gaps", () => {
   const origin = Math.floor(1735689600123456789 / 2 ** 30) * 2 ** 30;
   for (let width = 1000; width < 1e17; width *= 2.3) {
     const v = { from: 7e9, to: 7e9 + width };
@@ -57,7 +57,7 @@ test("tiles cover a view without gaps, whatever the level", () => {
     assert.ok(startOf(tiles.at(-1)) + widthOf(level) - origin >= v.to);
     tiles.slice(1).forEach((t, i) => assert.equal(startOf(t), startOf(tiles[i]) + widthOf(level)));
     for (const t of tiles) {
-      assert.equal(BigInt(startOf(t)) % 2n ** BigInt(Math.min(level, 40)), 0n, "begins are exact");
+      assert.equal(BigInt(startOf(t)) % 2n ** BigInt(Math.min(level, 40)), 0n, "the start of a tile is exact");
       assert.deepEqual(childrenOf(parentOf(t))[t.index % 2], t);
       const asked = askedFor(t);
       assert.ok(asked.level >= 20 && startOf(asked) <= startOf(t) && startOf(asked) + widthOf(asked.level) >= startOf(t) + widthOf(level));
@@ -65,7 +65,7 @@ test("tiles cover a view without gaps, whatever the level", () => {
   }
 });
 
-test("what was used last is kept", () => {
+test("the cache keeps what was used last", () => {
   const k = new Kept(2);
   k.set("a", 1);
   k.set("b", 2);
@@ -74,7 +74,7 @@ test("what was used last is kept", () => {
   assert.deepEqual([...k.values()], [1, 3]);
 });
 
-test("thousands of lanes are found where they are", () => {
+test("a position leads to its lane, among thousands", () => {
   const lanes = Array.from({ length: 5000 }, (_, i) => (i % 7 === 3 ? undefined : { node: "n", pid: Math.floor(i / 10), tid: i, process: "p", thread: "t", rank: -1, depth: (i % 9) - 1 }));
   const l = new Layout(lanes, 600);
   assert.equal(l.rows.length, 5000);
@@ -87,10 +87,10 @@ test("thousands of lanes are found where they are", () => {
   assert.equal(l.at(l.height), undefined);
   const seen = l.between(10_000, 10_600);
   assert.ok(seen.length < 60 && seen[0].top <= 10_000 && seen.at(-1).top + seen.at(-1).height >= 10_600);
-  assert.ok(new Layout(lanes.slice(1, 2), 600).rows[0].calls > l.rows[1].calls, "few lanes are high");
+  assert.ok(new Layout(lanes.slice(1, 2), 600).rows[0].calls > l.rows[1].calls, "lanes are higher if there are few");
 });
 
-test("sums are clipped to what was chosen", () => {
+test("sums are clipped to the selected time", () => {
   const lane = { tid: 1, calls: [0, 100, 0, 0, 1, 100, 50, 20, 1, 1, 1, 20, 200, 10, 0, 0, 3, 40], waits: [10, 40, 1] };
   const single = { bucket_ns: 0, ops: ["a", "b"], classes: ["x", "y"], lanes: [lane] };
   assert.deepEqual(sumsOf(single, 30, 205), { calls: [{ name: "a", ns: 70 + 20, n: 3 }], waits: [{ name: "y", ns: 20, n: 0 }], exact: true });

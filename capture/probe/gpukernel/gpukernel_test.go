@@ -1,4 +1,4 @@
-package kernelname
+package gpukernel
 
 import (
 	"maps"

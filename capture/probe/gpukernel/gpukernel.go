@@ -1,8 +1,8 @@
-// Package kernelname holds the programs that learn what GPU kernels are called:
+// Package gpukernel holds the programs that learn what GPU kernels are called:
 // when a program registers those compiled into it, and when it looks one up in a
 // module that it loaded. They run at a program's start and when it loads code,
 // never at a launch.
-package kernelname
+package gpukernel
 
 import (
 	"os"
@@ -12,7 +12,7 @@ import (
 	"github.com/ingero-io/ingero/capture/probe/kernel"
 )
 
-//go:generate go tool bpf2go -cc clang -target amd64,arm64 -go-package kernelname Name kernelname.bpf.c -- -O2 -g -Wall -Werror -mcpu=v3 -I../../bpf/include
+//go:generate go tool bpf2go -cc clang -target amd64,arm64 -go-package gpukernel Name gpukernel.bpf.c -- -O2 -g -Wall -Werror -mcpu=v3 -I../../bpf/include
 
 // Probe is the probe on functions that tell names. It is attached by library, not in the kernel:
 // package probe does that. Without it launches are told by address, or by the symbol of their host

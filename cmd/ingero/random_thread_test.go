@@ -12,34 +12,34 @@ import (
 	"github.com/ingero-io/ingero/store/sqlite"
 )
 
-// actor is a thread that calls, waits and computes at random. All that is recorded of it follows
-// from one course of time, so that no second of it can have more than a second in it.
-type actor struct {
+// randomThread is a thread that calls, waits and computes at random. All that is recorded of it follows
+// from one sequence of times, so that no second of it can have more than a second in it.
+type randomThread struct {
 	*rand.Rand
 	event.Thread
-	ops   []event.Op
-	began uint64
-	at    uint64
-	told  uint64 // when its totals were told last
-	total event.ThreadTime
-	open  []*event.Ledger // of the calls that it is in, or of the gap
-	op    event.Op        // outermost call that it is in
-	batch *store.Batch
-	waits uint64 // ns off the CPU in calls and gaps
+	ops      []event.Op
+	began    uint64
+	at       uint64
+	reported uint64 // when its totals were reported last
+	total    event.ThreadTime
+	open     []*event.Ledger // of the calls that it is in, or of the gap
+	op       event.Op        // outermost call that it is in
+	batch    *store.Batch
+	waits    uint64 // ns off the CPU in calls and gaps
 }
 
-func (a *actor) compute(ns uint64) {
+func (a *randomThread) compute(ns uint64) {
 	a.at += ns
 	a.total.OnCPU += ns
 }
 
-func (a *actor) wait() {
+func (a *randomThread) wait() {
 	ns := 1 + a.Uint64N(1<<a.IntN(25))
 	if a.IntN(300) == 0 {
 		ns = a.Uint64N(2_500_000_000)
 	}
 	o := event.OffCPU{
-		Start: a.at, Duration: ns, Thread: a.Thread, Comm: "actor", Op: a.op,
+		Start: a.at, Duration: ns, Thread: a.Thread, Comm: "random", Op: a.op,
 		Class:   event.Class(a.IntN(int(event.NumClasses))),
 		Syscall: -1, WakerSyscall: -1, Dispatch: true,
 	}
@@ -66,7 +66,7 @@ func (a *actor) wait() {
 }
 
 // call makes a call, with calls in it.
-func (a *actor) call(depth uint8) {
+func (a *randomThread) call(depth uint8) {
 	c := event.Call{Start: a.at, Thread: a.Thread, Op: a.ops[a.IntN(len(a.ops))], Depth: depth, GPU: event.NoGPU}
 	if depth == 0 {
 		a.op = c.Op
@@ -87,7 +87,7 @@ func (a *actor) call(depth uint8) {
 }
 
 // step is a gap and a call.
-func (a *actor) step(b *store.Batch) {
+func (a *randomThread) step(b *store.Batch) {
 	a.batch = b
 	g := event.Gap{Start: a.at, Thread: a.Thread}
 	a.op, a.open = 0, []*event.Ledger{&g.Ledger}
@@ -100,24 +100,24 @@ func (a *actor) step(b *store.Batch) {
 		b.Gaps = append(b.Gaps, g)
 	}
 	a.call(0)
-	if a.at-a.told >= 100_000_000 {
-		a.told, a.total.At = a.at, a.at
+	if a.at-a.reported >= 100_000_000 {
+		a.reported, a.total.At = a.at, a.at
 		b.ThreadTimes = append(b.ThreadTimes, a.total)
 	}
 }
 
-// acted records some threads, and hands out what the tracer would.
-func acted(t *testing.T, seed uint64, rate int, sink func(*store.Batch, uint64)) (string, []*actor) {
+// randomThreads records some threads, and hands out what the tracer does.
+func randomThreads(t *testing.T, seed uint64, rate int, sink func(*store.Batch, uint64)) (string, []*randomThread) {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "acted.db")
+	path := filepath.Join(t.TempDir(), "random.db")
 	start := uint64(1_700_000_000_000_000_000) + seed*123_456_789
 	w, err := sqlite.OpenWriter(path,
 		sqlite.Options{RawRate: rate, Seed: seed, Session: store.Session{Started: start, Node: "host"}})
 	check(t, err)
-	var list []*actor
+	var list []*randomThread
 	first := &store.Batch{}
 	for i := range 3 {
-		a := &actor{
+		a := &randomThread{
 			Rand:   rand.New(rand.NewPCG(seed, uint64(i))),
 			Thread: event.Thread{PID: 50 + uint32(i/2), TID: 50 + uint32(i)},
 		}
@@ -126,18 +126,18 @@ func acted(t *testing.T, seed uint64, rate int, sink func(*store.Batch, uint64))
 			a.ops = append(a.ops, info.Op)
 		}
 		a.began = start + a.Uint64N(1e9)
-		a.at, a.told = a.began, a.began
-		a.total = event.ThreadTime{Thread: a.Thread, Comm: "actor", Dispatch: true}
+		a.at, a.reported = a.began, a.began
+		a.total = event.ThreadTime{Thread: a.Thread, Comm: "random", Dispatch: true}
 		list = append(list, a)
-		first.Threads = append(first.Threads, store.ThreadInfo{Thread: a.Thread, Comm: "actor", Dispatch: true})
+		first.Threads = append(first.Threads, store.ThreadInfo{Thread: a.Thread, Comm: "random", Dispatch: true})
 		if i < 2 {
 			first.Processes = append(first.Processes,
-				store.Process{PID: 50 + uint32(i), Name: fmt.Sprint("actor", i), Traced: true})
+				store.Process{PID: 50 + uint32(i), Name: fmt.Sprint("random", i), Traced: true})
 		}
 	}
 	b := first
 	for range 12_000 {
-		a := slices.MinFunc(list, func(a, b *actor) int { return int(int64(a.at) - int64(b.at)) })
+		a := slices.MinFunc(list, func(a, b *randomThread) int { return int(int64(a.at) - int64(b.at)) })
 		if a.step(b); len(b.Calls) >= 500 {
 			sink(b, a.at)
 			check(t, w.Write(b))
@@ -148,7 +148,7 @@ func acted(t *testing.T, seed uint64, rate int, sink func(*store.Batch, uint64))
 		a.total.At = a.at
 		b.ThreadTimes = append(b.ThreadTimes, a.total)
 	}
-	sink(b, slices.MaxFunc(list, func(a, b *actor) int { return int(int64(a.at) - int64(b.at)) }).at)
+	sink(b, slices.MaxFunc(list, func(a, b *randomThread) int { return int(int64(a.at) - int64(b.at)) }).at)
 	check(t, w.Write(b))
 	check(t, w.Close())
 	return path, list

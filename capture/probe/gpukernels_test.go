@@ -30,7 +30,7 @@ func TestNamesOfKernelsAreRecordedOnEveryBackend(t *testing.T) {
 			long := strings.Repeat("k", length)
 			_, r = b.do("call cuModuleGetFunction 1 name=%s", long)
 			if n := name(t, r); n.Kind != probe.NameLoaded || n.Name != long {
-				t.Errorf("looked up %d bytes, told %+v", length, n)
+				t.Errorf("looked up %d bytes, reported %+v", length, n)
 			}
 		}
 		_, r = b.do("call cuLibraryGetKernel 1 name=triton_add")
@@ -42,18 +42,18 @@ func TestNamesOfKernelsAreRecordedOnEveryBackend(t *testing.T) {
 		}
 		_, r = b.do("call cuLaunchKernel 1 kernel=last")
 		if len(r.Calls) != 1 || len(r.KernelNames) != 0 {
-			t.Errorf("a launch told %d calls, %+v", len(r.Calls), r.KernelNames)
+			t.Errorf("a launch recorded %d calls, %+v", len(r.Calls), r.KernelNames)
 		}
 		b.do("set cuModuleGetFunction:err=500")
 		if _, r = b.do("call cuModuleGetFunction 1 name=missing"); len(r.KernelNames) != 0 {
-			t.Errorf("a look-up that failed told %+v", r.KernelNames)
+			t.Errorf("a look-up that failed reported %+v", r.KernelNames)
 		}
 		b.lost(nil)
 	})
 }
 
 // libtorch registers 24,000 kernels at once, most of whose names are long. None is lost, if
-// nobody drains meanwhile: of what comes too fast it is told where the name is.
+// nobody drains meanwhile: if names come too fast, only where they are is reported.
 func TestTensOfThousandsOfNamesAtOnceAreAllReported(t *testing.T) {
 	b := newBench(t, probe.Options{}, cudastub.Options{}, false)
 	const n = 30000
@@ -64,11 +64,11 @@ func TestTensOfThousandsOfNamesAtOnceAreAllReported(t *testing.T) {
 		if k.Name == long {
 			texts++
 		} else if k.Name != "" || k.From == 0 {
-			t.Fatalf("told %+v", k)
+			t.Fatalf("reported %+v", k)
 		}
 	}
 	if got := len(r.KernelNames); got != n || texts == 0 || texts == n {
-		t.Errorf("%d names told, %d with their text, want %d", got, texts, n)
+		t.Errorf("%d names reported, %d with their text, want %d", got, texts, n)
 	}
 	if _, r = b.do("call cudaLaunchKernel 100"); len(r.Calls) != 100 {
 		t.Errorf("%d launches, want 100", len(r.Calls))

@@ -8,7 +8,7 @@ import (
 	"github.com/cilium/ebpf"
 
 	"github.com/ingero-io/ingero/capture/bpf"
-	"github.com/ingero-io/ingero/capture/probe/kernelname"
+	"github.com/ingero-io/ingero/capture/probe/gpukernel"
 	"github.com/ingero-io/ingero/event"
 )
 
@@ -50,7 +50,7 @@ var (
 // attachNames attaches to the functions of a library file from which names are learned.
 // It does nothing to a file without any.
 func (t *Tracer) attachNames(lib *Library, path string, pid int) (closers, error) {
-	names := t.probe(kernelname.Probe)
+	names := t.probe(gpukernel.Probe)
 	if names == nil {
 		return nil, nil
 	}
@@ -101,7 +101,7 @@ func (t *Tracer) linkNames(c *ebpf.Collection, path string, targets []Target, pi
 // NamesFD is readable when many names wait to be drained; for epoll. It is -1 if names
 // are not recorded.
 func (t *Tracer) NamesFD() int {
-	names := t.probe(kernelname.Probe)
+	names := t.probe(gpukernel.Probe)
 	if names == nil {
 		return -1
 	}
