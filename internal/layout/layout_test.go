@@ -36,6 +36,7 @@ var table = []row{
 	{"capture/host/cudalib", "internal/elffile"},
 	{"capture/host/owner", "capture/host/cgroup capture/host/proc"},
 	{"capture/host/nvml", "capture/host/cudalib"},
+	{"capture/label", ""},
 
 	// Names of addresses.
 	{"capture/symbol/kallsyms", "event"},
