@@ -37,6 +37,7 @@ var table = []row{
 	{"capture/host/owner", "capture/host/cgroup capture/host/proc"},
 	{"capture/host/nvml", "capture/host/cudalib"},
 	{"capture/label", ""},
+	{"capture/label/socket", "capture/host/proc capture/label event"},
 
 	// Names of addresses.
 	{"capture/symbol/kallsyms", "event"},
