@@ -26,11 +26,7 @@ var markKind = &kind[event.Mark]{
 			b.opt(6, int64(m.Range))
 		}
 		b.opt(7, int64(m.Category))
-		if m.Text == "" {
-			b.null(8)
-		} else {
-			b.text(8, m.Text)
-		}
+		b.optText(8, m.Text)
 		b.opt(9, int64(m.Message))
 		_, err := b.runAt(m.Start)
 		return err
