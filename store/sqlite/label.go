@@ -63,13 +63,16 @@ with label_end as materialized (
 // the whole process, others of their thread.
 const labelsView = `create view labels as` + heldLabels + `
 select l.node || ':' || l.ts || 'l' as id, l.since as timestamp, l.ended - l.since as duration_ns, l.node, l.pid,
-  null as tid, (select p.name from process p where p.pid = l.pid and p.session = l.session) as comm, l.key, l.value,
+  null as tid,
+  (select p.name from process p where p.pid = l.pid and p.session = l.session) as comm, l.key, l.value,
   'socket' as source, case when l.until is null then 'set' else 'span' end as kind, l.ended, l.ts as arrived,
   l.start_time, l.sender_pid, l.sender_uid, l.sender_gid
 from label_held l where l.value is not null and l.ended > l.since
 union all
-select r.id, r.timestamp, r.duration_ns, r.node, r.pid, case when r.text glob 'ProfilerStep#[0-9]*' then null else r.tid end,
-  r.comm, case when r.text glob 'ProfilerStep#[0-9]*' then 'step' else 'nvtx' end,
+select r.id, r.timestamp, r.duration_ns, r.node, r.pid,
+  case when r.text glob 'ProfilerStep#[0-9]*' then null else r.tid end,
+  r.comm,
+  case when r.text glob 'ProfilerStep#[0-9]*' then 'step' else 'nvtx' end,
   case when r.text glob 'ProfilerStep#[0-9]*' then substr(r.text, 14) else r.text end,
   'nvtx', r.kind, r.ended, r.timestamp, null, null, null, null
 from nvtx_ranges r where r.text is not null;`

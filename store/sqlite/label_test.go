@@ -33,7 +33,8 @@ func TestLabelsHoldUntilTheyAreSetAgain(t *testing.T) {
 		Labels: []event.Label{
 			set(10, "step", "1"), set(10, "epoch", "1"), set(20, "step", "2"), set(30, "step", ""), set(40, "step", "3"),
 			set(40, "step", "4"), span, other, ended,
-			{Arrived: t0 + 95, Since: t0 + 90, PID: 7, StartTime: 70}, {Arrived: t0 + 99, Since: t0 + 99, PID: 7, StartTime: 70},
+			{Arrived: t0 + 95, Since: t0 + 90, PID: 7, StartTime: 70},
+			{Arrived: t0 + 99, Since: t0 + 99, PID: 7, StartTime: 70},
 			{Arrived: t0 + 23, Since: t0 + 22, PID: 7, StartTime: 60},
 		},
 		Records: event.Records{Marks: []event.Mark{

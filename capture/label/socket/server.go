@@ -94,7 +94,7 @@ func Listen(o Options) (*Server, error) {
 		users: map[uint32]*user{}, procs: map[uint32]*process{}, pidfds: map[int]*process{}, chunk: make([]byte, chunkSize),
 	}
 	if err := s.listen(); err != nil {
-		s.Close()
+		_ = s.Close() // what was opened so far
 		return nil, s.mistake(err)
 	}
 	return s, nil

@@ -24,14 +24,11 @@ import (
 func listen(t *testing.T) (*socket.Server, *time.Time) {
 	t.Helper()
 	at := time.Unix(1_700_000_000, 5)
-	// Everybody may enter the folder, as that of root's tracer.
-	dir, err := os.MkdirTemp("", "label")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	if err := os.Chmod(dir, 0o755); err != nil {
-		t.Fatal(err)
+	dir := t.TempDir()
+	for _, d := range []string{dir, filepath.Dir(dir)} { // everybody may enter it, as that of root's tracer
+		if err := os.Chmod(d, 0o755); err != nil {
+			t.Fatal(err)
+		}
 	}
 	s, err := socket.Listen(socket.Options{
 		Path: filepath.Join(dir, "a.sock"), Proc: proc.New(""), Now: func() time.Time { return at },
@@ -216,7 +213,8 @@ func TestTheTracersUserLabelsOtherProcessesUntilTheyEnd(t *testing.T) {
 	for got = nil; len(got) == 0; { // until the kernel says that it has ended
 		got = s.Poll(got)
 	}
-	if want := (event.Label{Arrived: uint64(at.UnixNano()), Since: 33, PID: uint32(pid), StartTime: started}); got[0] != want {
+	want := event.Label{Arrived: uint64(at.UnixNano()), Since: 33, PID: uint32(pid), StartTime: started}
+	if got[0] != want {
 		t.Errorf("end %+v, want %+v", got[0], want)
 	}
 	cmd.Wait()
