@@ -35,6 +35,9 @@ func (t *timeline) labels(ctx context.Context) error {
 	for i := range list {
 		l := &list[i]
 		t.rows.add()
+		if l.TID != 0 {
+			continue // a range of a thread
+		}
 		t.process(l.PID, "")
 		of := tracksOf{l.PID, l.Key, l.Span}
 		n := free(ends[of], l)

@@ -27,7 +27,9 @@ func labelledRecording(t *testing.T) *sqlite.Reader {
 		t.Fatal(err)
 	}
 	at := func(from, until uint64, key, value string) event.Label {
-		l := event.Label{Arrived: madeStart + from, Since: madeStart + from, PID: madePID, StartTime: 1, Key: key, Value: value}
+		l := event.Label{
+			Arrived: madeStart + from, Since: madeStart + from, PID: madePID, StartTime: 1, Key: key, Value: value,
+		}
 		if until > 0 {
 			l.Until = madeStart + until
 		}
@@ -83,7 +85,7 @@ func TestLabelsAreOnTracksOfTheirProcess(t *testing.T) {
 	var file struct {
 		TraceEvents []struct {
 			Name, Ph, Cat string
-			Ts            float64
+			TS            float64
 			PID           uint32
 			ID            uint64
 		}
@@ -96,9 +98,9 @@ func TestLabelsAreOnTracksOfTheirProcess(t *testing.T) {
 		switch {
 		case e.Cat != "label":
 		case e.Ph == "b":
-			begun[e.ID] = e.Ts
+			begun[e.ID] = e.TS
 		case e.Ph == "e" && e.PID == madePID:
-			add(got, e.Name, int64(1000*(e.Ts-begun[e.ID])+0.5))
+			add(got, e.Name, int64(1000*(e.TS-begun[e.ID])+0.5))
 		}
 	}
 	if d := cmp.Diff(want, got); d != "" {

@@ -59,8 +59,7 @@ with label_end as materialized (
   left join label_end e on e.session = l.session and e.pid = l.pid and e.start_time = l.start_time and l.start_time <> 0
 )`
 
-// labelsView has them, and the ranges of NVTX. Those that PyTorch's profiler makes for its steps are of
-// the whole process, others of their thread.
+// labelsView has them, and the ranges of NVTX.
 const labelsView = `create view labels as` + heldLabels + `
 select l.node || ':' || l.ts || 'l' as id, l.since as timestamp, l.ended - l.since as duration_ns, l.node, l.pid,
   null as tid,
@@ -69,23 +68,37 @@ select l.node || ':' || l.ts || 'l' as id, l.since as timestamp, l.ended - l.sin
   l.start_time, l.sender_pid, l.sender_uid, l.sender_gid
 from label_held l where l.value is not null and l.ended > l.since
 union all
-select r.id, r.timestamp, r.duration_ns, r.node, r.pid,
-  case when r.text glob 'ProfilerStep#[0-9]*' then null else r.tid end,
-  r.comm,
-  case when r.text glob 'ProfilerStep#[0-9]*' then 'step' else 'nvtx' end,
-  case when r.text glob 'ProfilerStep#[0-9]*' then substr(r.text, 14) else r.text end,
-  'nvtx', r.kind, r.ended, r.timestamp, null, null, null, null
+select r.id, r.timestamp, r.duration_ns, r.node, r.pid, ` + rangeThread + `, r.comm,
+  ` + rangeKey + `, ` + rangeValue + `, 'nvtx', r.kind, r.ended, r.timestamp, null, null, null, null
 from nvtx_ranges r where r.text is not null;`
+
+// What a range of NVTX is as a label. Those that PyTorch's profiler makes for its steps are of the whole
+// process, others of their thread.
+const (
+	stepRange   = `r.text glob 'ProfilerStep#[0-9]*'`
+	rangeThread = `case when ` + stepRange + ` then null else r.tid end`
+	rangeKey    = `case when ` + stepRange + ` then 'step' else 'nvtx' end`
+	rangeValue  = `case when ` + stepRange + ` then substr(r.text, 14) else r.text end`
+)
+
+// readLabels is the query of Labels. It reads tables and no views, which may be of several machines.
+var readLabels = heldLabels + `
+select since as began, ended as until_, pid, 0, key, value, until is not null from label_held
+where value is not null and ended > since and since <= ?2 and ended > ?1
+union all
+select r.timestamp, r.ended, r.pid, coalesce(` + rangeThread + `, 0), ` + rangeKey + `, ` + rangeValue + `, 1
+from (` + markRanges() + `) r
+where r.text is not null and r.ended > r.timestamp and r.timestamp <= ?2 and r.ended > ?1
+order by began, until_`
 
 // Labels implements store.Reader.
 func (r *Reader) Labels(ctx context.Context, w store.Window) (list []store.Label, err error) {
-	const query = heldLabels + `
-select max(since, ?1), min(ended, ?2), pid, key, value, until is not null from label_held
-where value is not null and ended > since and since <= ?2 and ended > ?1 order by since, ts`
-	err = r.optional(ctx, "label", query, bounds(w), func(s *sqlite.Stmt) error {
+	b := bounds(w)
+	err = r.optional(ctx, "label", readLabels, b, func(s *sqlite.Stmt) error {
 		list = append(list, store.Label{
-			From: number(s, 0), To: number(s, 1), PID: uint32(s.ColumnInt64(2)), Key: s.ColumnText(3), Value: s.ColumnText(4),
-			Span: s.ColumnBool(5),
+			From: max(number(s, 0), uint64(b[0])), To: min(number(s, 1), uint64(b[1])),
+			PID: uint32(s.ColumnInt64(2)), TID: uint32(s.ColumnInt64(3)),
+			Key: s.ColumnText(4), Value: s.ColumnText(5), Span: s.ColumnBool(6),
 		})
 		return nil
 	})

@@ -74,9 +74,18 @@ func TestLabelsHoldUntilTheyAreSetAgain(t *testing.T) {
 	}
 	if d := cmp.Diff([]store.Label{
 		at(18, 20, "step", "1", false), at(18, 34, "epoch", "1", false), at(18, 25, "step", "2", true),
-		at(20, 30, "step", "2", false), at(20, 22, "step", "9", false),
+		at(20, 22, "step", "9", false), at(20, 30, "step", "2", false),
 	}, list); d != "" {
 		t.Errorf("read back (-want +got):\n%s", d)
+	}
+	list, err = reader(t, path).Labels(t.Context(), store.Window{From: t0 + 50, To: t0 + 65})
+	must(t, err)
+	forward := at(55, 60, "nvtx", "forward", true)
+	forward.TID = 8
+	if d := cmp.Diff([]store.Label{at(50, 64, "step", "12", true), forward}, slices.DeleteFunc(list, func(l store.Label) bool {
+		return !l.Span
+	})); d != "" {
+		t.Errorf("ranges (-want +got):\n%s", d)
 	}
 }
 
