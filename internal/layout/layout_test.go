@@ -93,6 +93,7 @@ var table = []row{
 	{"explain/diagnose/cluster", "event explain/report"},
 	{"explain/diagnose", `account/collective explain/diagnose/cluster explain/difference event account/footprint
 		capture/host/framework account/ledger explain/recording explain/report account/stats store`},
+	{"explain/label", "event explain/diagnose explain/recording explain/report store"},
 	{"explain/compare", "event explain/diagnose explain/difference explain/report"},
 	{"explain/diagnose/diagnosetest", `account/collective explain/diagnose event event/eventtext
 		capture/host/framework capture/host/owner account/memory explain/recording account/stats store`},
@@ -166,7 +167,7 @@ var table = []row{
 	// The command line and the terminal.
 	{"tui", "agent event fleet serve/nodeapi/wire explain/report store account/live"},
 	{"cmd/ingero", `agent bench bench/accuracy bench/agent internal/config serve/dashboard demo
-		explain/compare explain/diagnose event export fleet capture/host/proc capture/label capture/label/socket
+		explain/compare explain/diagnose explain/label event export fleet capture/host/proc capture/label capture/label/socket
 		internal/cudastub internal/doctor
 		serve/mcpserver
 		serve/mcptool metrics serve/nodeapi capture/probe capture/probe/coverage explain/recording explain/report
