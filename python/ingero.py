@@ -40,11 +40,13 @@ MAX_LABELS, MAX_VALUE = 32, 256  # of a line; bytes
 
 _KEY = _re.compile(r"[A-Za-z0-9_.-]{1,64}\Z")
 _CONTROL = _re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
-_encode = _json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
+_FLAGS = _socket.MSG_DONTWAIT | _socket.MSG_NOSIGNAL
+_NONE = '""'  # the value of a key that is unset
+_quote = _json.encoder.encode_basestring_ascii
 
 
 class _Sender:
-    """The connection of a process."""
+    """The connection of a process. Labels are kept as JSON has them: texts by key."""
 
     def __init__(self):
         self.lock = _threading.RLock()  # re-entrant: a signal handler may set a label, too
@@ -53,81 +55,84 @@ class _Sender:
         self.rest = b""  # of a line that was sent in part
         self.current = {}  # labels that hold
         self.missed = {}  # of these, those that the tracer does not know
-        self.dropped = 0  # lines not sent since the last one that was
-        self.totals = {"sent": 0, "dropped": 0, "refused": 0}
+        self.unsent = 0  # lines not sent since the last one that was
+        self.sent = self.dropped = self.refused = 0
+        self.keys = {}  # that were found to be ones
 
-    def set(self, labels):
-        labels = self.checked(labels)
-        if not labels:
-            return
-        with self.lock:
-            for key, value in labels.items():
-                if value == "":
-                    self.current.pop(key, None)
-                elif key in self.current or len(self.current) < MAX_LABELS:
-                    self.current[key] = value
-            if self.sock is None and not self.connect():
-                self.totals["dropped"] += 1
-                return
-            if self.missed:
-                labels = dict(list({**self.missed, **labels}.items())[-MAX_LABELS:])
-            if self.line({"labels": labels, "ts": _time.time_ns()}):
-                self.missed = {}
-            else:
-                self.missed.update(labels)
-                while len(self.missed) > MAX_LABELS:
-                    del self.missed[next(iter(self.missed))]
-
-    def span(self, labels, start, end):
-        labels = self.checked(labels)
-        if not labels:
-            return
-        with self.lock:
-            if self.sock is None and not self.connect():
-                self.totals["dropped"] += 1
-                return
-            self.line({"labels": labels, "span_start": int(start), "span_end": int(end)})
-
-    def checked(self, labels):
-        """The labels that can be sent, as JSON has them; None unsets."""
+    def texts(self, labels):
+        """The labels that can be sent, as JSON has them."""
         ok = {}
         for key, value in labels.items():
             kind = type(value)
-            if kind is not int and kind is not str:
-                value = _plain(value)
-            if value is None or type(key) is not str or not _KEY.match(key) or len(ok) == MAX_LABELS:
-                self.totals["refused"] += 1
-                continue
-            if type(value) is str and value:
-                value = _CONTROL.sub(" ", value)
-                if len(value) > MAX_VALUE // 4:
-                    value = value.encode()[:MAX_VALUE].decode("utf-8", "ignore")
-            ok[key] = value
+            text = str(value) if kind is int else _text(value)
+            if text is None or key not in self.keys and not self.is_key(key) or len(ok) == MAX_LABELS:
+                self.refused += 1
+            else:
+                ok[key] = text
         return ok
 
-    def line(self, line):
-        """Send a line; False if there was no room for it."""
-        if self.dropped:
-            line["dropped"] = self.dropped
-        data = self.rest + _encode(line).encode() + b"\n"
-        try:
-            n = self.sock.send(data, _socket.MSG_DONTWAIT | _socket.MSG_NOSIGNAL)
-        except (BlockingIOError, InterruptedError):
-            self.dropped += 1
-            self.totals["dropped"] += 1
+    def is_key(self, key):
+        if type(key) is not str or not _KEY.match(key):
             return False
+        if len(self.keys) < 256:
+            self.keys[key] = True
+        return True
+
+    def set(self, labels):
+        """Set labels, given as texts."""
+        if not labels:
+            return
+        with self.lock:
+            for key, text in labels.items():
+                if text == _NONE:
+                    self.current.pop(key, None)
+                elif key in self.current or len(self.current) < MAX_LABELS:
+                    self.current[key] = text
+            if self.sock is None and not self.connect():
+                self.dropped += 1
+                return
+            if self.missed:
+                labels = dict(list({**self.missed, **labels}.items())[-MAX_LABELS:])
+            if self.line(labels, '"ts":%d' % _time.time_ns()):
+                self.missed = {}
+                return
+            self.missed.update(labels)
+            while len(self.missed) > MAX_LABELS:
+                del self.missed[next(iter(self.missed))]
+
+    def span(self, labels, start, end):
+        if not labels:
+            return
+        with self.lock:
+            if self.sock is None and not self.connect():
+                self.dropped += 1
+                return
+            self.line(labels, '"span_start":%d,"span_end":%d' % (start, end))
+
+    def line(self, labels, when):
+        """Send a line; False if there was no room for it."""
+        if self.unsent:
+            when += ',"dropped":%d' % self.unsent
+        line = '{"labels":{%s},%s}\n' % (",".join(['"%s":%s' % label for label in labels.items()]), when)
+        data = line.encode()
+        if self.rest:
+            data = self.rest + data
+        try:
+            n = self.sock.send(data, _FLAGS)
+        except (BlockingIOError, InterruptedError):
+            n = -1
         except OSError:  # the tracer has ended
             self.disconnect()
-            self.totals["dropped"] += 1
-            return True  # a new one gets the labels that hold then
-        if n < len(self.rest):  # this line has not begun, and its turn does not come
-            self.rest = self.rest[n:]
             self.dropped += 1
-            self.totals["dropped"] += 1
+            return True  # a new one gets the labels that hold then
+        if n < len(self.rest) or n < 0:  # this line has not begun, and its turn does not come
+            self.rest = self.rest[max(n, 0):]
+            self.unsent += 1
+            self.dropped += 1
             return False
         self.rest = data[n:]
-        self.dropped = 0
-        self.totals["sent"] += 1
+        self.unsent = 0
+        self.sent += 1
         return True
 
     def connect(self):
@@ -145,30 +150,34 @@ class _Sender:
             except OSError:
                 sock.close()
                 continue
-            self.sock, self.rest, self.dropped, self.missed = sock, b"", 0, dict(self.current)
+            self.sock, self.rest, self.unsent, self.missed = sock, b"", 0, dict(self.current)
             return True
         return False
 
     def disconnect(self):
         if self.sock is not None:
             self.sock.close()
-        self.sock, self.rest, self.dropped, self.missed = None, b"", 0, {}
+        self.sock, self.rest, self.unsent, self.missed = None, b"", 0, {}
 
 
-def _plain(value):
+def _text(value):
     """A value as JSON has it. None for what could take long to ask, such as a tensor on a GPU."""
     if value is None:
-        return ""
-    if isinstance(value, bool):
-        return value
-    if isinstance(value, float):
-        return value if value - value == 0 else str(float(value))  # no infinity, no NaN
-    if isinstance(value, int):
-        return int(value)
+        return _NONE
     if isinstance(value, str):
-        return str(value)
+        value = _CONTROL.sub(" ", value)
+        if len(value) > MAX_VALUE // 4:
+            value = value.encode()[:MAX_VALUE].decode("utf-8", "ignore")
+        return _quote(value)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(int(value))
+    if isinstance(value, float):
+        value = float(value)
+        return repr(value) if value - value == 0 else '"%r"' % value  # infinity, NaN
     if type(value).__module__ == "numpy" and getattr(value, "ndim", 1) == 0:
-        return _plain(value.item())
+        return _text(value.item())
     return None
 
 
@@ -189,7 +198,7 @@ _os.register_at_fork(after_in_child=_forked)
 def set(**labels):
     """Set labels from now on, until they are set again: set(step=120, epoch=3). None or "" unsets."""
     try:
-        _sender.set(labels)
+        _sender.set(_sender.texts(labels))
     except Exception:  # a label is not worth an error
         pass
 
@@ -202,7 +211,7 @@ def unset(*keys):
 def span(start, end, **labels):
     """Label a time that has passed, from and to times of time.time_ns()."""
     try:
-        _sender.span(labels, start, end)
+        _sender.span(_sender.texts(labels), start, end)
     except Exception:
         pass
 
@@ -210,12 +219,20 @@ def span(start, end, **labels):
 @_contextlib.contextmanager
 def label(**labels):
     """Set labels for a block; then they have the values that they had before."""
-    before = {key: _sender.current.get(key) for key in labels}
-    set(**labels)
+    before = {}
+    try:
+        texts = _sender.texts(labels)
+        before = {key: _sender.current.get(key, _NONE) for key in texts}
+        _sender.set(texts)
+    except Exception:
+        pass
     try:
         yield
     finally:
-        set(**before)
+        try:
+            _sender.set(before)
+        except Exception:
+            pass
 
 
 def labelled(**labels):
@@ -248,7 +265,8 @@ def steps(iterable, key="step", start=0):
 
 def stats():
     """How many lines were sent and dropped, and labels refused here, and whether a tracer is connected."""
-    return dict(_sender.totals, connected=_sender.sock is not None)
+    s = _sender
+    return {"sent": s.sent, "dropped": s.dropped, "refused": s.refused, "connected": s.sock is not None}
 
 
 def close():

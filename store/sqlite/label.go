@@ -72,13 +72,13 @@ select r.id, r.timestamp, r.duration_ns, r.node, r.pid, ` + rangeThread + `, r.c
   ` + rangeKey + `, ` + rangeValue + `, 'nvtx', r.kind, r.ended, r.timestamp, null, null, null, null
 from nvtx_ranges r where r.text is not null;`
 
-// What a range of NVTX is as a label. Those that PyTorch's profiler makes for its steps are of the whole
-// process, others of their thread.
+// What a range of NVTX is as a label. Those that PyTorch's profiler makes for its steps, "ProfilerStep#12" or
+// "ProfilerStep#12, op_id = 345", are of the whole process, others of their thread.
 const (
 	stepRange   = `r.text glob 'ProfilerStep#[0-9]*'`
 	rangeThread = `case when ` + stepRange + ` then null else r.tid end`
 	rangeKey    = `case when ` + stepRange + ` then 'step' else 'nvtx' end`
-	rangeValue  = `case when ` + stepRange + ` then substr(r.text, 14) else r.text end`
+	rangeValue  = `case when ` + stepRange + ` then cast(cast(substr(r.text, 14) as integer) as text) else r.text end`
 )
 
 // readLabels is the query of Labels. It reads tables and no views, which may be of several machines.

@@ -38,7 +38,7 @@ func TestLabelsHoldUntilTheyAreSetAgain(t *testing.T) {
 			{Arrived: t0 + 23, Since: t0 + 22, PID: 7, StartTime: 60},
 		},
 		Records: event.Records{Marks: []event.Mark{
-			{Op: opOf(t, "nvtxRangePushA"), Start: t0 + 50, Duration: 1, Thread: event.Thread{PID: 7, TID: 8}, Text: "ProfilerStep#12"},
+			{Op: opOf(t, "nvtxRangePushA"), Start: t0 + 50, Duration: 1, Thread: event.Thread{PID: 7, TID: 8}, Text: "ProfilerStep#12, op_id = 3"},
 			{Op: opOf(t, "nvtxRangePushA"), Start: t0 + 55, Duration: 1, Thread: event.Thread{PID: 7, TID: 8}, Text: "forward"},
 			{Op: opOf(t, "nvtxRangePop"), Start: t0 + 60, Duration: 1, Thread: event.Thread{PID: 7, TID: 8}},
 			{Op: opOf(t, "nvtxRangePop"), Start: t0 + 70, Duration: 1, Thread: event.Thread{PID: 7, TID: 8}},
