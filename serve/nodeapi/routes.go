@@ -68,6 +68,8 @@ func routes() []route {
 		get[wire.CallSites]("call_sites",
 			"Exact statistics of waits for the GPU by where in its code the program makes them.",
 			with("op", "limit"), callSites),
+		get[wire.Labels]("labels", "What processes said they work on, such as steps and epochs, with the time in which it held.",
+			with("limit"), labels),
 		get[wire.Processes]("processes", "The processes of the recording, with their threads and ranks.",
 			[]string{"pid", "process"}, processes),
 		get[wire.Snapshots]("snapshots", "Readings of the machine and its GPUs.", []string{"since", "from", "to"}, snapshots),
