@@ -17,8 +17,8 @@ error, blocks, or waits for the tracer: what cannot be sent is dropped and count
 a tracer a call costs less than a microsecond; one that starts later is found within a second and gets the labels
 that hold then. After a fork the child has its own connection, and the labels that it sets itself.
 
-Frameworks: `LightningCallback()`, `TransformersCallback()`, `label_ray()`, `label_vllm()`; see
-docs/labels.md.
+Frameworks: `Trainer(callbacks=[ingero.lightning()])` for PyTorch Lightning, `Trainer(callbacks=[ingero.transformers()])`
+for Hugging Face, `@ray.remote @ingero.ray` for Ray.
 """
 
 import contextlib as _contextlib
@@ -30,7 +30,7 @@ import socket as _socket
 import threading as _threading
 import time as _time
 
-__all__ = ["set", "unset", "label", "labelled", "span", "steps", "stats", "close"]
+__all__ = ["set", "unset", "label", "labelled", "span", "steps", "stats", "close", "lightning", "transformers", "ray"]
 
 SYSTEM = "/run/ingero/annotate.sock"  # of a tracer that is run by root
 OWN = "~/.ingero/run/annotate.sock"  # of this user's own
@@ -274,3 +274,90 @@ def close():
     with _sender.lock:
         _sender.disconnect()
         _sender.retry = 0.0
+
+
+def lightning():
+    """A callback for PyTorch Lightning's Trainer: epoch, step and phase.
+
+    The wait for a batch belongs to the step that it is for. With gradient accumulation a step has several batches.
+    """
+    try:
+        from lightning.pytorch.callbacks import Callback
+    except ImportError:
+        from pytorch_lightning.callbacks import Callback
+
+    class Labels(Callback):
+        def on_train_epoch_start(self, trainer, pl_module):
+            set(epoch=trainer.current_epoch, step=trainer.global_step, phase="train")
+
+        def on_train_batch_end(self, trainer, *args, **kwargs):
+            set(step=trainer.global_step)
+
+        def on_validation_start(self, trainer, pl_module):
+            set(phase="sanity check" if trainer.sanity_checking else "validation")
+
+        def on_validation_end(self, trainer, pl_module):
+            set(phase="train" if trainer.state.fn == "fit" and not trainer.sanity_checking else None)
+
+        def on_test_start(self, trainer, pl_module):
+            set(phase="test")
+
+        def on_predict_start(self, trainer, pl_module):
+            set(phase="predict")
+
+        def on_train_epoch_end(self, trainer, pl_module):
+            set(phase=None)
+
+        def teardown(self, trainer, pl_module, stage):
+            unset("epoch", "step", "phase")
+
+    return Labels()
+
+
+def transformers():
+    """A callback for the Trainer of Hugging Face's transformers: epoch, step and phase.
+
+    The wait for a batch belongs to the step that it is for. Evaluation has the phase from its first batch on.
+    """
+    from transformers import TrainerCallback
+
+    class Labels(TrainerCallback):
+        def on_epoch_begin(self, args, state, control, **kwargs):
+            set(epoch=int(state.epoch or 0), step=state.global_step, phase="train")
+
+        def on_step_end(self, args, state, control, **kwargs):
+            set(step=state.global_step)
+
+        def on_prediction_step(self, args, state, control, **kwargs):
+            if _sender.current.get("phase") != '"evaluation"':
+                set(phase="evaluation")
+
+        def on_evaluate(self, args, state, control, **kwargs):
+            set(phase="train" if "epoch" in _sender.current else None)
+
+        on_predict = on_evaluate
+
+        def on_train_end(self, args, state, control, **kwargs):
+            unset("epoch", "step", "phase")
+
+    return Labels()
+
+
+def ray(f):
+    """Decorate a Ray task or a method of an actor, below @ray.remote: task, its name, and task_id."""
+
+    @_functools.wraps(f)
+    def wrapper(*args, **kwargs):
+        labels = {"task": f.__name__}
+        try:
+            from ray import get_runtime_context
+
+            context = get_runtime_context()
+            labels["task_id"] = context.get_task_id()
+            labels["job_id"] = context.get_job_id()
+        except Exception:  # outside of Ray
+            pass
+        with label(**labels):
+            return f(*args, **kwargs)
+
+    return wrapper
