@@ -188,6 +188,10 @@ generate-check: generate ## fail if what is committed is not what is generated
 	@new="$$(git ls-files --others --exclude-standard -- $(GENERATED))"; \
 		[ -z "$$new" ] || { echo "generated, but not committed:" $$new >&2; exit 1; }
 
+.PHONY: bench-labels
+bench-labels: build ## what a label costs the program and the tracer (root, Python 3.8)
+	python3 python/bench.py bin/ingero
+
 .PHONY: lint
 lint: ## check format and common mistakes
 	@out="$$(git ls-files '*.go' | xargs gofmt -l)"; [ -z "$$out" ] || { echo "not gofmt-clean:" $$out >&2; exit 1; }

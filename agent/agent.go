@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ingero-io/ingero/capture/label/socket"
 	"github.com/ingero-io/ingero/capture/probe"
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/explain/report"
@@ -39,11 +40,13 @@ type Options struct {
 	// these calls are within calls of the runtime. Each costs 0.6 us more.
 	InnerCalls bool
 	RingMB     int // 0: 16
-	Sinks      []Sink
-	Logger     *slog.Logger
-	ProcRoot   string   // empty: /proc
-	SysRoot    string   // empty: /sys; for which memory nodes there are, and where GPUs are attached
-	NVML       []string // folders searched first for NVIDIA's management library
+	// Labels is where programs send labels; nil: nowhere. The run closes it.
+	Labels   *socket.Server
+	Sinks    []Sink
+	Logger   *slog.Logger
+	ProcRoot string   // empty: /proc
+	SysRoot  string   // empty: /sys; for which memory nodes there are, and where GPUs are attached
+	NVML     []string // folders searched first for NVIDIA's management library
 	// Started is called once all libraries that exist are attached to. With Command, it is
 	// called just before its first instruction.
 	Started func(Start)

@@ -99,6 +99,7 @@ func newFollowers(s *shared) followers {
 		newPythons(s.tracer, s.fs, s.opts.Stack, s.log).follower(s.targets),
 		newInFlightTracker().follower(s),
 		new(marks).follower(),
+		labelsFollower(s),
 		newOwnUse(s.log).follower(), // last: it frees code that the others have just used
 	}
 }

@@ -50,6 +50,7 @@ const (
 	LostMalformed // record of the kernel side that the decoder does not understand
 	FootprintOver // footprint that ended, because CUDA was loaded
 	LostMark      // mark of the program: ring full, or too many in a second
+	LostLabel     // line of labels, or connection: malformed, not allowed, or too many
 	NumLossKinds
 )
 
@@ -223,6 +224,12 @@ var Losses = [NumLossKinds]LossInfo{
 		"mark", "marks", true,
 		"ranges and marks of NVTX not recorded because the ring buffer was full or there were more than 10,000 in a " +
 			"second; ranges about them may be told with another one's end", "marks of NVTX (too many at once)",
+	},
+	LostLabel: {
+		"label", "lines", true,
+		"lines of labels that were refused: malformed, about a process that the sender may not label, or too many at " +
+			"once; those that programs could not send; and connections that were refused",
+		"lines of labels (malformed, not allowed, or too many at once)",
 	},
 }
 

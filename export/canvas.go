@@ -14,6 +14,7 @@ type canvas interface {
 	slice(s *slice)
 	mark(m *mark)
 	count(c *count)
+	band(b *band)
 	failed() error // the first error so far
 	close() error
 }

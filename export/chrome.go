@@ -45,6 +45,8 @@ type chrome struct {
 	any  bool   // an event was written
 	err  error
 
+	bands uint64 // ids of labels, so far
+
 	// If there are several machines:
 	taken map[uint32]bool   // process ids, of all machines
 	shown map[uint32]uint32 // by process id on the machine, the one in the file
@@ -202,6 +204,18 @@ func (c *chrome) count(n *count) {
 	c.write(&chromeEvent{
 		Name: n.name, Phase: "C", Time: c.since(n.at), PID: c.pid(n.pid), Args: map[string]any{n.unit: n.value},
 	})
+}
+
+// band is an event of the process and not of a thread, of which the format wants both ends.
+func (c *chrome) band(b *band) {
+	c.bands++
+	for _, e := range []chromeEvent{{Phase: "b", Time: c.since(b.start)}, {Phase: "e", Time: c.since(b.start + b.dur)}} {
+		e.Name, e.Category, e.PID, e.ID = b.name, "label", c.pid(b.pid), c.bands
+		if e.Phase == "b" {
+			e.Args = values(b.args)
+		}
+		c.write(&e)
+	}
 }
 
 // values are the arguments of an event. Large numbers are text: JSON readers keep 53 bits of a

@@ -35,6 +35,12 @@ func (s *shifted) count(x *count) {
 	s.canvas.count(&y)
 }
 
+func (s *shifted) band(x *band) {
+	y := *x
+	y.start = s.moved(x.start)
+	s.canvas.band(&y)
+}
+
 // began is the time of a recording's first event, by the first machine's clock.
 func began(ctx context.Context, src Source) (uint64, error) {
 	machines, err := machinesOf(ctx, src)

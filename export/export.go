@@ -20,6 +20,7 @@ type Source interface {
 	Processes(ctx context.Context) ([]store.Process, error)
 	Threads(ctx context.Context) ([]store.ThreadInfo, error)
 	Kernels(ctx context.Context) ([]store.Kernel, error)
+	Labels(ctx context.Context, w store.Window) ([]store.Label, error)
 	Memory(ctx context.Context, w store.Window) ([]event.Memory, error)
 	Snapshots(ctx context.Context, w store.Window) ([]store.Snapshot, error)
 	GPUSnapshots(ctx context.Context, w store.Window) ([]store.GPUSnapshot, error)

@@ -31,8 +31,9 @@ type perfetto struct {
 	node                           uint64 // its track, if there are several
 	categories, names, args, texts interned
 	counters                       map[counterKey]uint64
-	lanes                          map[uint64]bool // declared
-	marked                         uint64          // the track of findings
+	bands                          map[counterKey]uint64 // tracks of labels
+	lanes                          map[uint64]bool       // declared
+	marked                         uint64                // the track of findings
 	clocked                        bool
 
 	packet, event, news, part message // reused
@@ -71,7 +72,7 @@ func (p *perfetto) begins() {
 	p.names = interned{field: internedNames, ids: map[string]uint64{}}
 	p.args = interned{field: internedArgNames, ids: map[string]uint64{}}
 	p.texts = interned{field: internedArgTexts, ids: map[string]uint64{}}
-	p.counters, p.lanes = map[counterKey]uint64{}, map[uint64]bool{}
+	p.counters, p.bands, p.lanes = map[counterKey]uint64{}, map[counterKey]uint64{}, map[uint64]bool{}
 	p.node, p.marked, p.clocked = 0, 0, false
 	p.starts()
 	p.packet.uint(packetFlags, stateCleared)
@@ -292,4 +293,18 @@ func (p *perfetto) count(c *count) {
 	p.begin(counter, track)
 	p.event.double(eventDouble, c.value)
 	p.end(c.at)
+}
+
+func (p *perfetto) band(b *band) {
+	key := counterKey{b.pid, b.track}
+	track, ok := p.bands[key]
+	if !ok {
+		track = p.track(b.track, p.processUUID(b.pid))
+		p.bands[key] = track
+	}
+	p.begin(sliceBegin, track)
+	p.name(b.name, "label", b.args)
+	p.end(b.start)
+	p.begin(sliceEnd, track)
+	p.end(b.start + b.dur)
 }

@@ -78,7 +78,7 @@ func draw(ctx context.Context, src Source, o Options, to canvas) error {
 // draw draws a machine: names, calls, waits, counters and findings. What is read in order of time
 // is written in this order.
 func (t *timeline) draw(ctx context.Context, chains []*report.Chain) error {
-	for _, step := range []func(context.Context) error{t.names, t.calls, t.waits, t.counters} {
+	for _, step := range []func(context.Context) error{t.names, t.labels, t.calls, t.waits, t.counters} {
 		if err := step(ctx); err != nil {
 			return err
 		}

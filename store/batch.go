@@ -34,6 +34,7 @@ type Batch struct {
 	Files       []event.File
 	HostMemory  []event.HostMemory
 	Pages       []event.PageSum
+	Labels      []event.Label
 	Footprint   *event.Footprint // nil: nothing changed
 }
 

@@ -21,6 +21,7 @@ type explainFlags struct {
 	verbose    bool
 	chainsOnly bool
 	asJSON     bool
+	by         string
 	fleet      fleetFlags
 }
 
@@ -34,6 +35,9 @@ caused it: how much of it is proved, the chain from the slow call to the root, t
 calls to look at, and what to do. It says so when nothing is wrong and when the
 evidence is not enough. It never changes the recording.
 
+With --by it sums up by what programs said they work on (ingero annotate): how long
+each epoch took, for example, what its thread waited for, and what was lost in it.
+
 With --nodes it queries many machines at once, where "ingero dashboard" serves their
 recordings, and says on which of them the GPU waits, the worst first. If some do not
 answer, it says what the others found, and the exit code is 3.`,
@@ -41,10 +45,12 @@ answer, it says what the others found, and the exit code is 3.`,
   ingero explain run.db --since 30m         the last half hour of a saved recording
   ingero explain --per-process --since 30s  with the statistics of every process
   ingero explain --pid 4821 --json          one process, for programs
+  ingero explain run.db --by epoch          each epoch, and what was lost in it
   ingero explain --nodes gpu-node-01:8080,gpu-node-02:8080  which node, and why`,
 		Args: arguments(0, 1, "at most one recording"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := cmp.Or(oneRecording(&f.db, args), mutuallyExclusive(cmd, "chains", "per-process"),
+				mutuallyExclusive(cmd, "by", "chains"), mutuallyExclusive(cmd, "by", "per-process"),
 				mutuallyExclusive(cmd, "since", "from"), mutuallyExclusive(cmd, "since", "to")); err != nil {
 				return err
 			}
@@ -52,10 +58,13 @@ answer, it says what the others found, and the exit code is 3.`,
 			if err != nil {
 				return err
 			}
+			if fl == nil && f.by != "" {
+				return c.explainBy(cmd.Context(), &f)
+			}
 			if fl == nil {
 				return c.explain(cmd.Context(), &f)
 			}
-			for _, name := range []string{"pid", "per-process", "chains"} {
+			for _, name := range []string{"pid", "per-process", "chains", "by"} {
 				if cmd.Flags().Changed(name) {
 					return usage("--%s cannot be used with --nodes; see ingero explain --help", name)
 				}
@@ -72,6 +81,7 @@ answer, it says what the others found, and the exit code is 3.`,
 	fl.BoolVar(&f.chainsOnly, "chains", false, "only the chains from effect to cause")
 	fl.BoolVarP(&f.verbose, "verbose", "v", false,
 		"all of it: stacks, events, the slow calls, steps, each kind of dropped record")
+	fl.StringVar(&f.by, "by", "", "sum up by a label that programs set, such as step or epoch")
 	fl.BoolVar(&f.asJSON, "json", false, "print one JSON object")
 	return cmd
 }

@@ -40,6 +40,7 @@ Start here:
 	root.AddCommand(
 		checkCommand(c),
 		traceCommand(c),
+		annotateCommand(c),
 		explainCommand(c),
 		compareCommand(c),
 		queryCommand(c),

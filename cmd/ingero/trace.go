@@ -43,6 +43,9 @@ programs, CPU time. It is the default for a process given by --pid that has no C
 library. While it counts, each system call of other processes takes some tens of
 nanoseconds longer. --pages counts page allocations per process (about 40 ns each).
 
+--annotate records what programs say they work on, such as step and epoch: see
+"ingero annotate --help".
+
 With --mcp an AI agent can query the recording while it is being made, over HTTPS as
 with "ingero mcp --http"; a token is read from $INGERO_MCP_TOKEN or ~/.ingero/mcp-token.
 With --dashboard other nodes can, as with "ingero dashboard"; their token is in
@@ -57,6 +60,7 @@ passes on. On a terminal it shows calls, ledgers, findings, memory and nodes in 
   sudo ingero trace --pid "$(pgrep -f mcp-server)"  what any process touches, GPU or not
   sudo ingero trace --footprint -- ./load_data.sh   the same of a program and its children
   sudo ingero trace --out run.db -- python train.py a program from its first instruction
+  sudo ingero trace --annotate -- python train.py   with the steps and epochs that it sends
   sudo ingero trace --mcp 127.0.0.1:8443            let an AI agent query it during the run
   sudo ingero trace --dashboard :8080               let other nodes query it during the run
   sudo ingero trace --json | jq 'select(.type == "call")'`,
@@ -112,6 +116,12 @@ func (c *console) trace(ctx context.Context, f *traceFlags, command []string) er
 	}
 	if err := t.choose(f); err != nil {
 		return err
+	}
+	if err := t.annotate(f); err != nil {
+		return err
+	}
+	if t.opts.Labels != nil {
+		defer func() { _ = t.opts.Labels.Close() }() // if the run never began
 	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()

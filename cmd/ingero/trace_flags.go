@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ingero-io/ingero/capture/label/socket"
 	"github.com/ingero-io/ingero/capture/probe"
 )
 
@@ -23,6 +24,7 @@ type traceFlags struct {
 	metrics  metricsFlags
 	pages    bool
 	inner    bool
+	annotate string
 	mcp      string
 	serve    string
 	fleet    fleetFlags // also for the configuration
@@ -48,6 +50,9 @@ func (f *traceFlags) add(cmd *cobra.Command) {
 	fl.BoolVar(&f.pages, "pages", false, "count page allocations of each process, by the second (about 40 ns each)")
 	fl.BoolVar(&f.inner, "inner-calls", false,
 		"also count the launches, waits and copies of the driver that are made by calls of the runtime")
+	fl.StringVar(&f.annotate, "annotate", "", "record labels that programs send to a socket, "+socket.System+
+		" or another one (--annotate=PATH)")
+	fl.Lookup("annotate").NoOptDefVal = annotateHere
 	fl.StringVar(&f.maxDB, "max-db", "10g", "delete the oldest rows when the file grows beyond this; 0 for no limit")
 	f.metrics.add(cmd)
 	fl.StringVar(&f.serve, "dashboard", "",

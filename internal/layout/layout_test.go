@@ -36,6 +36,8 @@ var table = []row{
 	{"capture/host/cudalib", "internal/elffile"},
 	{"capture/host/owner", "capture/host/cgroup capture/host/proc"},
 	{"capture/host/nvml", "capture/host/cudalib"},
+	{"capture/label", ""},
+	{"capture/label/socket", "capture/host/proc capture/label event"},
 
 	// Names of addresses.
 	{"capture/symbol/kallsyms", "event"},
@@ -93,6 +95,7 @@ var table = []row{
 	{"explain/diagnose", `account/collective explain/diagnose/cluster explain/diagnose/pattern
 		explain/difference event account/footprint capture/host/framework account/ledger explain/recording
 		explain/report account/stats store`},
+	{"explain/label", "event explain/diagnose explain/recording explain/report store"},
 	{"explain/compare", "event explain/diagnose explain/difference explain/recording explain/report store"},
 	{"explain/diagnose/diagnosetest", `account/collective explain/diagnose event event/eventtext
 		capture/host/framework capture/host/owner account/memory explain/recording account/stats store`},
@@ -100,7 +103,8 @@ var table = []row{
 	// The running tracer.
 	{"agent", `account/collective explain/diagnose event account/footprint capture/host/cgroup
 		capture/host/cudalib capture/host/framework capture/host/nvml capture/host/owner capture/host/proc
-		account/memory capture/probe capture/probe/all capture/probe/discover explain/report account/stats store
+		account/memory capture/label/socket capture/probe capture/probe/all capture/probe/discover
+		explain/report account/stats store
 		capture/symbol/elf capture/symbol/kallsyms capture/symbol/gpukernel capture/symbol/python`},
 	{"account/live", "event explain/report store"},
 
@@ -165,7 +169,8 @@ var table = []row{
 	// The command line and the terminal.
 	{"tui", "agent event fleet serve/nodeapi/wire explain/report store account/live"},
 	{"cmd/ingero", `agent bench bench/accuracy bench/agent internal/config serve/dashboard demo
-		explain/compare explain/diagnose event export fleet capture/host/proc internal/cudastub internal/doctor
+		explain/compare explain/diagnose explain/label event export fleet capture/host/proc capture/label capture/label/socket
+		internal/cudastub internal/doctor
 		serve/mcpserver
 		serve/mcptool metrics serve/nodeapi capture/probe capture/probe/coverage explain/recording explain/report
 		store store/source store/sqlite tui serve/webserver`},

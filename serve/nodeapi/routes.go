@@ -72,6 +72,8 @@ func routes() []route {
 		get[*compare.Result]("compare",
 			"What changed from a to b: two parts of the recording, or of those it may be compared with.",
 			[]string{"a", "b"}, compared),
+		get[wire.Labels]("labels", "What processes said they work on, such as steps and epochs, with the time in which it held.",
+			with("limit"), labels),
 		get[wire.Processes]("processes", "The processes of the recording, with their threads and ranks.",
 			[]string{"pid", "process"}, processes),
 		get[wire.Snapshots]("snapshots", "Readings of the machine and its GPUs.", []string{"since", "from", "to"}, snapshots),

@@ -61,6 +61,15 @@ func (b *boundStmt) text(i int, v string) {
 	b.stmt.BindText(i, v)
 }
 
+// optText binds null for the empty text.
+func (b *boundStmt) optText(i int, v string) {
+	if v == "" {
+		b.null(i)
+		return
+	}
+	b.text(i, v)
+}
+
 func (b *boundStmt) flag(i int, v bool) {
 	if v {
 		b.set(i, 1)

@@ -111,6 +111,7 @@ func (w *Writer) load() error {
 	w.sums = make(map[sumKey]*callSum)
 	w.gapSums = make(map[gapKey]*gapSum)
 	w.siteSums = make(map[siteKey]*siteSum)
+	w.borders = make(map[uint32]borders)
 	w.rowIDs = make(map[uint64]int64)
 	w.losses = make(map[lossKey]*lossRow)
 	for table, last := range map[string]*int64{

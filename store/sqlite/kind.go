@@ -41,6 +41,7 @@ var kinds = []recordKind{
 	memoryKind,
 	memorySiteKind,
 	markKind,
+	labelKind,
 }
 
 // kind is all that the store knows of a kind of record: its tables, and how its rows are written

@@ -58,7 +58,7 @@ func TestARecordingWithoutLibrariesHasNone(t *testing.T) {
 	path := recordingOf(t, "gpu-01", store.Session{}, &store.Batch{Processes: []store.Process{{PID: 100, Name: "engine"}}})
 	c, err := zsqlite.OpenConn(path, zsqlite.OpenReadWrite)
 	must(t, err)
-	must(t, sqlitex.ExecuteScript(c, "drop view gpu_libraries; drop table library; pragma user_version = 24;", nil))
+	must(t, sqlitex.ExecuteScript(c, "drop view gpu_libraries; drop table library; pragma user_version = 25;", nil))
 	must(t, c.Close())
 	r := reader(t, path)
 	if libraries, err := r.Libraries(t.Context()); len(libraries) != 0 || err != nil {

@@ -26,11 +26,7 @@ var markKind = &kind[event.Mark]{
 			b.opt(6, int64(m.Range))
 		}
 		b.opt(7, int64(m.Category))
-		if m.Text == "" {
-			b.null(8)
-		} else {
-			b.text(8, m.Text)
-		}
+		b.optText(8, m.Text)
 		b.opt(9, int64(m.Message))
 		_, err := b.runAt(m.Start)
 		return err
@@ -63,7 +59,13 @@ from mark m left join thread t on t.id = m.thread left join session s on s.id = 
 left join op_name o on o.id = m.op;
 
 create view nvtx_ranges as
-with step as (
+`) + markRanges() + ";"
+}
+
+// markRanges is the query of the view nvtx_ranges.
+func markRanges() string {
+	return strings.NewReplacer("{push}", markOps(event.MarkPush), "{pop}", markOps(event.MarkPop),
+		"{start}", markOps(event.MarkStart), "{end}", markOps(event.MarkEnd)).Replace(`with step as (
   select ts, thread, coalesce(domain, 0) as domain, op in ({push}) as begins, text, category,
     sum(case when op in ({push}) then 1 else -1 end) over (partition by thread, coalesce(domain, 0) order by ts)
       + (op in ({pop})) as depth
@@ -84,5 +86,5 @@ with step as (
 )
 select s.node || ':' || r.ts || 'n' as id, r.ts as timestamp, r.until - r.ts as duration_ns, s.node, t.pid, t.tid,
   t.comm, r.kind, r.domain, r.text, coalesce(r.category, 0) as category, r.until as ended
-from range r left join thread t on t.id = r.thread left join session s on s.id = t.session;`)
+from range r left join thread t on t.id = r.thread left join session s on s.id = t.session`)
 }

@@ -27,22 +27,23 @@ type series struct {
 	median medianOf
 	sum    *callSum // of the second being filled
 
+	part   part // that has the calls of group and extent
 	group  group
 	extent extent
 }
 
-// extent is the shortest and longest call of a second so far.
+// extent is the shortest and longest call of a part of time so far.
 type extent struct {
-	second   uint64
+	any      bool
 	min, max uint64
 }
 
 // widen includes a call, and reports whether it was the longest or the shortest so far. Such calls
-// are stored: a dozen of a thousand, so that max and min are exact in every second.
-func (r *extent) widen(second, ns uint64) bool {
+// are stored: a dozen of a thousand, so that max and min are exact in every second, and for every label.
+func (r *extent) widen(ns uint64) bool {
 	switch {
-	case r.second != second:
-		*r = extent{second, ns, ns}
+	case !r.any:
+		*r = extent{true, ns, ns}
 	case ns > r.max:
 		r.max = ns
 	case ns < r.min:
@@ -137,11 +138,10 @@ func (m *medianOf) counted(n uint64, h *stats.Histogram) {
 	m.value = h.Quantile(0.5)
 }
 
-// group is a run of calls of a series of which one will be stored. They start within one second, so
-// that sums over seconds stay exact.
+// group is a run of calls of a series of which one will be stored. They start within one part of the
+// time, so that sums over seconds and labels stay exact.
 type group struct {
 	n      uint32 // calls in it so far
-	second uint64 // in which they start
 	weight uint32
 	ns     uint64     // their duration in total
 	size   uint64     // their size in total, if the operation has a size
@@ -156,7 +156,6 @@ func (g *group) add(c *event.Call, weight, size uint32, bytesArg int, rng *rand.
 		g.size += c.Args[bytesArg] * uint64(weight)
 	}
 	g.n++
-	g.second = c.Start / second
 	g.weight += weight
 	g.ns += c.Duration * uint64(weight)
 	if g.n == 1 || uint64(uint32(rng.Uint64()))*uint64(g.n)>>32 == 0 {

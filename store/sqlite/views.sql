@@ -271,6 +271,14 @@ create view cuda_events as
 select id, timestamp, duration_ns, node, rank, pid, tid, comm, source, op, gpu_id, arg0, arg1, arg2, arg3,
   ret_code, stack_hash, weight, depth, kernel, stored from calls;
 
+-- Calls with the labels that held when they began: a row for each call and label.
+create view labelled_calls as
+select l.key, l.value, l.id as label_id, l.timestamp as label_start, l.source as label_source, c.id, c.timestamp,
+  c.duration_ns, c.node, c.rank, c.pid, c.tid, c.comm, c.source, c.op, c.gpu_id, c.arg0, c.arg1, c.arg2, c.arg3,
+  c.ret_code, c.stack_hash, c.weight, c.depth, c.kernel, c.stored
+from labels l cross join calls c on c.timestamp >= l.timestamp and c.timestamp < l.ended
+  and c.node = l.node and c.pid = l.pid and (l.tid is null or l.tid = c.tid);
+
 -- Intervals off the CPU: what the thread waited for, who woke it, and who ran on
 -- its CPU the longest meanwhile (all of them: culprits).
 create view off_cpu as

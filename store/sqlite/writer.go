@@ -64,6 +64,7 @@ type Writer struct {
 	losses   map[lossKey]*lossRow
 	newest   uint64 // latest second seen
 
+	borders  map[uint32]borders // of labels, by process
 	thin     thinner
 	rng      rand.PCG
 	tally    uint32 // weights up to it have their numbers in the table tally
@@ -96,6 +97,7 @@ func (w *Writer) Write(b *store.Batch) error {
 		return errClosed
 	}
 	w.describe(b)
+	w.divide(b.Labels)
 	var errs error
 	for i := range b.Calls {
 		w.call(&b.Calls[i])
@@ -142,11 +144,12 @@ func (w *Writer) call(c *event.Call) {
 	w.session.count(c.Start, c.End(), uint64(weight))
 	w.thin.advance(c.End())
 
-	if s.group.n > 0 && s.group.second != sec {
+	if !s.part.has(c.Start) {
 		w.closeGroup(s)
+		s.part, s.extent = w.partOf(c.PID, c.Start), extent{}
 	}
 	notable := isNotable(c, usual, s.seen == 1, off)
-	extreme := s.extent.widen(sec, c.Duration)
+	extreme := s.extent.widen(c.Duration)
 	if notable || off || s.whole {
 		w.thin.kept++
 		w.keep(c, s, notable)

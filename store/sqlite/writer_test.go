@@ -225,6 +225,15 @@ func fullBatch(t testing.TB) *store.Batch {
 			{At: t0 + 5, GPU: 1, PID: 200},
 			{At: t0 + 6, GPU: 1, PID: 100, Known: true},
 		},
+		Labels: []event.Label{
+			{
+				Arrived: t0 + 8, Since: t0 + 5, PID: 100, StartTime: 7, Key: "step", Value: "1",
+				Sender: event.LabelSender{PID: 101, UID: 1000, GID: 1001},
+			},
+			{Arrived: t0 + 8, Since: t0 + 6000, Until: t0 + 9500, PID: 100, StartTime: 7, Key: "phase", Value: "forward"},
+			{Arrived: t0 + 8000, Since: t0 + 8000, PID: 100, StartTime: 7, Key: "step", Value: "2"},
+			{Arrived: t0 + 9200, Since: t0 + 9100, PID: 100, StartTime: 7},
+		},
 		Xids: []store.Xid{{At: t0 + 5, GPU: 1, Code: 79}, {At: t0 + 6, GPU: -1, Code: 9999}},
 		Losses: []event.Loss{
 			{Kind: event.LostCall, Count: 7},

@@ -2,6 +2,7 @@ package main
 
 import (
 	"math"
+	"strconv"
 	"time"
 
 	"github.com/ingero-io/ingero/event"
@@ -152,9 +153,21 @@ func (m *machine) add(b *store.Batch, second int) {
 	})
 	b.GPUMemory = append(b.GPUMemory,
 		store.GPUProcess{At: at, PID: trainer, Bytes: 38_000<<20 + uint64(second)<<25, Known: true})
+	m.label(b, at, second)
 	m.allocate(b, at, uint64(second))
 	m.collect(b, at, second)
 	m.touch(b, at, uint64(second))
+}
+
+// label gives the trainer a step each second, and an epoch each ten.
+func (m *machine) label(b *store.Batch, at uint64, second int) {
+	step := event.Label{Arrived: at, Since: at, PID: trainer, StartTime: 1, Key: "step", Value: strconv.Itoa(second)}
+	epoch := step
+	epoch.Key, epoch.Value = "epoch", strconv.Itoa(second/10)
+	b.Labels = append(b.Labels, step)
+	if second%10 == 0 {
+		b.Labels = append(b.Labels, epoch)
+	}
 }
 
 // allocate adds readings of allocated memory. That of one call site grows.

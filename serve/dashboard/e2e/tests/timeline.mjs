@@ -2,6 +2,7 @@
 // address of a server without a token. Its recording has many calls, and a finding whose cause
 // is another process.
 import assert from "node:assert/strict";
+import { api } from "../lib/browser.mjs";
 import { alone } from "../lib/suite.mjs";
 
 const canvas = ".timeline .stage > canvas";
@@ -63,10 +64,27 @@ export async function run(o) {
   });
 }
 
+/** The labels of a process are bands in the line with its name, the epochs above the steps. */
+async function bands(page) {
+  const told = (await api(page, "labels?since=all&pid=4000&limit=5000")).labels;
+  const keys = () =>
+    page.evaluate((c) => {
+      const s = document.querySelector(c).stage;
+      const row = s.layout.rows.find((r) => r.head > 0 && s.bands.keys(r.info) > 0);
+      return row && { head: row.head, keys: s.bands.of.get(`${row.info.pid} ${row.info.node}`).map((k) => [k.name, k.list.length]) };
+    }, canvas);
+  await page.waitForFunction((c) => document.querySelector(c).stage.layout.rows.some((r) => r.head > 30), canvas);
+  const of = (key) => told.filter((l) => l.key === key).length;
+  const shown = await keys();
+  assert.deepEqual(shown.keys, [["epoch", of("epoch")], ["step", of("step")]]);
+  assert.ok(of("step") > of("epoch") && of("epoch") > 1, `${of("step")} steps and ${of("epoch")} epochs are told`);
+}
+
 async function check(page, ctx) {
   await show(page, ctx, "#/timeline");
   assert.ok((await painted(page)) > 500, "hardly anything is drawn");
   const all = await view(page);
+  await bands(page);
 
   // The wheel zooms around the pointer, dragging and keys move the view, Home shows all again.
   const box = await page.locator(canvas).boundingBox();

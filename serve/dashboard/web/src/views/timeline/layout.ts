@@ -5,6 +5,7 @@ import { groupSize } from "./tiles";
 /** Sizes in CSS pixels. */
 export const size = {
   head: 18, // height of a process's name
+  band: 16, // height of labels of one key, in that line
   call: 16, // minimum height of calls at one depth
   waits: 12, // minimum height of waits
   gap: 6,
@@ -42,11 +43,11 @@ export class Layout {
   readonly rows: Row[] = [];
   readonly height: number;
 
-  constructor(lanes: (LaneInfo | undefined)[], room = 0) {
+  constructor(lanes: (LaneInfo | undefined)[], room = 0, bands: (l: LaneInfo) => number = () => 0) {
     const depths = (l: LaneInfo | undefined) => 1 + Math.min(l?.depth ?? 0, deepest); // 0 if it made no calls
     const head = (i: number) => {
       const [l, before] = [lanes[i], lanes[i - 1]];
-      return l && (!before || before.pid !== l.pid || before.node !== l.node) ? size.head : 0;
+      return l && (!before || before.pid !== l.pid || before.node !== l.node) ? Math.max(size.head, bands(l) * size.band + 4) : 0;
     };
     const fixed = lanes.reduce((sum, _, i) => sum + head(i) + size.gap, 0);
     const rest = lanes.reduce((sum, l) => sum + depths(l) * size.call + size.waits, 0);

@@ -31,6 +31,7 @@ export function drawOverlay(s: Stage): void {
   drawSelection(s);
   drawItem(s);
   drawArrows(s);
+  s.bands.draw();
   drawNames(s);
   drawMap(s);
   drawAxis(s);

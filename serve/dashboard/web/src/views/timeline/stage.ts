@@ -3,6 +3,7 @@
 
 import { get } from "../../api";
 import { onTheme } from "../../theme";
+import { Bands } from "./bands";
 import { OpColours, paints, type Paint } from "./colours";
 import type { Lane, Lanes } from "../../wire";
 import { sumsOf } from "./data";
@@ -44,6 +45,7 @@ export class Stage {
   hover: Item | undefined;
   arrows: Arrow[] = [];
   marks: Mark[] = [];
+  readonly bands = new Bands(this);
 
   manyNodes = false;
   written = ""; // the window as written to the address, so that it is not taken for a new one
@@ -113,7 +115,14 @@ export class Stage {
   }
 
   private place(): void {
-    this.layout = new Layout(Array.from(this.lanes), this.height - tops.all);
+    this.layout = new Layout(Array.from(this.lanes), this.height - tops.all, (l) => this.bands.keys(l));
+  }
+
+  /** Lays out lanes again that may have other heights. */
+  placed(): void {
+    this.place();
+    this.look++;
+    this.scrollTo(this.scroll);
   }
 
   private nameOps(): void {

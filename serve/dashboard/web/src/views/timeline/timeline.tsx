@@ -58,7 +58,10 @@ function Lanes(props: { pid: string | undefined }) {
     const a = whole.value!;
     const origin = Math.floor(a.window.from_ns / 2 ** 30) * 2 ** 30; // exact as a floating-point number
     const s: Stage = new Stage(canvas.current, origin, a, own, {
-      moved: (v) => remember(s, v),
+      moved: (v) => {
+        remember(s, v);
+        s.bands.load(v).catch(() => undefined); // other requests show the error
+      },
       pointed: (i, x, y) => setTip(i && { item: i, x, y }),
       picked: (i) => {
         s.arrows = [];
@@ -88,6 +91,7 @@ function Lanes(props: { pid: string | undefined }) {
     if (stage && whole.value && whole.value !== stage.whole) stage.grown(whole.value);
   }, [whole.value]);
   useWindow(stage);
+  useBands(stage);
   const finding = useFindings(stage);
 
   if (whole.value?.total === 0) return <p class="empty">No thread did anything that was recorded.</p>;
@@ -161,6 +165,18 @@ function useWindow(s: Stage | undefined): void {
     }
     return () => stop.abort();
   }, [s, wanted]);
+}
+
+/** Shows the labels of processes, and asks for new ones of a live recording. */
+function useBands(s: Stage | undefined): void {
+  useEffect(() => {
+    if (!s) return;
+    const load = () => void s.bands.load().catch(() => undefined); // other requests show the error
+    load();
+    if (!live.value) return;
+    const timer = setInterval(load, often);
+    return () => clearInterval(timer);
+  }, [s, live.value]);
 }
 
 /** Requests findings. That takes a while, so the picture is drawn first unless a finding is wanted. */
