@@ -116,6 +116,10 @@ func essence(r *report.Report) string {
 			if p.PeriodNS != 0 {
 				fmt.Fprintf(&b, ", every %s", report.Duration(p.PeriodNS))
 			}
+			if p.ToNS != 0 {
+				from := r.Window.FromNS
+				fmt.Fprintf(&b, ", %.0f%% from %d to %d", p.BurstPct, p.FromNS-from, p.ToNS-from)
+			}
 			b.WriteString("\n")
 		}
 		if p := c.PerStep; p != nil {

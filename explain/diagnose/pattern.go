@@ -15,6 +15,7 @@ const (
 	growing   = "growing"
 	irregular = "irregular"
 	constant  = "constant"
+	mostly    = "burst" // lost all the time, but mostly in a part of it
 )
 
 // buckets is the resolution of a timeline.
@@ -42,7 +43,10 @@ func (f *finding) pattern(ev *evidence) *report.Pattern {
 	line := f.timeline(ev)
 	list := f.stretches(ev)
 	p := &report.Pattern{Kind: irregular, FromNS: line.from(ev, list), Times: len(list), Timeline: line}
+	b, dense := f.burst(ev)
 	switch period, ok := period(list); {
+	case dense && (len(list) == 0 || !ok && line.covered(0) >= filled):
+		p.Kind, p.Times, p.FromNS, p.ToNS, p.BurstPct = mostly, 1, b.from, b.to, round(b.pct)
 	case len(list) == 0:
 		p.Kind, p.Times = constant, 1
 	case line.covered(0) < filled && (len(list) == 1 || float64(longest(list).lost) >= dominant*float64(f.lost)):

@@ -25,7 +25,7 @@ func TestPatternOfALossThatIsHeavierForAWhile(t *testing.T) {
 		lose func(*finding)
 	}{
 		{"always the same", constant, func(f *finding) { lose(f, 0, window, ms, 10*ms) }},
-		{"heavier in a tenth", irregular, func(f *finding) {
+		{"heavier in a tenth", mostly, func(f *finding) {
 			lose(f, 0, window, ms/10, 10*ms)
 			lose(f, window/2, window/2+window/10, 20*ms, 30*ms)
 		}},
@@ -67,6 +67,49 @@ func TestALossBeginsWhereItCounts(t *testing.T) {
 		tc.lose(f)
 		if got := f.pattern(&evidence{to: window}).FromNS; got != tc.want {
 			t.Errorf("%s: from %d ns on, want %d", tc.name, got, tc.want)
+		}
+	}
+}
+
+// TestALossIsDatedByWhatIsLost: ten seconds of 50 lose most, though some is lost in each second.
+func TestALossIsDatedByWhatIsLost(t *testing.T) {
+	const window, ms, second = 50_000_000_000, 1_000_000, 1_000_000_000
+	rng := rand.New(rand.NewPCG(3, 4))
+	lose := func(f *finding, from, to, ns, every uint64) {
+		for at := from; at < to; at += every/2 + rng.Uint64N(every) {
+			f.add(&claim{acc: &account{Episode: &ledger.Episode{Start: at, Duration: ns}}, lost: ns})
+		}
+	}
+	for _, tc := range []struct {
+		name     string
+		lose     func(*finding)
+		kind     string
+		from, to uint64 // s; 0: not known
+	}{
+		{"some all the time", func(f *finding) {
+			lose(f, 0, window, 2*ms, 40*ms)
+			lose(f, 21*second, 32*second, 12*ms, 40*ms)
+		}, mostly, 21, 32},
+		{"to the end", func(f *finding) {
+			lose(f, 0, window, 2*ms, 40*ms)
+			lose(f, 39*second, window, 12*ms, 40*ms)
+		}, mostly, 39, 50},
+		{"a little more in a part", func(f *finding) {
+			lose(f, 0, window, 4*ms, 40*ms)
+			lose(f, 21*second, 32*second, 4*ms, 40*ms)
+		}, constant, 0, 0},
+		{"growing", func(f *finding) {
+			for i := range uint64(50) {
+				lose(f, i*second, (i+1)*second, ms+i*ms/4, 40*ms)
+			}
+		}, growing, 0, 0},
+	} {
+		f := &finding{sub: &subject{}}
+		tc.lose(f)
+		p := f.pattern(&evidence{to: window})
+		near := func(ns, s uint64) bool { return ns+second >= s*second && ns <= (s+1)*second }
+		if p.Kind != tc.kind || tc.to > 0 && (!near(p.FromNS, tc.from) || !near(p.ToNS, tc.to) || p.BurstPct < 50) {
+			t.Errorf("%s: %s from %d to %d, %g %%", tc.name, p.Kind, p.FromNS, p.ToNS, p.BurstPct)
 		}
 	}
 }

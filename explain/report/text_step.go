@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"strings"
+	"time"
 )
 
 // bars are the levels of a timeline, the first for no loss.
@@ -26,6 +27,8 @@ func (t *text) pattern(p *Pattern) {
 		words = "all the time"
 	case "growing":
 		words = "growing over time"
+	case "burst":
+		words = fmt.Sprintf("mostly %s to %s", clock(p.FromNS, time.TimeOnly), clock(p.ToNS, time.TimeOnly))
 	}
 	const label = "  when   "
 	bar := bar(p.Timeline, min(maxBar, t.width-len(label)))

@@ -1,4 +1,4 @@
-import { count, duration } from "../format";
+import { clock, count, duration } from "../format";
 import { href } from "../route";
 import type { Effect, Pattern, Report } from "../wire";
 
@@ -68,6 +68,8 @@ export function often(p: Pattern): string {
       return "all the time";
     case "growing":
       return "growing over time";
+    case "burst":
+      return `mostly ${clock(p.from_ns)} to ${clock(p.to_ns ?? p.from_ns)}`;
     default:
       return `${times}, without a period`;
   }
