@@ -90,7 +90,8 @@ func essence(r *report.Report) string {
 	fmt.Fprintf(&b, "%s\n", r.Verdict)
 	for i := range r.Changes {
 		c := &r.Changes[i]
-		fmt.Fprintf(&b, "\nchanged at %d, %s lost: %s\n", c.AtNS-min(r.Window.FromNS, c.AtNS), report.Duration(c.LostNS), c.Summary)
+		fmt.Fprintf(&b, "\n%s changed at %d, %s lost: %s\n", c.Kind, c.AtNS-min(r.Window.FromNS, c.AtNS),
+			report.Duration(c.LostNS), c.Summary)
 		for _, p := range c.Parts {
 			fmt.Fprintf(&b, "  %d %s\n", p.NS, p.What)
 		}

@@ -88,8 +88,9 @@ var table = []row{
 
 	// Why a thread lost time.
 	{"explain/difference", "event explain/report"},
+	{"explain/change", "event explain/difference explain/report account/stats"},
 	{"explain/diagnose/cluster", "event explain/report"},
-	{"explain/diagnose", `account/collective explain/diagnose/cluster explain/difference event account/footprint
+	{"explain/diagnose", `account/collective explain/change explain/diagnose/cluster event account/footprint
 		capture/host/framework account/ledger explain/recording explain/report account/stats store`},
 	{"explain/compare", "event explain/diagnose explain/difference explain/report"},
 	{"explain/diagnose/diagnosetest", `account/collective explain/diagnose event event/eventtext
