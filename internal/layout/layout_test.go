@@ -88,7 +88,7 @@ var table = []row{
 
 	// Why a thread lost time.
 	{"explain/difference", "event explain/report"},
-	{"explain/change", "event explain/difference explain/report account/stats"},
+	{"explain/change", "event explain/difference account/ledger explain/report account/stats store"},
 	{"explain/diagnose/cluster", "event explain/report"},
 	{"explain/diagnose", `account/collective explain/change explain/diagnose/cluster event account/footprint
 		capture/host/framework account/ledger explain/recording explain/report account/stats store`},
@@ -97,7 +97,7 @@ var table = []row{
 		capture/host/framework capture/host/owner account/memory explain/recording account/stats store`},
 
 	// The running tracer.
-	{"agent", `account/collective explain/diagnose event account/footprint capture/host/cgroup
+	{"agent", `account/collective explain/change explain/diagnose event account/footprint capture/host/cgroup
 		capture/host/cudalib capture/host/framework capture/host/nvml capture/host/owner capture/host/proc
 		account/memory capture/probe capture/probe/all capture/probe/discover explain/report account/stats store
 		capture/symbol/elf capture/symbol/kallsyms capture/symbol/gpukernel capture/symbol/python`},
