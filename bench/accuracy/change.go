@@ -20,7 +20,7 @@ const (
 )
 
 // changing are faults of which the cost in each step is about the same from their begin on.
-var changing = []string{"implicit-sync", "alloc-churn", "launch-bound", "cpu-hog", "lock"}
+var changing = []string{"implicit-sync", "alloc-churn", "driver-cpu", "cpu-hog", "lock"}
 
 // ChangeDate is how right the date of a change is.
 type ChangeDate struct {

@@ -117,7 +117,7 @@ func essence(r *report.Report) string {
 			if p.PeriodNS != 0 {
 				fmt.Fprintf(&b, ", every %s", report.Duration(p.PeriodNS))
 			}
-			if p.ToNS != 0 {
+			if p.BurstPct != 0 {
 				from := r.Window.FromNS
 				fmt.Fprintf(&b, ", %.0f%% from %d to %d", p.BurstPct, p.FromNS-from, p.ToNS-from)
 			}

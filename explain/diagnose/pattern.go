@@ -50,9 +50,9 @@ func (f *finding) pattern(ev *evidence) *report.Pattern {
 	case len(list) == 0:
 		p.Kind, p.Times = constant, 1
 	case line.covered(0) < filled && (len(list) == 1 || float64(longest(list).lost) >= dominant*float64(f.lost)):
-		p.Kind, p.Times = once, 1
+		p.Kind, p.Times, p.ToNS = once, 1, longest(list).to
 		if f.growsWithin(longest(list)) {
-			p.Kind = growing
+			p.Kind, p.ToNS = growing, 0
 		}
 	case line.grows():
 		p.Kind = growing

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -87,6 +88,13 @@ func (c *Change) what() string {
 			Duration(c.PerMinuteNS), after, before)
 	}
 	return fmt.Sprintf("from %s UTC on %s %s %s instead of %s%s", at, step, takes, after, every, before)
+}
+
+// changeFirst reports whether a change is the verdict.
+func (r *Report) changeFirst() bool {
+	return slices.ContainsFunc(r.Changes, func(c Change) bool {
+		return c.Summary != "" && strings.HasPrefix(r.Verdict, c.Summary)
+	})
 }
 
 // changes lists the times from which on steps took longer.

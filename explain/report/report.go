@@ -72,9 +72,10 @@ type Pattern struct {
 	PeriodNS uint64    `json:"period_ns"` // of periodic ones, else 0
 	Timeline []float64 `json:"timeline"`  // share of each equal part of the window that was lost, 0 to 1
 
-	// of a burst, which is the part of the time in which most was lost, though some was lost all the time
-	ToNS     uint64  `json:"to_ns,omitempty"`     // its end, since 1970; it begins at FromNS
-	BurstPct float64 `json:"burst_pct,omitempty"` // share of the lost time in it
+	// end of what happened once, and of a burst: the part of the time in which most was lost, though some was
+	// lost all the time; since 1970
+	ToNS     uint64  `json:"to_ns,omitempty"`
+	BurstPct float64 `json:"burst_pct,omitempty"` // share of the lost time in a burst
 }
 
 // PerStep is a chain's loss in the workload's own measure.

@@ -61,7 +61,7 @@ export function often(p: Pattern): string {
   const times = p.times === 1 ? "once" : `${p.times} times`;
   switch (p.kind) {
     case "once":
-      return "once";
+      return p.to_ns ? `once, ${clock(p.from_ns)} to ${clock(p.to_ns)}` : "once";
     case "periodic":
       return `every ${duration(p.period_ns)}, ${times}`;
     case "constant":
