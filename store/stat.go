@@ -61,10 +61,20 @@ type OpSecond struct {
 	// waited for a CPU, was throttled, or waited for the disk.
 	HeldNS uint64
 	MaxNS  uint64
+	Bytes  uint64 // sum of the operation's bytes argument
 }
 
 // OwnNS is the calls' time without HeldNS.
 func (o *OpSecond) OwnNS() uint64 { return o.SumNS - min(o.HeldNS, o.SumNS) }
+
+// WaitSecond is the exact sum of the waits of a thread in an operation's calls, or between calls, in
+// one or a few seconds.
+type WaitSecond struct {
+	Second uint64 // Unix seconds at its start
+	event.Thread
+	Op     event.Op // 0: between calls
+	Ledger event.Ledger
+}
 
 // SiteSecond is the exact statistics of the waits of one operation on one thread from one call
 // site, in one or a few seconds.

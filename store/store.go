@@ -252,6 +252,9 @@ type Reader interface {
 	Xids(ctx context.Context, w Window) ([]Xid, error)
 	// OpSeries is OpStats in steps of so many seconds, at least 1, in order of time.
 	OpSeries(ctx context.Context, w Window, step uint64) ([]OpSecond, error)
+	// WaitSeries is the waits of threads in calls and between them, in steps of so many seconds, at
+	// least 1, in order of time. It has no rows of time without a wait.
+	WaitSeries(ctx context.Context, w Window, step uint64) ([]WaitSecond, error)
 	// WaitSites is the statistics of waits for the GPU by call site, in steps of so many
 	// seconds, at least 1, in order of time.
 	WaitSites(ctx context.Context, w Window, step uint64) ([]SiteSecond, error)

@@ -106,11 +106,14 @@ func (findings) notExplained(m *Model, n *report.NotExplained) row {
 }
 
 func (findings) notice(n *live.Notice, now time.Time) row {
-	line := noticeLine(n)
+	line, s := noticeLine(n), bad
+	if n.Change != nil {
+		s = warn
+	}
 	at := time.Unix(0, int64(n.At))
 	return row{
 		key:   fmt.Sprintf("notice %d %s", n.At, line),
-		cells: []cell{{text: "!", style: bad}, text(ago(now, at) + " ago"), {text: line, style: bad}},
+		cells: []cell{{text: "!", style: s}, text(ago(now, at) + " ago"), {text: line, style: s}},
 		open: func(width int) []string {
 			return append([]string{at.Format(time.DateTime)}, wrapped(line, width)...)
 		},
@@ -121,6 +124,9 @@ func (findings) notice(n *live.Notice, now time.Time) row {
 func noticeLine(n *live.Notice) string {
 	if n.OOM != nil {
 		return report.OutOfMemory(n.OOM)
+	}
+	if n.Change != nil {
+		return report.OneLine("[changed] " + n.Change.Text())
 	}
 	return report.OneLine("[GPU ERROR] " + n.Xid.String())
 }

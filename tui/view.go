@@ -119,6 +119,10 @@ func (v *View) Found(r *report.Report) {
 	v.findings.Add(r, time.Now())
 }
 
+// Changed takes a time from which on steps take longer. It is shown with the next second. It is called by
+// the goroutine that calls the sinks.
+func (v *View) Changed(c *report.Change) { v.live.Changed(c) }
+
 // Batch implements agent.Sink.
 func (v *View) Batch(b *store.Batch) { v.live.Batch(b) }
 

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/explain/report"
 	"github.com/ingero-io/ingero/store"
 )
 
@@ -60,9 +61,10 @@ type Picture struct {
 
 // Notice is a single event that users must not miss.
 type Notice struct {
-	At  uint64 // Unix ns
-	OOM *event.Life
-	Xid *store.Xid
+	At     uint64 // Unix ns
+	OOM    *event.Life
+	Xid    *store.Xid
+	Change *report.Change // steps take longer
 }
 
 // GPU is the state of one GPU.
@@ -149,6 +151,12 @@ func (t *Stats) exited(pid uint32) {
 	t.memory.forget(pid)
 	delete(t.names, pid)
 	delete(t.traced, pid)
+}
+
+// Changed adds a time from which on steps take longer.
+func (t *Stats) Changed(c *report.Change) {
+	own := *c
+	t.notice(Notice{At: c.AtNS, Change: &own})
 }
 
 func (t *Stats) notice(n Notice) {

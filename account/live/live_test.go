@@ -8,6 +8,7 @@ import (
 
 	"github.com/ingero-io/ingero/account/live"
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/explain/report"
 	"github.com/ingero-io/ingero/store"
 )
 
@@ -246,8 +247,12 @@ func TestNoticesAreKept(t *testing.T) {
 		}}}})
 	}
 	ta.Batch(&store.Batch{Xids: []store.Xid{{At: start + 100, GPU: 1, Code: 79}}})
+	ta.Changed(&report.Change{AtNS: start + 200, Process: "hungry"})
 	p := ta.Picture(start)
-	if p.Noticed != 71 || len(p.Notices) != 64 || p.Notices[62].OOM.Comm != "hungry" || p.Notices[63].Xid.Code != 79 {
+	if c := p.Notices[63].Change; c == nil || c.Process != "hungry" || p.Notices[63].At != start+200 {
+		t.Errorf("the last is %+v", p.Notices[63])
+	}
+	if p.Noticed != 72 || len(p.Notices) != 64 || p.Notices[61].OOM.Comm != "hungry" || p.Notices[62].Xid.Code != 79 {
 		t.Errorf("%d noticed, %d kept, the last %+v", p.Noticed, len(p.Notices), p.Notices[len(p.Notices)-1])
 	}
 }

@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
@@ -16,9 +17,16 @@ const penalty = 5
 // Eckley, 2012). The noise is taken from the differences of neighbours, which changes of the mean
 // hardly touch; it is at least the given one.
 func Segments(v []float64, least int, noise float64) []int {
+	list, _ := segments(v, least, noise)
+	return list
+}
+
+// segments also returns what it minimizes, without the penalty for the first segment.
+func segments(v []float64, least int, noise float64) ([]int, float64) {
 	n := len(v)
-	if least = max(least, 1); n < 2*least {
-		return []int{0}
+	least = max(least, 1)
+	if n == 0 {
+		return []int{0}, 0
 	}
 	sum, square := make([]float64, n+1), make([]float64, n+1)
 	for i, x := range v {
@@ -28,6 +36,9 @@ func Segments(v []float64, least int, noise float64) []int {
 	cost := func(from, to int) float64 { // of v[from:to]
 		d := sum[to] - sum[from]
 		return math.Max(0, square[to]-square[from]-d*d/float64(to-from)) / (sigma * sigma)
+	}
+	if n < 2*least {
+		return []int{0}, cost(0, n)
 	}
 	more := penalty * math.Log(float64(n))
 	best, last := make([]float64, n+1), make([]int, n+1)
@@ -50,7 +61,64 @@ func Segments(v []float64, least int, noise float64) []int {
 		list = append(list, last[to])
 	}
 	slices.Reverse(list)
+	return list, best[n]
+}
+
+// The conditions for a change from one level to the next to be noticeable.
+const (
+	minShare   = 0.05 // the least change of a share
+	levelNoise = 0.01 // standard deviation that any series is taken to have: a share, or of its median
+	levelPart  = 2    // minimum number of values of a level
+)
+
+// Level is a part of a series.
+type Level struct {
+	From   int     // index of its first value
+	Middle float64 // median
+}
+
+// Levels splits a series as Segments does, and joins neighbours that do not differ noticeably: by the
+// ratio of their medians, or, if that is 0, by minShare.
+func Levels(v []float64, ratio float64) []Level {
+	if len(v) == 0 {
+		return nil
+	}
+	noise := levelNoise
+	if ratio != 0 {
+		noise *= math.Abs(Middle(v))
+	}
+	begins := Segments(v, levelPart, math.Max(noise, math.SmallestNonzeroFloat32))
+	end := func(i int) int {
+		if i+1 < len(begins) {
+			return begins[i+1]
+		}
+		return len(v)
+	}
+	for i := 1; i < len(begins); {
+		a, b := v[begins[i-1]:begins[i]], v[begins[i]:end(i)]
+		x, y := Middle(a), Middle(b)
+		if len(a) == levelPart || len(b) == levelPart {
+			x, y = nearest(a, y), nearest(b, x) // one of two values may be a bad one
+		}
+		if ratio == 0 && math.Abs(x-y) >= minShare || ratio != 0 && max(x, y) >= ratio*min(x, y) && x != y {
+			i++
+			continue
+		}
+		begins = slices.Delete(begins, i, i+1)
+	}
+	list := make([]Level, len(begins))
+	for i, from := range begins {
+		list[i] = Level{from, Middle(v[from:end(i)])}
+	}
 	return list
+}
+
+// nearest is the value of a part of levelPart values that is nearest to x, else its median.
+func nearest(part []float64, x float64) float64 {
+	if len(part) != levelPart {
+		return Middle(part)
+	}
+	return slices.MinFunc(part, func(a, b float64) int { return cmp.Compare(math.Abs(a-x), math.Abs(b-x)) })
 }
 
 // spread is the standard deviation of a series' noise, from the median distance of neighbours, as

@@ -55,7 +55,7 @@ func Names() []string {
 	for _, f := range faults {
 		names = append(names, f.Fault)
 	}
-	return append(names, controlsName, pairsName)
+	return append(names, controlsName, pairsName, changesName)
 }
 
 // Groups that may be selected besides faults.
@@ -94,6 +94,9 @@ func Cases(o *Options) ([]Case, error) {
 		for _, p := range pairs {
 			cases = append(cases, findFault(p[0]).draw(o, Medium, p[1]))
 		}
+	}
+	if wanted(changesName) && (!o.Quick || slices.Contains(o.Only, changesName)) { // they are long
+		cases = append(cases, changeCases(o)...)
 	}
 	if wanted(controlsName) {
 		for i := range controls {

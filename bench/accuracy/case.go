@@ -21,6 +21,7 @@ type Case struct {
 	Allowed []string `json:"allowed,omitempty"`
 
 	needs  int                // CPUs
+	change bool               // a change in mid-run is to be found
 	whatIf bool               // also run without the fault, to check the prediction
 	pace   *pace              // what a real program measures itself; nil for the stand-in program
 	real   func(*rig.Options) // makes the rig run a real program; nil: the stand-in program

@@ -43,6 +43,8 @@ type Result struct {
 	WhatIf     *WhatIf  `json:"what_if,omitempty"`
 	VerdictSec float64  `json:"verdict_s"` // from opening the recording to the report
 
+	Change *ChangeDate `json:"change,omitempty"` // of cases with a change in mid-run
+
 	Agent    *Agent     `json:"agent,omitempty"`    // what an agent reached over MCP
 	Numbers  *Numbers   `json:"numbers,omitempty"`  // the answers' numbers compared with the program's own
 	Baseline *Judgement `json:"baseline,omitempty"` // what the co-occurrence rule says

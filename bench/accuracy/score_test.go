@@ -325,3 +325,33 @@ func TestMedian(t *testing.T) {
 		t.Error("median is wrong")
 	}
 }
+
+func TestDatesOfChangesAreScored(t *testing.T) {
+	const s = 1_000_000_000
+	truth := cudastub.Truth{PID: 10, TID: 11, Injection: cudastub.Injection{FirstNS: 100 * s}}
+	level := func(tid uint32, at float64) report.Change {
+		return report.Change{Kind: report.ChangeLevel, TID: tid, AtNS: uint64(at * s)}
+	}
+	drift := level(11, 100)
+	drift.Kind = report.ChangeDrift
+	for name, tc := range map[string]struct {
+		list []report.Change
+		want ChangeDate
+	}{
+		"none":        {nil, ChangeDate{}},
+		"right":       {[]report.Change{level(11, 100.5)}, ChangeDate{Found: true, OffSec: 0.5}},
+		"another one": {[]report.Change{level(11, 90), level(11, 99)}, ChangeDate{Found: true, OffSec: 1, Further: 1}},
+		"of another":  {[]report.Change{level(12, 100)}, ChangeDate{}},
+		"a drift":     {[]report.Change{drift}, ChangeDate{Further: 1}},
+	} {
+		if got := date(tc.list, &truth); *got != tc.want {
+			t.Errorf("%s: %+v, want %+v", name, *got, tc.want)
+		}
+	}
+	off, found := ChangeDate{Found: true, OffSec: 3}, ChangeDate{Found: true}
+	r := Report{Results: []Result{{Change: &off}, {Change: &found}, {Change: &ChangeDate{Further: 1}}, {}}}
+	r.sum(false)
+	if want := (Changes{Found: 2, Dated: 1, Cases: 3, Further: 1}); *r.Changes != want {
+		t.Errorf("%+v, want %+v", *r.Changes, want)
+	}
+}

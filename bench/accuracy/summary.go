@@ -41,7 +41,8 @@ type Report struct {
 	Numbers    []numbers.Field `json:"numbers"`    // the answers' numbers compared with the program's own, by field
 	Recordings int             `json:"recordings"` // number of recordings compared
 
-	Pairs    *Pairs    `json:"pairs,omitempty"` // two causes at once
+	Changes  *Changes  `json:"changes,omitempty"` // in mid-run
+	Pairs    *Pairs    `json:"pairs,omitempty"`   // two causes at once
 	Baseline *Baseline `json:"baseline,omitempty"`
 	ByCause  []ByCause `json:"by_cause"`
 	Results  []Result  `json:"results"`
@@ -101,6 +102,7 @@ func (r *Report) sum(baseline bool) {
 	r.FalseBlames = count(all, func(x *Result) bool { return x.FalseBlame })
 	r.amounts(all)
 	r.countAgents(all)
+	r.countChanges(all)
 	r.countNumbers(all)
 	r.byCause()
 	if baseline {

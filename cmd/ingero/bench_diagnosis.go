@@ -242,6 +242,11 @@ func scoreTable(r *accuracy.Report) [][]string {
 		add("two causes at once, both found", fmt.Sprintf("%d of %d", r.Pairs.Both, r.Pairs.Cases), "")
 		add("as the first two, larger first", fmt.Sprintf("%d of %d", r.Pairs.InOrder, r.Pairs.Cases), "")
 	}
+	if c := r.Changes; c != nil {
+		add("changes in mid-run found", fmt.Sprintf("%d of %d", c.Found, c.Cases), "")
+		add("  dated within 1 s", fmt.Sprintf("%d of %d", c.Dated, c.Cases), "")
+		add("  changes beside them", strconv.Itoa(c.Further), "")
+	}
 	add(fmt.Sprintf("an agent is told in %d calls", agent.MaxCalls),
 		fmt.Sprintf("%d of %d", r.Agents.Reached, r.Agents.Cases), "")
 	add("  when it began, within 1 s", of(r.Agents.Began), "")

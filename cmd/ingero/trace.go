@@ -98,7 +98,8 @@ type tracing struct {
 
 // traceView shows a run, and its end.
 type traceView interface {
-	found(r *report.Report) // report of the live diagnosis on the last seconds
+	found(r *report.Report)   // report of the live diagnosis on the last seconds
+	changed(c *report.Change) // steps take longer since some seconds
 	run(ctx context.Context, o agent.Options) (agent.Summary, error)
 	summary(s *agent.Summary, next string) error
 }
@@ -163,6 +164,7 @@ func (t *tracing) watch(ctx context.Context, f *traceFlags) (agent.Summary, erro
 		defer func() { _ = live.Close() }() // if the run never began
 		t.opts.Sinks = append(t.opts.Sinks, live)
 	}
+	t.opts.Sinks = append(t.opts.Sinks, agent.NewLiveChanges(t.view.changed))
 	unserve, err := t.serveBoth(ctx, f)
 	if err != nil {
 		return agent.Summary{}, err

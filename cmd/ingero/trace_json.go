@@ -14,7 +14,7 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// jsonView prints JSON lines. Each has a type: start, second, call, finding,
+// jsonView prints JSON lines. Each has a type: start, second, call, finding, change,
 // oom_kill, xid or summary;
 // fields are only ever added. Times are Unix nanoseconds.
 type jsonView struct {
@@ -42,6 +42,16 @@ func (v *jsonView) found(r *report.Report) {
 		v.print(jsonFinding{"finding", now.UnixNano(), c})
 	}
 }
+
+// jsonChange is a time from which on steps take longer.
+type jsonChange struct {
+	Type   string         `json:"type"`
+	At     int64          `json:"at_ns"` // when it was found
+	Change *report.Change `json:"change"`
+}
+
+// changed prints a change.
+func (v *jsonView) changed(c *report.Change) { v.print(jsonChange{"change", time.Now().UnixNano(), c}) }
 
 // jsonOOM is a process that the kernel killed for lack of memory.
 type jsonOOM struct {

@@ -38,6 +38,9 @@ func (v *lineView) found(r *report.Report) {
 	}
 }
 
+// changed prints a change.
+func (v *lineView) changed(c *report.Change) { v.print(changeLine(c)) }
+
 // print writes a line, however long its reader pauses.
 func (v *lineView) print(line string) { v.lines.print([]byte(line+"\n"), true) }
 

@@ -55,6 +55,12 @@ func (v *liveView) found(r *report.Report) {
 	v.view.Found(r)
 }
 
+// changed shows a change.
+func (v *liveView) changed(c *report.Change) {
+	<-v.ready
+	v.view.Changed(c)
+}
+
 func (v *liveView) summary(s *agent.Summary, next string) error {
 	return writeSummary(v.c.out, s, next, report.TextOptions{Width: v.c.width(v.c.out), Color: v.c.colour(v.c.out)})
 }

@@ -85,8 +85,9 @@ func (ev *evidence) phases(k threadOp) (begins []uint64) {
 	for i := range list {
 		values[i] = list[i].launches
 	}
-	for _, c := range stats.Changes(values, phaseRatio) {
-		begins = append(begins, list[c.At].at)
+	levels := stats.Levels(values, phaseRatio)
+	for i := 1; i < len(levels); i++ {
+		begins = append(begins, list[levels[i].From].at)
 	}
 	return begins
 }

@@ -2,219 +2,148 @@ package diagnose
 
 import (
 	"cmp"
-	"math"
 	"slices"
 	"time"
 
-	"github.com/ingero-io/ingero/account/stats"
 	"github.com/ingero-io/ingero/event"
-	"github.com/ingero-io/ingero/explain/difference"
+	"github.com/ingero-io/ingero/explain/change"
+	"github.com/ingero-io/ingero/explain/diagnose/pattern"
 	"github.com/ingero-io/ingero/explain/report"
 )
 
 // Steps that take longer from some time on are reported, whatever the cause: a program that began
-// to wait more often loses no time by any single call. Only a change for the worse that stays is
-// reported: each part after it is slower than each part before it. Phases that take turns, such as
-// training and validation, and warm-up are not; nor is what a finding explains.
+// to wait more often loses no time by any single call. Package change finds them; here it is
+// decided whose steps they are, and what a finding explains already.
 
 const (
-	minChangeSeconds = 3    // of each part
-	minChange        = 1.10 // ratio of the fastest part after to the slowest before
-	changeNoise      = 0.01 // standard deviation below which no series is taken to be, as a share
-	maxChangeIdle    = 10   // percent of the time: a thread that waits for work has no steady steps
-	maxChangeParts   = 4
+	maxChangeIdle = 10 // percent of the time: a thread that waits for work has no steady steps
+	minRateCalls  = 50 // calls that wait for the GPU, of a thread whose steps are not known
 )
 
-// stepSecond is a part of the series in which steps ended: a second, or several in a long recording.
-type stepSecond struct {
-	at    uint64 // Unix ns
-	steps float64
+// Changes finds the changes of a recording, also those that findings explain, those that lost most first.
+func Changes(in *Input) []report.Change { return newEvidence(in).allChanges() }
+
+// changes are those that the findings do not explain.
+func (ev *evidence) changes(chains []report.Chain) []report.Change {
+	return slices.DeleteFunc(ev.allChanges(), func(c report.Change) bool { return ev.explained(&c, chains) })
 }
 
-// changes finds the largest change of each thread that the findings do not explain, those that lost
-// most first.
-func (ev *evidence) changes(chains []report.Chain) []report.Change {
+// allChanges are the changes of all threads, those that lost most first.
+func (ev *evidence) allChanges() []report.Change {
 	var list []report.Change
+	waits := map[event.Thread]map[changeKey]event.Ledger{}
+	for i := range ev.in.WaitSeries {
+		o := &ev.in.WaitSeries[i]
+		if waits[o.Thread] == nil {
+			waits[o.Thread] = map[changeKey]event.Ledger{}
+		}
+		l := waits[o.Thread][changeKey{o.Second, o.Op}]
+		l.Add(&o.Ledger)
+		waits[o.Thread][changeKey{o.Second, o.Op}] = l
+	}
 	for _, t := range ev.subjects {
 		idle, _ := ev.calls.idleOf(t)
-		if t.count == 0 || t.steps.Least > 0 || percent(idle, t.wall()) > maxChangeIdle {
+		if percent(idle, t.wall()) > maxChangeIdle {
 			continue
 		}
-		all := ev.changesOf(t)
-		slices.SortStableFunc(all, largestFirst)
-		if len(all) > 0 && !explained(&all[0], chains) {
-			list = append(list, all[0])
+		of, ok := ev.stepsOf(t)
+		if !ok {
+			continue
 		}
+		width := max(ev.in.SeriesStep, 1) * uint64(time.Second)
+		list = append(list, change.Find(&of, ev.seconds(t, width, waits[t.Thread]), width)...)
 	}
-	slices.SortStableFunc(list, largestFirst)
+	slices.SortStableFunc(list, func(a, b report.Change) int { return cmp.Compare(b.LostNS, a.LostNS) })
 	return list
 }
 
-func largestFirst(a, b report.Change) int { return cmp.Compare(b.LostNS, a.LostNS) }
-
-// explained reports whether a thread's findings lost half of what a change lost, or more.
-func explained(c *report.Change, chains []report.Chain) bool {
-	var lost uint64
-	for i := range chains {
-		if e := &chains[i].Effect; e.PID == c.PID && e.TID == c.TID {
-			lost += chains[i].LostNS
-		}
-	}
-	return lost >= c.LostNS/2
+// changeKey is an operation in a second; 0 stands for the time between calls.
+type changeKey struct {
+	second uint64 // Unix s
+	op     event.Op
 }
 
-// changeVerdict is a change in one sentence, if steps take longer though they launch no more and the
-// thread does not wait longer between calls: then it may be that there is less to do.
-func changeVerdict(list []report.Change) string {
+// stepsOf says by which calls a thread's steps are counted: those that end one, or if no steps were
+// found, those that wait for the GPU most.
+func (ev *evidence) stepsOf(t *subject) (change.Thread, bool) {
+	of := change.Thread{Thread: t.Thread, Process: ev.procs.name(t.PID, ""), Op: t.steps.Op}
+	if t.count > 0 {
+		for _, c := range t.steps.Calls {
+			if c.N == 1 && c.Op != of.Op {
+				of.Once = append(of.Once, c.Op)
+			}
+		}
+		return of, t.steps.Least == 0
+	}
+	of.Op, of.Rate = 0, true
+	var most uint64
+	for _, o := range t.ops {
+		if o.Op.Role() == event.RoleSync && o.Calls >= minRateCalls && o.SumNS > most {
+			of.Op, most = o.Op, o.SumNS
+		}
+	}
+	return of, of.Op != 0
+}
+
+// seconds are the parts of the series in which the thread worked from begin to end.
+func (ev *evidence) seconds(t *subject, width uint64, waits map[changeKey]event.Ledger) []change.Second {
+	by := map[uint64]*change.Second{}
+	var order []uint64
+	for _, o := range t.ops {
+		for _, s := range ev.calls.series[threadOp{t.Thread, o.Op}] {
+			at := s.Second * uint64(time.Second)
+			if at < t.from || at+width > t.to || s.Calls == 0 {
+				continue
+			}
+			if by[s.Second] == nil {
+				by[s.Second] = &change.Second{At: at, Between: waits[changeKey{s.Second, 0}]}
+				order = append(order, s.Second)
+			}
+			by[s.Second].Ops = append(by[s.Second].Ops, change.Sum{
+				Op: o.Op, Calls: s.Calls, NS: s.SumNS, Bytes: s.Bytes, Ledger: waits[changeKey{s.Second, o.Op}],
+			})
+		}
+	}
+	slices.Sort(order)
+	list := make([]change.Second, len(order))
+	for i, s := range order {
+		list[i] = *by[s]
+	}
+	return list
+}
+
+// explained reports whether what the thread's findings lost because of a change, or more precisely
+// after it at a higher rate than before, is half of what the change lost, or more.
+func (ev *evidence) explained(c *report.Change, chains []report.Chain) bool {
+	var lost float64
+	from, to := c.AtNS, ev.to
+	if c.UntilNS != 0 {
+		to = c.UntilNS
+	}
+	for i := range chains {
+		e, p := &chains[i].Effect, chains[i].Pattern
+		switch {
+		case e.PID != c.PID || e.TID != c.TID:
+		case p == nil || len(p.Timeline) == 0:
+			lost += float64(chains[i].LostNS)
+		default:
+			line := pattern.Timeline(p.Timeline)
+			before := line.Within(ev.from, ev.to, ev.from, from) / float64(max(from-min(ev.from, from), 1))
+			lost += line.Within(ev.from, ev.to, from, to) - before*float64(to-min(from, to))
+		}
+	}
+	return lost >= float64(c.LostNS)/2
+}
+
+// changeVerdict is the first change that is worth a verdict, and lost more than so much time beside what
+// more work takes, in one sentence. It is none if steps only launch more, or if the thread waits longer
+// between calls: then it may be that there is less to do.
+func changeVerdict(list []report.Change, than uint64) string {
 	for i := range list {
 		c := &list[i]
-		if c.MoreWork == "" && !c.Between {
+		if c.MoreWork == "" && !c.Between && c.LostNS > than+c.WorkNS {
 			return c.Summary
 		}
 	}
 	return ""
-}
-
-func (ev *evidence) changesOf(t *subject) []report.Change {
-	width := max(ev.in.SeriesStep, 1) * uint64(time.Second)
-	seconds := ev.stepSeconds(t, width)
-	y := make([]float64, len(seconds))
-	for i := range seconds {
-		y[i] = math.Log(float64(width) / seconds[i].steps)
-	}
-	least := max(2, int((minChangeSeconds*uint64(time.Second)+width-1)/width))
-	begins := stats.Segments(y, least, changeNoise)
-	level := make([]float64, len(begins))
-	end := func(i int) int {
-		if i+1 < len(begins) {
-			return begins[i+1]
-		}
-		return len(y)
-	}
-	for i, from := range begins {
-		level[i] = stats.Middle(y[from:end(i)])
-	}
-	var list []report.Change
-	for i := 1; i < len(begins); i++ {
-		if slices.Min(level[i:])-slices.Max(level[:i]) < math.Log(minChange) {
-			continue
-		}
-		before, after := seconds[begins[i-1]:begins[i]], seconds[begins[i]:end(i)]
-		list = append(list, ev.change(t, before, after, width))
-	}
-	return list
-}
-
-// stepSeconds are the steps that ended in each part of the series in which the thread worked from
-// begin to end. Parts in which no step ended are left out: a stall is not a level.
-func (ev *evidence) stepSeconds(t *subject, width uint64) (list []stepSecond) {
-	for _, o := range ev.calls.series[threadOp{t.Thread, t.steps.Op}] {
-		at := o.Second * uint64(time.Second)
-		if o.Calls > 0 && at >= t.from && at+width <= t.to {
-			list = append(list, stepSecond{at, float64(o.Calls)})
-		}
-	}
-	slices.SortFunc(list, func(a, b stepSecond) int { return cmp.Compare(a.at, b.at) })
-	return list
-}
-
-// change describes a change between two parts of the time. Each has at least two seconds; those
-// next to the change may be of both kinds, and count for neither.
-func (ev *evidence) change(t *subject, before, after []stepSecond, width uint64) report.Change {
-	at := moment(before, after, width)
-	a := ev.meanStep(t, before[:len(before)-1], width)
-	b := ev.meanStep(t, after[1:], width)
-	c := report.Change{
-		AtNS: at, Process: ev.procs.name(t.PID, ""), PID: t.PID, TID: t.TID,
-		BeforeNS: uint64(math.Round(a.NS)), AfterNS: uint64(math.Round(b.NS)), Parts: []report.ChangePart{},
-	}
-	var steps float64
-	for i := range after {
-		steps += after[i].steps
-	}
-	c.LostNS = uint64(math.Round(math.Max(0, b.NS-a.NS) * steps))
-	c.MoreWork = moreWork(a, b)
-	c.Between = b.Between[difference.Unknown]-a.Between[difference.Unknown] > (b.NS-a.NS)/2
-	rest := int64(math.Round(b.NS - a.NS))
-	for _, p := range difference.Split(a, b) {
-		if len(c.Parts) == maxChangeParts || math.Abs(p.NS) < 0.05*math.Abs(b.NS-a.NS) {
-			break
-		}
-		ns := int64(math.Round(p.NS))
-		c.Parts = append(c.Parts, report.ChangePart{NS: ns, What: p.Words()})
-		rest -= ns
-	}
-	if rest != 0 {
-		c.Parts = append(c.Parts, report.ChangePart{NS: rest, What: "all smaller parts"})
-	}
-	c.Summary = c.Sentence()
-	return c
-}
-
-// moment is when a change happened, Unix ns. The numbers of steps in the second before it and in
-// the one after say how much of them had the speed of before.
-func moment(before, after []stepSecond, width uint64) uint64 {
-	rate := func(list []stepSecond) float64 {
-		var v []float64
-		for i := range list {
-			v = append(v, list[i].steps)
-		}
-		return stats.Middle(v)
-	}
-	fast, slow := rate(before[:len(before)-1]), rate(after[1:])
-	share := func(s *stepSecond) float64 {
-		return math.Min(1, math.Max(0, (s.steps-slow)/(fast-slow)))
-	}
-	last := &before[len(before)-1]
-	return last.at + uint64((share(last)+share(&after[0]))*float64(width))
-}
-
-// meanStep is the mean step of some parts of the series, for which it is known how long calls took
-// but not what the thread did meanwhile.
-func (ev *evidence) meanStep(t *subject, list []stepSecond, width uint64) *difference.Share {
-	s := &difference.Share{Ops: map[event.Op]*difference.OpShare{}}
-	var steps float64
-	for i := range list {
-		steps += list[i].steps
-	}
-	s.NS = float64(len(list)) * float64(width) / steps
-	in := 0.0
-	for _, o := range t.ops {
-		x := &difference.OpShare{}
-		for _, q := range ev.calls.series[threadOp{t.Thread, o.Op}] {
-			if at := q.Second * uint64(time.Second); within(list, at) {
-				x.Calls += float64(q.Calls) / steps
-				x.NS += float64(q.SumNS) / steps
-			}
-		}
-		x.By[difference.Unknown] = x.NS
-		if x.Calls > 0 {
-			s.Ops[o.Op] = x
-			in += x.NS
-		}
-	}
-	s.Between[difference.Unknown] = s.NS - in
-	return s
-}
-
-// moreWork says that steps launch so much more after a change that they may only have more to do.
-func moreWork(a, b *difference.Share) string {
-	launches := func(s *difference.Share) (n float64) {
-		for op, x := range s.Ops {
-			if op.Role() == event.RoleLaunch {
-				n += x.Calls
-			}
-		}
-		return n
-	}
-	x, y := launches(a), launches(b)
-	if x == 0 || y/x < minChange || y/x*minChange < b.NS/a.NS {
-		return ""
-	}
-	return difference.Number(y) + " instead of " + difference.Number(x) + " launches"
-}
-
-func within(list []stepSecond, at uint64) bool {
-	_, found := slices.BinarySearchFunc(list, at, func(s stepSecond, at uint64) int { return cmp.Compare(s.at, at) })
-	return found
 }

@@ -201,6 +201,14 @@ func (ev *evidence) lossNote() string {
 	return fmt.Sprintf("%.1f %% of the records were dropped: %s", ev.missing*100, strings.Join(parts, ", "))
 }
 
+// mostLost is the most that a chain lost, ns.
+func mostLost(chains []report.Chain) (ns uint64) {
+	for i := range chains {
+		ns = max(ns, chains[i].LostNS)
+	}
+	return ns
+}
+
 // verdict is the report in one line.
 func (ev *evidence) verdict(r *report.Report, worst float64, few int) string {
 	switch {
@@ -211,14 +219,16 @@ func (ev *evidence) verdict(r *report.Report, worst float64, few int) string {
 		return ev.in.Footprint.Verdict()
 	case len(ev.subjects) == 0 && len(r.Chains) == 0:
 		return "nothing to explain: no CUDA call was recorded in this window"
+	case changeVerdict(r.Changes, mostLost(r.Chains)) != "" && len(r.Chains) > 0:
+		return fmt.Sprintf("%s (and %d more)", changeVerdict(r.Changes, mostLost(r.Chains)), len(r.Chains))
 	case len(r.Chains) > 0 && (!causeOf(r.Chains[0].Cause.Kind).lossless || len(r.NotExplained)+len(r.GPUErrors) == 0):
 		v := r.Chains[0].Summary
 		if n := len(r.Chains) - 1; n > 0 {
 			v += fmt.Sprintf(" (and %d more)", n)
 		}
 		return v
-	case changeVerdict(r.Changes) != "":
-		return changeVerdict(r.Changes)
+	case changeVerdict(r.Changes, 0) != "":
+		return changeVerdict(r.Changes, 0)
 	case len(r.NotExplained) > 0:
 		n := r.NotExplained[0]
 		return fmt.Sprintf("not enough evidence: %s lost %.*f %% of its time and the cause was not recorded",

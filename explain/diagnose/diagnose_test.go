@@ -90,7 +90,8 @@ func checkedText(r *report.Report) string {
 	fmt.Fprintf(&b, "%s\n", r.Verdict)
 	for i := range r.Changes {
 		c := &r.Changes[i]
-		fmt.Fprintf(&b, "\nchanged at %d, %s lost: %s\n", c.AtNS-min(r.Window.FromNS, c.AtNS), report.Duration(c.LostNS), c.Summary)
+		fmt.Fprintf(&b, "\n%s changed at %d, %s lost: %s\n", c.Kind, c.AtNS-min(r.Window.FromNS, c.AtNS),
+			report.Duration(c.LostNS), c.Summary)
 		for _, p := range c.Parts {
 			fmt.Fprintf(&b, "  %d %s\n", p.NS, p.What)
 		}
@@ -115,6 +116,10 @@ func checkedText(r *report.Report) string {
 			fmt.Fprintf(&b, "  %s, %d times", p.Kind, p.Times)
 			if p.PeriodNS != 0 {
 				fmt.Fprintf(&b, ", every %s", report.Duration(p.PeriodNS))
+			}
+			if p.BurstPct != 0 {
+				from := r.Window.FromNS
+				fmt.Fprintf(&b, ", %.0f%% from %d to %d", p.BurstPct, p.FromNS-from, p.ToNS-from)
 			}
 			b.WriteString("\n")
 		}

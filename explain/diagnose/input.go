@@ -56,6 +56,7 @@ type Input struct {
 	Xids        []store.Xid
 	Series      []store.OpSecond
 	SeriesStep  uint64             // of Series, in seconds; 0 means 1
+	WaitSeries  []store.WaitSecond // with the step of Series
 	WaitSites   []store.SiteSecond // with the step of Series
 	Busy        []store.Busy       // when processes used GPUs, if more than one did
 	BusyUntil   uint64             // Unix ns up to which Busy is complete, 0: to the end
@@ -111,6 +112,7 @@ var tables = []loader{
 	{"GPU memory of processes", (*Input).loadGPUMemory},
 	inWindow("errors of GPUs", store.Reader.Xids, func(in *Input) *[]store.Xid { return &in.Xids }),
 	{"operation series", (*Input).loadSeries},
+	{"waits by second", (*Input).loadWaitSeries},
 	{"waits by call site", (*Input).loadWaitSites},
 	{"GPU use", (*Input).loadBusy},
 }

@@ -94,6 +94,11 @@ func (in *Input) loadSeries(ctx context.Context, r store.Reader, w store.Window)
 	return err
 }
 
+func (in *Input) loadWaitSeries(ctx context.Context, r store.Reader, w store.Window) (err error) {
+	in.WaitSeries, err = r.WaitSeries(ctx, w, in.SeriesStep)
+	return err
+}
+
 func (in *Input) loadWaitSites(ctx context.Context, r store.Reader, w store.Window) (err error) {
 	in.WaitSites, err = r.WaitSites(ctx, w, in.SeriesStep)
 	return err

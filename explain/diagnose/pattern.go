@@ -16,6 +16,8 @@ func (f *finding) pattern(ev *evidence) *report.Pattern {
 	}
 	f.claims.fill(l.Timeline, &ev.calls, ev.from, ev.to)
 	l.Timeline.Round()
+	l.Fine = pattern.NewFine(ev.from, ev.to)
+	f.claims.fill(l.Fine, &ev.calls, ev.from, ev.to)
 	return l.Pattern()
 }
 

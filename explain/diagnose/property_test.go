@@ -308,6 +308,10 @@ func (r reader) OpSeries(context.Context, store.Window, uint64) ([]store.OpSecon
 	return r.in.Series, r.err
 }
 
+func (r reader) WaitSeries(context.Context, store.Window, uint64) ([]store.WaitSecond, error) {
+	return r.in.WaitSeries, r.err
+}
+
 func (r reader) WaitSites(context.Context, store.Window, uint64) ([]store.SiteSecond, error) {
 	return r.in.WaitSites, r.err
 }

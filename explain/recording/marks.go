@@ -87,8 +87,10 @@ func (t *Timeline) mark(ctx context.Context, r timelineReader) error {
 				at, values = append(at, i), append(values, v)
 			}
 		}
-		for _, c := range stats.Changes(values, m.ratio) {
-			words[at[c.At]] = append(words[at[c.At]], m.what(c.Before, c.After))
+		levels := stats.Levels(values, m.ratio)
+		for i := 1; i < len(levels); i++ {
+			place := at[levels[i].From]
+			words[place] = append(words[place], m.what(levels[i-1].Middle, levels[i].Middle))
 		}
 	}
 	var places []int

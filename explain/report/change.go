@@ -2,23 +2,39 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
+)
+
+// The kinds of a change.
+const (
+	ChangeLevel = "level" // steps take longer from then on
+	ChangeDrift = "drift" // steps take longer and longer from then on
+	ChangeOnce  = "once"  // steps took longer for some time
 )
 
 // Change is a time from which on the steps of a thread took longer.
 type Change struct {
 	Summary  string       `json:"summary"` // in one sentence
+	Kind     string       `json:"kind"`    // level, drift, once
 	AtNS     uint64       `json:"at_ns"`   // Unix
 	Process  string       `json:"process"`
 	PID      uint32       `json:"pid"`
 	TID      uint32       `json:"tid"`
 	BeforeNS uint64       `json:"before_ns"`           // a step before, from the change before it on
-	AfterNS  uint64       `json:"after_ns"`            // a step after, up to the next change
+	AfterNS  uint64       `json:"after_ns"`            // a step after, up to the next change; of a drift, at its end
 	LostNS   uint64       `json:"lost_ns"`             // by all steps after, up to the next change
 	Parts    []ChangePart `json:"parts"`               // of the difference, the largest first; they add up to it
-	MoreWork string       `json:"more_work,omitempty"` // that steps launch more, which may be all there is to it
-	Between  bool         `json:"between,omitempty"`   // most of it is time between calls: there may be less to do
+	MoreWork string       `json:"more_work,omitempty"` // that steps do more, which may be all there is to it
+	PartWork string       `json:"part_work,omitempty"` // the same, if it is only a part
+	WorkNS   uint64       `json:"work_ns,omitempty"`   // of LostNS: what more work takes at the speed of before
+	Between  bool         `json:"between,omitempty"`   // most of it is waiting between calls: there may be less to do
+
+	UntilNS     uint64 `json:"until_ns,omitempty"`      // Unix, the end of what happened once
+	PerMinuteNS uint64 `json:"per_minute_ns,omitempty"` // by which a step of a drift grows
+	// Of is the operation whose calls are compared, from one to the next, where steps are not known.
+	Of string `json:"of,omitempty"`
 
 	Node string `json:"node,omitempty"` // in a report of several machines
 }
@@ -31,8 +47,7 @@ type ChangePart struct {
 
 // Sentence says what changed, when, and what most of it is made of.
 func (c *Change) Sentence() string {
-	s := fmt.Sprintf("%s: from %s UTC on a step takes %s instead of %s", c.Process,
-		time.Unix(0, int64(c.AtNS)).UTC().Format(time.TimeOnly), Duration(c.AfterNS), Duration(c.BeforeNS))
+	s := c.Process + ": " + c.what()
 	if c.BeforeNS > 0 {
 		times := float64(c.AfterNS) / float64(c.BeforeNS)
 		if times >= 2 {
@@ -49,7 +64,37 @@ func (c *Change) Sentence() string {
 	case len(c.Parts) > 0 && c.Parts[0].NS > 0:
 		s += ", most of it: " + c.Parts[0].What
 	}
+	if c.PartWork != "" {
+		s += "; part of it is more work: " + c.PartWork
+	}
 	return s
+}
+
+// what says what took longer, and when.
+func (c *Change) what() string {
+	at, after, before := clock(c.AtNS, time.TimeOnly), Duration(c.AfterNS), Duration(c.BeforeNS)
+	step, every := "a step", ""
+	takes, took, grows := "takes", "took", "grows by"
+	if c.Of != "" {
+		step, takes, took, grows = c.Of, "is called every", "was called every", "is called later by"
+		every = "every "
+	}
+	switch c.Kind {
+	case ChangeOnce:
+		return fmt.Sprintf("from %s to %s UTC only, %s %s %s instead of %s%s", at, clock(c.UntilNS, time.TimeOnly), step,
+			took, after, every, before)
+	case ChangeDrift:
+		return fmt.Sprintf("since %s UTC %s %s %s a minute: %s at the end instead of %s", at, step, grows,
+			Duration(c.PerMinuteNS), after, before)
+	}
+	return fmt.Sprintf("from %s UTC on %s %s %s instead of %s%s", at, step, takes, after, every, before)
+}
+
+// changeFirst reports whether a change is the verdict.
+func (r *Report) changeFirst() bool {
+	return slices.ContainsFunc(r.Changes, func(c Change) bool {
+		return c.Summary != "" && strings.HasPrefix(r.Verdict, c.Summary)
+	})
 }
 
 // changes lists the times from which on steps took longer.
@@ -58,20 +103,23 @@ func (t *text) changes(list []Change) {
 		t.line("")
 	}
 	for i := range list {
-		c := &list[i]
-		var parts []string
-		for _, p := range c.Parts[min(1, len(c.Parts)):] {
-			sign := "+"
-			ns := p.NS
-			if ns < 0 {
-				sign, ns = "-", -ns
-			}
-			parts = append(parts, sign+Duration(uint64(ns))+" "+p.What)
-		}
-		s := c.Summary
-		if len(parts) > 0 {
-			s += "; the rest: " + strings.Join(parts, ", ")
-		}
-		t.wrap("[changed] "+at(c.Node), s)
+		t.wrap("[changed] "+at(list[i].Node), list[i].Text())
 	}
+}
+
+// Text is the sentence with all parts of the difference.
+func (c *Change) Text() string {
+	var parts []string
+	for _, p := range c.Parts[min(1, len(c.Parts)):] {
+		sign := "+"
+		ns := p.NS
+		if ns < 0 {
+			sign, ns = "-", -ns
+		}
+		parts = append(parts, sign+Duration(uint64(ns))+" "+p.What)
+	}
+	if len(parts) == 0 {
+		return c.Summary
+	}
+	return c.Summary + "; the rest: " + strings.Join(parts, ", ")
 }

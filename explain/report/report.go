@@ -65,12 +65,17 @@ type Chain struct {
 
 // Pattern is when a chain's time was lost.
 type Pattern struct {
-	Kind string `json:"kind"` // once, periodic, growing, irregular, constant
+	Kind string `json:"kind"` // once, periodic, growing, irregular, constant, burst
 	// when time was lost first, since 1970; of a constant loss it may be the window's start
 	FromNS   uint64    `json:"from_ns"`
 	Times    int       `json:"times"`     // periods of lost time
 	PeriodNS uint64    `json:"period_ns"` // of periodic ones, else 0
 	Timeline []float64 `json:"timeline"`  // share of each equal part of the window that was lost, 0 to 1
+
+	// end of what happened once, and of a burst: the part of the time in which most was lost, though some was
+	// lost all the time; since 1970
+	ToNS     uint64  `json:"to_ns,omitempty"`
+	BurstPct float64 `json:"burst_pct,omitempty"` // share of the lost time in a burst
 }
 
 // PerStep is a chain's loss in the workload's own measure.

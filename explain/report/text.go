@@ -30,6 +30,9 @@ func WriteText(w io.Writer, r *Report, o TextOptions) error {
 	} else {
 		t.wrap("", t.paint(bold, r.Verdict))
 		t.head(r)
+		if r.changeFirst() {
+			t.changes(r.Changes)
+		}
 		for i := range r.Chains {
 			t.chain(&r.Chains[i])
 		}
@@ -38,7 +41,9 @@ func WriteText(w io.Writer, r *Report, o TextOptions) error {
 		t.notExplained(&r.NotExplained[i])
 	}
 	t.inFlight(r.InFlight)
-	t.changes(r.Changes)
+	if !r.changeFirst() {
+		t.changes(r.Changes)
+	}
 	if len(r.Chains) == 0 {
 		t.workloads(r.Workloads)
 	} else if len(r.Workloads) > 0 {

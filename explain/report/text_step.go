@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"strings"
+	"time"
 )
 
 // bars are the levels of a timeline, the first for no loss.
@@ -17,7 +18,16 @@ func (t *text) pattern(p *Pattern) {
 		return
 	}
 	words := p.Kind
+	from, to := clock(p.FromNS, time.TimeOnly), clock(p.ToNS, time.TimeOnly)
 	switch p.Kind {
+	case "once":
+		switch {
+		case p.ToNS == 0: // of an earlier Ingero
+		case from == to:
+			words += ", at " + from
+		default:
+			words += ", " + from + " to " + to
+		}
 	case "periodic":
 		words = fmt.Sprintf("every %s, %s", Duration(p.PeriodNS), Plural(uint64(p.Times), "time"))
 	case "irregular":
@@ -26,6 +36,8 @@ func (t *text) pattern(p *Pattern) {
 		words = "all the time"
 	case "growing":
 		words = "growing over time"
+	case "burst":
+		words = "mostly " + from + " to " + to
 	}
 	const label = "  when   "
 	bar := bar(p.Timeline, min(maxBar, t.width-len(label)))

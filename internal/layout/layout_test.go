@@ -90,10 +90,11 @@ var table = []row{
 
 	// Why a thread lost time.
 	{"explain/difference", "event explain/report"},
+	{"explain/change", "event explain/difference account/ledger explain/report account/stats store"},
 	{"explain/diagnose/cluster", "event explain/report"},
 	{"explain/diagnose/pattern", "explain/report"},
-	{"explain/diagnose", `account/collective explain/diagnose/cluster explain/diagnose/pattern
-		explain/difference event account/footprint capture/host/framework account/ledger explain/recording
+	{"explain/diagnose", `account/collective explain/change explain/diagnose/cluster explain/diagnose/pattern
+		event account/footprint capture/host/framework account/ledger explain/recording
 		explain/report account/stats store`},
 	{"explain/label", "event explain/diagnose explain/recording explain/report store"},
 	{"explain/compare", "event explain/diagnose explain/difference explain/recording explain/report store"},
@@ -101,7 +102,7 @@ var table = []row{
 		capture/host/framework capture/host/owner account/memory explain/recording account/stats store`},
 
 	// The running tracer.
-	{"agent", `account/collective explain/diagnose event account/footprint capture/host/cgroup
+	{"agent", `account/collective explain/change explain/diagnose event account/footprint capture/host/cgroup
 		capture/host/cudalib capture/host/framework capture/host/nvml capture/host/owner capture/host/proc
 		account/memory capture/label/socket capture/probe capture/probe/all capture/probe/discover
 		explain/report account/stats store

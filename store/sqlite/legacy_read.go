@@ -140,6 +140,11 @@ func (r *legacyReader) OpSeries(context.Context, store.Window, uint64) ([]store.
 	return nil, nil
 }
 
+// WaitSeries implements store.Reader: earlier versions kept no statistics by second.
+func (r *legacyReader) WaitSeries(context.Context, store.Window, uint64) ([]store.WaitSecond, error) {
+	return nil, nil
+}
+
 // WaitSites implements store.Reader: earlier versions did not record from where calls were made.
 func (r *legacyReader) WaitSites(context.Context, store.Window, uint64) ([]store.SiteSecond, error) {
 	return nil, nil

@@ -16,7 +16,8 @@ func (r *Reader) OpSeries(ctx context.Context, w store.Window, step uint64) ([]s
 	var out []store.OpSecond
 	step = min(max(step, 1), math.MaxInt32)
 	err := r.rows(ctx, `select (id >> 20) / ?3 * ?3, thread, op, sum(calls), sum(sum), max(max),
-		sum(coalesce(runq, 0) + coalesce(throttled, 0) + coalesce(block_io, 0) + coalesce(fault, 0)) from call_second
+		sum(coalesce(runq, 0) + coalesce(throttled, 0) + coalesce(block_io, 0) + coalesce(fault, 0)),
+		sum(coalesce(bytes, 0)) from call_second
 		where id between ?1 and ?2 group by 1, 2, 3
 		order by 1, 2, 3`, append(seconds(w), int64(step)), func(s *sqlite.Stmt) error {
 		t, err := r.thread(ctx, s.ColumnInt64(1))
@@ -26,7 +27,7 @@ func (r *Reader) OpSeries(ctx context.Context, w store.Window, step uint64) ([]s
 		out = append(out, store.OpSecond{
 			Second: uint64(s.ColumnInt64(0)), Thread: t.Thread, Op: event.Op(s.ColumnInt64(2)),
 			Calls: uint64(s.ColumnInt64(3)), SumNS: uint64(s.ColumnInt64(4)), MaxNS: uint64(s.ColumnInt64(5)),
-			HeldNS: uint64(s.ColumnInt64(6)),
+			HeldNS: uint64(s.ColumnInt64(6)), Bytes: uint64(s.ColumnInt64(7)),
 		})
 		return nil
 	})

@@ -82,6 +82,56 @@ func TestOpSeriesAddsUpToOpStats(t *testing.T) {
 	}
 }
 
+func TestWaitSeriesAddsUpToTheLedgers(t *testing.T) {
+	t.Parallel()
+	thread := event.Thread{PID: 7, TID: 8}
+	const gap = 100_000_000
+	var calls []event.Call
+	var gaps []event.Gap
+	for i := range uint64(100) {
+		at := t0 + i*gap
+		held := event.Ledger{}
+		held.NS[event.BlockIO] = i % 3 * 1_000_000
+		calls = append(calls, event.Call{
+			Start: at, Duration: 5_000_000, Thread: thread, Op: event.Op(1 + i%2), Ledger: held,
+		})
+		between := event.Ledger{}
+		between.NS[event.Futex] = 2_000_000
+		gaps = append(gaps, event.Gap{Start: at + 5_000_000, Duration: 3_000_000, Thread: thread, Ledger: between})
+	}
+	w, path := create(t, sqlite.Options{RawRate: 1 << 30})
+	must(t, w.Write(&store.Batch{Records: event.Records{Calls: calls, Gaps: gaps}}))
+	must(t, w.Close())
+	for _, step := range []uint64{0, 1, 4} {
+		series, err := reader(t, path).WaitSeries(t.Context(), store.Window{}, step)
+		must(t, err)
+		sum := map[event.Op]event.Ledger{}
+		for i, o := range series {
+			early := i > 0 && o.Second < series[i-1].Second
+			if early || o.Second%max(step, 1) != 0 || o.Thread != thread || o.Ledger.Total() == 0 && o.Op == 0 {
+				t.Errorf("step %d: %+v", step, o)
+			}
+			l := sum[o.Op]
+			l.Add(&o.Ledger)
+			sum[o.Op] = l
+		}
+		want := map[event.Op]event.Ledger{}
+		for i := range calls {
+			l := want[calls[i].Op]
+			l.Add(&calls[i].Ledger)
+			want[calls[i].Op] = l
+			l = want[0]
+			l.Add(&gaps[i].Ledger)
+			want[0] = l
+		}
+		for op, l := range want {
+			if got := sum[op]; got.NS != l.NS {
+				t.Errorf("step %d, op %d: %v, want %v", step, op, got.NS, l.NS)
+			}
+		}
+	}
+}
+
 func TestBusySpansAreThoseOfTheCalls(t *testing.T) {
 	t.Parallel()
 	path, calls := twoProcesses(t)

@@ -51,6 +51,7 @@ func InputOf(r *eventtext.Recording) *diagnose.Input {
 		in.Seldom = append(in.Seldom, all[:min(len(all), diagnose.SeldomCalls)])
 	}
 	countSeconds(in, r.Calls)
+	countWaits(in, r)
 	countGaps(in, r.Gaps)
 	return in
 }
@@ -278,6 +279,9 @@ func countSeconds(in *diagnose.Input, calls []event.Call) {
 		s, weight := &in.Series[n], uint64(max(c.Weight, 1))
 		s.Calls += weight
 		s.SumNS += weight * c.Duration
+		if info := c.Op.Info(); info != nil && info.BytesArg() >= 0 {
+			s.Bytes += weight * c.Args[info.BytesArg()]
+		}
 		for _, held := range []event.Class{event.RunQueue, event.Throttled, event.BlockIO, event.Fault} {
 			s.HeldNS += weight * c.Ledger.NS[held]
 		}
@@ -287,6 +291,37 @@ func countSeconds(in *diagnose.Input, calls []event.Call) {
 		in.Busy = busy.Spans()
 	}
 	countSites(in, calls)
+}
+
+// countWaits makes the series of waits.
+func countWaits(in *diagnose.Input, r *eventtext.Recording) {
+	type key struct {
+		second uint64
+		threadOp
+	}
+	at := map[key]int{}
+	add := func(k key, l *event.Ledger) {
+		if l.Total() == 0 {
+			return
+		}
+		n, ok := at[k]
+		if !ok {
+			n = len(in.WaitSeries)
+			at[k] = n
+			in.WaitSeries = append(in.WaitSeries, store.WaitSecond{Second: k.second, Thread: k.Thread, Op: k.op})
+		}
+		in.WaitSeries[n].Ledger.Add(l)
+	}
+	for i := range r.Calls {
+		c := &r.Calls[i]
+		for range max(c.Weight, 1) {
+			add(key{c.Start / 1e9, threadOp{c.Thread, c.Op}}, &c.Ledger)
+		}
+	}
+	for i := range r.Gaps {
+		g := &r.Gaps[i]
+		add(key{g.Start / 1e9, threadOp{g.Thread, 0}}, &g.Ledger)
+	}
 }
 
 // countSites makes the statistics of waits by call site.

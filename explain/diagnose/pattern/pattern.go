@@ -4,6 +4,7 @@ package pattern
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/ingero-io/ingero/explain/report"
@@ -16,6 +17,7 @@ const (
 	Growing   = "growing"
 	Irregular = "irregular"
 	Constant  = "constant"
+	Burst     = "burst" // lost all the time, but mostly in a part of it
 )
 
 // What counts as regular.
@@ -43,6 +45,7 @@ type Loss struct {
 	Pieces   []Stretch // those that are known one by one; Pattern sorts them
 	Pause    uint64    // the longest time, ns, between two pieces of one stretch
 	Timeline Timeline  // all of the lost time by parts of the window
+	Fine     Timeline  // the same by smaller parts, see NewFine
 }
 
 // Pattern says when the time was lost, nil if none was lost.
@@ -52,13 +55,16 @@ func (l *Loss) Pattern() *report.Pattern {
 	}
 	line, list := l.Timeline, l.stretches()
 	p := &report.Pattern{Kind: Irregular, FromNS: l.first(list), Times: len(list), Timeline: line}
+	b, dense := l.burst()
 	switch period, ok := period(list); {
+	case dense && (len(list) == 0 || !ok && line.covered(0) >= filled):
+		p.Kind, p.Times, p.FromNS, p.ToNS, p.BurstPct = Burst, 1, b.from, b.to, math.Round(10*b.pct)/10
 	case len(list) == 0:
 		p.Kind, p.Times = Constant, 1
 	case line.covered(0) < filled && (len(list) == 1 || float64(longest(list).Lost) >= dominant*float64(l.NS)):
-		p.Kind, p.Times = Once, 1
+		p.Kind, p.Times, p.ToNS = Once, 1, longest(list).To
 		if l.growsWithin(longest(list)) {
-			p.Kind = Growing
+			p.Kind, p.ToNS = Growing, 0
 		}
 	case line.grows():
 		p.Kind = Growing

@@ -32,6 +32,16 @@ func (t Timeline) Round() {
 	}
 }
 
+// Within is the time lost from one time to another of a timeline from begin to end, ns.
+func (t Timeline) Within(begin, end, from, to uint64) (ns float64) {
+	width := float64(end-begin) / float64(len(t))
+	for i, v := range t {
+		at := float64(begin) + float64(i)*width
+		ns += v * max(0, min(float64(to), at+width)-max(float64(from), at))
+	}
+	return ns
+}
+
 // covered is the share of the timeline's parts that lost something, and at least the given share of
 // what the largest part lost.
 func (t Timeline) covered(share float64) float64 {

@@ -1,4 +1,4 @@
-import { count, duration } from "../format";
+import { clock, count, duration } from "../format";
 import { href } from "../route";
 import type { Effect, Pattern, Report } from "../wire";
 
@@ -61,13 +61,15 @@ export function often(p: Pattern): string {
   const times = p.times === 1 ? "once" : `${p.times} times`;
   switch (p.kind) {
     case "once":
-      return "once";
+      return p.to_ns ? `once, ${clock(p.from_ns)} to ${clock(p.to_ns)}` : "once";
     case "periodic":
       return `every ${duration(p.period_ns)}, ${times}`;
     case "constant":
       return "all the time";
     case "growing":
       return "growing over time";
+    case "burst":
+      return `mostly ${clock(p.from_ns)} to ${clock(p.to_ns ?? p.from_ns)}`;
     default:
       return `${times}, without a period`;
   }

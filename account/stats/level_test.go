@@ -6,7 +6,7 @@ import (
 	"github.com/ingero-io/ingero/account/stats"
 )
 
-func TestChangesOfASeries(t *testing.T) {
+func TestLevelsOfASeries(t *testing.T) {
 	noisy := func(i int) float64 { return []float64{0, 0.3, -0.2, 0.1, -0.3}[i%5] }
 	for name, c := range map[string]struct {
 		value func(i int) float64
@@ -28,10 +28,10 @@ func TestChangesOfASeries(t *testing.T) {
 		for i := range 60 {
 			v = append(v, c.value(i))
 		}
-		got := stats.Changes(v, c.ratio)
-		same := len(got) == len(c.want)
-		for i := 0; same && i < len(got); i++ {
-			same = got[i].At == c.want[i]
+		got := stats.Levels(v, c.ratio)
+		same := len(got) == len(c.want)+1
+		for i := 0; same && i < len(c.want); i++ {
+			same = got[i+1].From == c.want[i]
 		}
 		if !same {
 			t.Errorf("%s: %+v, want %v", name, got, c.want)

@@ -1,0 +1,120 @@
+package change_test
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/explain/change"
+	"github.com/ingero-io/ingero/explain/report"
+)
+
+const second = uint64(time.Second)
+
+// opNamed is an operation by its name.
+func opNamed(t *testing.T, name string) event.Op {
+	t.Helper()
+	info, ok := event.ByName(name)
+	if !ok {
+		t.Fatal("no operation " + name)
+	}
+	return info.Op
+}
+
+// run makes the seconds of steps of so many ms each: one value for each second. What is beyond 10 ms is
+// work of the program.
+func run(t *testing.T, ms ...float64) (*change.Thread, []change.Second) {
+	launch, sync := opNamed(t, "cudaLaunchKernel"), opNamed(t, "cudaStreamSynchronize")
+	var list []change.Second
+	for i, d := range ms {
+		steps := uint64(1000 / d)
+		s := change.Second{At: uint64(i) * second, Ops: []change.Sum{
+			{Op: launch, Calls: 20 * steps, NS: 20 * steps * 5000}, {Op: sync, Calls: steps, NS: steps * 8e6},
+		}}
+		s.Ops[1].Ledger.NS[event.Sleep] = steps * 7e6
+		s.Between.NS[event.RunQueue] = steps * 10_000
+		list = append(list, s)
+	}
+	return &change.Thread{Thread: event.Thread{PID: 1, TID: 2}, Process: "trainer", Op: sync}, list
+}
+
+func repeated(v float64, n int) (list []float64) {
+	for range n {
+		list = append(list, v)
+	}
+	return list
+}
+
+func join(parts ...[]float64) (all []float64) {
+	for _, p := range parts {
+		all = append(all, p...)
+	}
+	return all
+}
+
+func TestKindsOfChange(t *testing.T) {
+	ramp := repeated(10, 20)
+	for i := range 40 {
+		ramp = append(ramp, 10+float64(i)/4)
+	}
+	type want struct {
+		kind      string
+		at, until float64 // s
+	}
+	for name, tc := range map[string]struct {
+		ms   []float64
+		want []want
+	}{
+		"none":  {repeated(10, 60), nil},
+		"level": {join(repeated(10, 30), repeated(14, 30)), []want{{report.ChangeLevel, 30, 0}}},
+		"two levels": {
+			join(repeated(10, 20), repeated(14, 20), repeated(20, 20)),
+			[]want{{report.ChangeLevel, 20, 0}, {report.ChangeLevel, 40, 0}},
+		},
+		"once": {join(repeated(10, 20), repeated(20, 8), repeated(10, 20)), []want{{report.ChangeOnce, 20, 28}}},
+		"once, and as slow later": {
+			join(repeated(10, 20), repeated(20, 8), repeated(10, 20), repeated(20, 12)),
+			[]want{{report.ChangeOnce, 20, 28}, {report.ChangeLevel, 48, 0}},
+		},
+		"once, and less slow later": {
+			join(repeated(10, 20), repeated(20, 8), repeated(10, 20), repeated(14, 12)),
+			[]want{{report.ChangeOnce, 20, 28}, {report.ChangeLevel, 48, 0}},
+		},
+		"phases":        {join(repeated(10, 20), repeated(20, 8), repeated(10, 20), repeated(20, 8), repeated(10, 9)), nil},
+		"drift":         {ramp, []want{{report.ChangeDrift, 20, 0}}},
+		"warm-up":       {join(repeated(30, 5), repeated(10, 40)), nil},
+		"faster":        {join(repeated(20, 20), repeated(10, 40)), nil},
+		"a slow second": {join(repeated(10, 20), repeated(80, 1), repeated(10, 20)), nil},
+	} {
+		of, list := run(t, tc.ms...)
+		got := change.Find(of, list, second)
+		ok := len(got) == len(tc.want)
+		for i := range min(len(got), len(tc.want)) {
+			near := func(ns uint64, s float64) bool { return float64(ns)/1e9 > s-2.5 && float64(ns)/1e9 < s+2.5 }
+			w := tc.want[i]
+			ok = ok && got[i].Kind == w.kind && near(got[i].AtNS, w.at) && near(got[i].UntilNS, w.until)
+		}
+		if !ok {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+// Noise is no change, in 300 runs of a minute to five.
+func TestNoiseIsNoChange(t *testing.T) {
+	r := rand.New(rand.NewPCG(13, 14))
+	told := 0
+	for range 300 {
+		v, x := make([]float64, 60+r.IntN(240)), 0.0
+		for i := range v {
+			x = 0.3*x + r.NormFloat64()
+			v[i] = 10 * (1 + 0.04*x)
+		}
+		of, list := run(t, v...)
+		told += len(change.Find(of, list, second))
+	}
+	if told > 3 {
+		t.Errorf("%d changes", told)
+	}
+}

@@ -1,0 +1,9 @@
+package change
+
+// Kept is how many threads and seconds are kept.
+func Kept(l *Live) (threads, seconds int) {
+	for _, t := range l.threads {
+		seconds += len(t.seconds)
+	}
+	return len(l.threads), seconds
+}

@@ -1,0 +1,186 @@
+package change
+
+import (
+	"math"
+	"slices"
+
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/explain/difference"
+	"github.com/ingero-io/ingero/explain/report"
+)
+
+// maxParts is the number of parts of a difference that are listed; smallPart is the share of it below
+// which none is.
+const (
+	maxParts  = 4
+	smallPart = 0.05
+)
+
+// describe fills in what changed from the steps of one part to those of another, of which so many were
+// slow. It is false if it cannot be said that they are slower: without steps, launches for a wait
+// became fewer.
+func (f *finder) describe(c report.Change, before, after part, slow float64) (report.Change, bool) {
+	a, b := f.meanStep(f.list[before.from:before.to]), f.meanStep(f.list[after.from:after.to])
+	unknown(a, b)
+	c.Process, c.PID, c.TID, c.Parts = f.t.Process, f.t.PID, f.t.TID, []report.ChangePart{}
+	if f.t.Rate {
+		c.Of = f.t.Op.String()
+		if x, y := launches(a), launches(b); y*alike < x {
+			return c, false
+		}
+	}
+	c.BeforeNS, c.AfterNS = uint64(math.Round(a.NS)), uint64(math.Round(b.NS))
+	c.LostNS = uint64(math.Round(math.Max(0, b.NS-a.NS) * slow))
+	if ratio, words := work(a, b); ratio*minRatio >= b.NS/a.NS {
+		c.MoreWork, c.WorkNS = words, c.LostNS
+	} else {
+		c.PartWork, c.WorkNS = words, uint64(math.Round(a.NS*(ratio-1)*slow))
+	}
+	if c.MoreWork == "" && c.PartWork == "" {
+		c.WorkNS = 0
+	}
+	c.Between = awaited(b)-awaited(a) > (b.NS-a.NS)/2
+	rest := int64(math.Round(b.NS - a.NS))
+	for _, p := range difference.Split(&a.Share, &b.Share) {
+		if len(c.Parts) == maxParts || math.Abs(p.NS) < smallPart*math.Abs(b.NS-a.NS) {
+			break
+		}
+		ns := int64(math.Round(p.NS))
+		c.Parts = append(c.Parts, report.ChangePart{NS: ns, What: p.Words()})
+		rest -= ns
+	}
+	if rest != 0 {
+		c.Parts = append(c.Parts, report.ChangePart{NS: rest, What: "all smaller parts"})
+	}
+	c.Summary = c.Sentence()
+	return c, true
+}
+
+// mean is a mean step.
+type mean struct {
+	difference.Share
+	bytes float64 // copied
+}
+
+// meanStep is the mean step of some seconds.
+func (f *finder) meanStep(list []Second) *mean {
+	m := &mean{Share: difference.Share{Ops: map[event.Op]*difference.OpShare{}}}
+	var steps float64
+	for i := range list {
+		if s := list[i].Of(f.op); s != nil {
+			steps += float64(s.Calls)
+		}
+	}
+	m.NS = float64(len(list)) * float64(f.width) / steps
+	rest := m.NS
+	for i := range list {
+		for j := range list[i].Ops {
+			s := &list[i].Ops[j]
+			x := m.Ops[s.Op]
+			if x == nil {
+				x = &difference.OpShare{}
+				m.Ops[s.Op] = x
+			}
+			x.Calls += float64(s.Calls) / steps
+			x.NS += float64(s.NS) / steps
+			x.By[event.OnCPU] += float64(s.NS-min(s.NS, s.Ledger.Total())) / steps
+			for c, ns := range s.Ledger.NS {
+				x.By[c] += float64(ns) / steps
+			}
+			rest -= float64(s.NS) / steps
+			if s.Op.Role() == event.RoleCopy {
+				m.bytes += float64(s.Bytes) / steps
+			}
+		}
+		for c, ns := range list[i].Between.NS {
+			m.Between[c] += float64(ns) / steps
+		}
+	}
+	for _, ns := range m.Between[:event.NumClasses] {
+		rest -= ns
+	}
+	m.Between[event.OnCPU] = rest
+	return m
+}
+
+// unknown moves time on a CPU to difference.Unknown if no waits were recorded, neither before nor after,
+// in any call or between calls: then nothing is known of it.
+func unknown(sides ...*mean) {
+	waits := func(by []float64) bool {
+		return slices.ContainsFunc(by[:event.NumClasses], func(ns float64) bool { return ns > 0 })
+	}
+	var in, between bool
+	for _, m := range sides {
+		between = between || waits(m.Between[:])
+		for _, x := range m.Ops {
+			in = in || waits(x.By[:])
+		}
+	}
+	for _, m := range sides {
+		if !between {
+			m.Between[difference.Unknown], m.Between[event.OnCPU] = m.Between[event.OnCPU], 0
+		}
+		for _, x := range m.Ops {
+			if !in {
+				x.By[difference.Unknown], x.By[event.OnCPU] = x.By[event.OnCPU], 0
+			}
+		}
+	}
+}
+
+// awaited is the time between calls in which the thread may have had nothing to do, ns: it waited, but
+// not for a CPU, a disk or memory; or it is not known whether it did.
+func awaited(m *mean) (ns float64) {
+	ns = m.Between[difference.Unknown]
+	for c, v := range m.Between[:event.NumClasses] {
+		switch event.Class(c) {
+		case event.RunQueue, event.Throttled, event.BlockIO, event.Fault:
+		default:
+			ns += v
+		}
+	}
+	return ns
+}
+
+func launches(m *mean) (n float64) {
+	for op, x := range m.Ops {
+		if op.Role() == event.RoleLaunch {
+			n += x.Calls
+		}
+	}
+	return n
+}
+
+// work says how much more steps launch or copy after a change, by the larger of the two.
+func work(a, b *mean) (ratio float64, words string) {
+	ratio = minRatio
+	if x, y := launches(a), launches(b); x > 0 && y/x >= ratio {
+		ratio, words = y/x, difference.Number(y)+" instead of "+difference.Number(x)+" launches"
+	}
+	if x, y := a.bytes, b.bytes; x > 0 && y/x > ratio {
+		ratio, words = y/x, report.Bytes(uint64(math.Round(y)))+" instead of "+report.Bytes(uint64(math.Round(x)))+" copied"
+	}
+	if words == "" {
+		return 1, ""
+	}
+	return ratio, words
+}
+
+// sameCalls reports whether steps make the same calls, but for a tenth.
+func sameCalls(a, b *mean) bool {
+	var all, differ float64
+	for op, x := range a.Ops {
+		y := 0.0
+		if o := b.Ops[op]; o != nil {
+			y = o.Calls
+		}
+		all += x.Calls
+		differ += math.Abs(x.Calls - y)
+	}
+	for op, y := range b.Ops {
+		if a.Ops[op] == nil {
+			differ += y.Calls
+		}
+	}
+	return differ <= (alike-1)*all
+}
