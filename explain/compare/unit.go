@@ -106,7 +106,9 @@ func inProportion(a, b *diagnose.Profile) []event.Op {
 		}
 	}
 	most = slices.Clone(most)
-	slices.SortFunc(most, func(x, y event.Op) int { return cmp.Or(cmp.Compare(called(a, x), called(a, y)), cmp.Compare(x, y)) })
+	slices.SortFunc(most, func(x, y event.Op) int {
+		return cmp.Or(cmp.Compare(called(a, x), called(a, y)), cmp.Compare(x, y))
+	})
 	return most
 }
 
