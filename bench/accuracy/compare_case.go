@@ -107,8 +107,8 @@ var knownDifferences = []knownDifference{
 		},
 	},
 	{name: "cpus", expect: []Item{waitingForCPU}, needs: 2, args: func(d *draw) (both, a, b []string) {
-		return arguments("--pin none --dispatchers 2 --host-us", d.between(2000, 4000)), arguments("--cpus 2"),
-			arguments("--cpus 1")
+		both = arguments("--pin none --dispatchers 2 --host-us", d.between(2000, 4000), "--sync-us", d.between(200, 600))
+		return both, arguments("--cpus 2"), arguments("--cpus 1")
 	}},
 	{name: "library", expect: []Item{longerLaunch}, args: func(d *draw) (both, a, b []string) {
 		us := d.between(10, 20)

@@ -65,9 +65,6 @@ const MostOff = 0.10
 // known difference must make: noise of a machine is some percent.
 const leastDifference = 0.05
 
-// judged reports whether the pair counts.
-func (c *Compared) judged() bool { return c.Skipped == "" && !c.Disturbed }
-
 // AmountRight reports whether the expected parts and the whole difference are as large as the program
 // measured them.
 func (c *Compared) AmountRight() bool { return c.Off() <= MostOff }

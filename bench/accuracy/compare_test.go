@@ -169,7 +169,8 @@ func TestWhatIsNotJudgedIsNotCounted(t *testing.T) {
 // A wait of the program's own for a CPU is compared with what the kernel says of the thread.
 func TestTimeWithoutACPUIsTheThreadsOwn(t *testing.T) {
 	pair := &compare.Thread{Parts: []compare.Part{
-		{What: "between calls", Class: "runq", NS: 700}, {What: "time in calls", Op: "x", Class: "runq", NS: 200},
+		{What: "between calls", Class: "runq", NS: 700},
+		{What: "time in calls", Op: "x", Class: "runq", NS: 200},
 		{What: "time in calls", Op: "x", Class: "ioctl", NS: 5000},
 	}}
 	a, b := &cudastub.ThreadTruth{Steps: 10, RunnableNS: 1000}, &cudastub.ThreadTruth{Steps: 20, RunnableNS: 22_000}

@@ -88,7 +88,8 @@ func (c *console) listBenches() error {
 	}
 	fmt.Fprintf(&b, "  %-9s %-10s %s\n", "diagnosis", "", "how often explanations of known faults are right")
 	fmt.Fprintf(&b, "  %-9s %-10s %s\n", "compare", "", "how often known differences of two recordings are found")
-	b.WriteString("\nMeasure: ingero bench overhead, store, diagnosis or compare; --quick for a first look, --only NAME for one\n")
+	b.WriteString("\nMeasure: ingero bench overhead, store, diagnosis or compare; --quick for a first look, " +
+		"--only NAME for one\n")
 	_, err := io.WriteString(c.out, b.String())
 	return err
 }

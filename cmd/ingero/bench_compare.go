@@ -186,8 +186,9 @@ func equalLine(name string, list []*accuracy.Compared) []string {
 		}
 		stolen, others = max(stolen, x.A.Steal, x.B.Steal), max(others, x.A.OtherLoad, x.B.OtherLoad)
 	}
-	copy(line[2:], []string{strconv.Itoa(silent), percent(math.Abs(most.SlowerPct)), percent(most.NoisePct), share(stolen),
-		share(others)})
+	copy(line[2:], []string{
+		strconv.Itoa(silent), percent(math.Abs(most.SlowerPct)), percent(most.NoisePct), share(stolen), share(others),
+	})
 	return line
 }
 

@@ -46,7 +46,8 @@ type Truth struct {
 
 	Threads []ThreadTruth `json:"threads,omitempty"` // those that dispatch, the first one first
 
-	Dispatchers []int `json:"dispatchers,omitempty"` // of a real program: further threads that dispatch, if the first is not alone
+	// Dispatchers are further threads of a real program that dispatch, if the first is not alone.
+	Dispatchers []int `json:"dispatchers,omitempty"`
 }
 
 // ThreadTruth is what a dispatching thread measured of itself.
