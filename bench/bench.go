@@ -70,6 +70,10 @@ var All = []Measurement{
 		run: measureExplain,
 	},
 	{
+		Name: "compare", Group: Store, About: "time and memory to compare two recordings of ten million calls",
+		run: measureCompare,
+	},
+	{
 		Name: "mcp", Group: Store, About: "how soon an AI agent is answered about a recording of ten million calls",
 		run: measureMCP,
 	},

@@ -72,25 +72,62 @@ func (l *lab) recording(calls int) (string, error) {
 	return path, storetest.Build(path, storetest.Load{Calls: calls, Graphs: true}, sqlite.Options{})
 }
 
+// compared is how many calls each of two compared recordings has; the quick form, too.
+const compared = 10_000_000
+
+// measureCompare runs "ingero compare" on two generated recordings of as many calls.
+func measureCompare(ctx context.Context, l *lab) ([]Row, error) {
+	a, err := l.recording(compared)
+	if err != nil {
+		return nil, err
+	}
+	b := filepath.Join(l.dir, "compared.db")
+	l.say("making another recording of %d calls", compared)
+	if err := storetest.Build(b, storetest.Load{Calls: compared, Graphs: true, Seed: 1}, sqlite.Options{}); err != nil {
+		return nil, err
+	}
+	n := pick(l, 3, 7)
+	r, err := l.rounds(ctx, n, "compare: 10 million calls with 10 million", "compare", "--json", a, b)
+	if err != nil {
+		return nil, err
+	}
+	return r.rows("compare 10 million calls with 10 million", 3, 400), nil
+}
+
 func measureExplainOf(ctx context.Context, l *lab, name string, calls int, seconds, megabytes float64) ([]Row, error) {
 	path, err := l.recording(calls)
 	if err != nil {
 		return nil, err
 	}
-	var wall, cpu, memory series
-	n := pick(l, 3, 7)
-	for i := range n {
-		l.say("explain: %s, run %d of %d", name, i+1, n)
-		r, err := l.ingero(ctx, "explain", "--json", "--since", "all", "--db", path)
-		if err != nil {
-			return nil, err
-		}
-		wall, cpu, memory = append(wall, r.wall), append(cpu, r.cpu), append(memory, r.peak)
+	r, err := l.rounds(ctx, pick(l, 3, 7), "explain: "+name, "explain", "--json", "--since", "all", "--db", path)
+	if err != nil {
+		return nil, err
 	}
+	return r.rows("explain "+name, seconds, megabytes), nil
+}
+
+// usedOften is what several runs of a command used.
+type usedOften struct{ wall, cpu, peak series }
+
+// rounds runs a command of the program n times.
+func (l *lab) rounds(ctx context.Context, n int, say string, args ...string) (u usedOften, err error) {
+	for i := range n {
+		l.say("%s, run %d of %d", say, i+1, n)
+		r, err := l.ingero(ctx, args...)
+		if err != nil {
+			return u, err
+		}
+		u.wall, u.cpu, u.peak = append(u.wall, r.wall), append(u.cpu, r.cpu), append(u.peak, r.peak)
+	}
+	return u, nil
+}
+
+// rows are the time and the peak memory of a command, with their targets.
+func (u *usedOften) rows(name string, seconds, megabytes float64) []Row {
 	return []Row{Row{
-		Name: "explain " + name, Unit: Seconds, Measured: wall.min(), Target: atMost(seconds),
-		Detail: map[string]float64{"median": wall.median(), "cpu_s": cpu.min(), "rounds": float64(n)},
+		Name: name, Unit: Seconds, Measured: u.wall.min(), Target: atMost(seconds),
+		Detail: map[string]float64{"median": u.wall.median(), "cpu_s": u.cpu.min(), "rounds": float64(len(u.wall))},
 	}.judge(), Row{
-		Name: "explain " + name + ", peak memory", Unit: Megabytes, Measured: memory.quantile(1), Target: atMost(megabytes),
-	}.judge()}, nil
+		Name: name + ", peak memory", Unit: Megabytes, Measured: u.peak.quantile(1), Target: atMost(megabytes),
+	}.judge()}
 }

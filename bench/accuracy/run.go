@@ -19,12 +19,8 @@ import (
 // Run runs and scores cases. If there is an error, the report has the cases before it.
 func Run(ctx context.Context, cases []Case, o Options) (*Report, error) {
 	r := &Report{
-		Schema: 1, Seed: o.Seed, Quick: o.Quick, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(),
+		Schema: 1, Seed: o.Seed, Quick: o.Quick, Kernel: kernel(), Arch: runtime.GOARCH, CPUs: runtime.NumCPU(),
 		Results: []Result{},
-	}
-	var u unix.Utsname
-	if unix.Uname(&u) == nil {
-		r.Kernel = unix.ByteSliceToString(u.Release[:])
 	}
 	if o.Progress == nil {
 		o.Progress = func(int, int, string) {}
@@ -44,6 +40,15 @@ func Run(ctx context.Context, cases []Case, o Options) (*Report, error) {
 		r.Results = append(r.Results, x)
 	}
 	return r, nil
+}
+
+// kernel is this machine's kernel, empty if it does not say.
+func kernel() string {
+	var u unix.Utsname
+	if unix.Uname(&u) != nil {
+		return ""
+	}
+	return unix.ByteSliceToString(u.Release[:])
 }
 
 // title names a case and its magnitude.
@@ -66,7 +71,7 @@ func one(ctx context.Context, c Case, o *Options) (Result, error) {
 	defer os.RemoveAll(dir) // leftovers are in the folder for temporary files
 	db := filepath.Join(dir, "run.db")
 	if o.Keep != "" {
-		if db, err = c.keep(o.Keep); err != nil {
+		if db, err = keep(o.Keep, c.title()); err != nil {
 			return Result{}, err
 		}
 	}
@@ -114,9 +119,9 @@ func one(ctx context.Context, c Case, o *Options) (Result, error) {
 	return x, nil
 }
 
-// keep is the path at which a case's recording is kept.
-func (c *Case) keep(dir string) (string, error) {
-	path := filepath.Join(dir, strings.NewReplacer(" ", "-", ",", "").Replace(c.title())+".db")
+// keep is the path at which the recording of a run with a name is kept.
+func keep(dir, name string) (string, error) {
+	path := filepath.Join(dir, strings.NewReplacer(" ", "-", ",", "").Replace(name)+".db")
 	if _, err := os.Lstat(path); err == nil {
 		return "", fmt.Errorf("%s exists already; remove it or keep the recordings elsewhere", path)
 	}

@@ -43,6 +43,7 @@ Without a name it lists what can be measured.`,
 		c.benchGroup(bench.Overhead, "Measure what tracing costs, and whether it is exact (needs root)"),
 		c.benchGroup(bench.Store, "Measure writing and reading recordings"),
 		c.benchDiagnosisCommand(),
+		c.benchCompareCommand(),
 	)
 	return cmd
 }
@@ -86,7 +87,9 @@ func (c *console) listBenches() error {
 		fmt.Fprintf(&b, "  %-9s %-10s %s%s\n", m.Group, m.Name, m.About, fetches)
 	}
 	fmt.Fprintf(&b, "  %-9s %-10s %s\n", "diagnosis", "", "how often explanations of known faults are right")
-	b.WriteString("\nMeasure: ingero bench overhead, store or diagnosis; --quick for a first look, --only NAME for one\n")
+	fmt.Fprintf(&b, "  %-9s %-10s %s\n", "compare", "", "how often known differences of two recordings are found")
+	b.WriteString("\nMeasure: ingero bench overhead, store, diagnosis or compare; --quick for a first look, " +
+		"--only NAME for one\n")
 	_, err := io.WriteString(c.out, b.String())
 	return err
 }

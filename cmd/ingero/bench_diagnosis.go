@@ -83,11 +83,8 @@ func (c *console) benchDiagnosis(ctx context.Context, f *diagnosisFlags) error {
 	if o.Baseline = f.baseline == coOccurrence; !o.Baseline && f.baseline != "" {
 		return usage("unknown baseline %q: use %s", f.baseline, coOccurrence)
 	}
-	var err error
-	if o.Backend, err = probe.ParseBackend(c.env(probe.BackendEnv)); err != nil {
-		return err
-	}
-	if o.CPUs, err = ownCPUs(); err != nil {
+	err := c.setAccuracy(&o)
+	if err != nil {
 		return err
 	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
@@ -99,7 +96,6 @@ func (c *console) benchDiagnosis(ctx context.Context, f *diagnosisFlags) error {
 	}
 	defer done()
 	p := &benchProgress{c: c}
-	o.Version = build().Version
 	o.Progress = func(done, of int, name string) { p.say(fmt.Sprintf("%d of %d: %s", done+1, of, name)) }
 	r, err := accuracy.Run(ctx, cases, o)
 	p.end()
@@ -113,6 +109,16 @@ func (c *console) benchDiagnosis(ctx context.Context, f *diagnosisFlags) error {
 		err = errors.Join(c.writeNumbers(r), err)
 	}
 	return errors.Join(c.writeAccuracy(r), err)
+}
+
+// setAccuracy sets the options that no flag has.
+func (c *console) setAccuracy(o *accuracy.Options) (err error) {
+	o.Version = build().Version
+	if o.Backend, err = probe.ParseBackend(c.env(probe.BackendEnv)); err != nil {
+		return err
+	}
+	o.CPUs, err = ownCPUs()
+	return err
 }
 
 // diagnosisCases draws the cases to run. done removes the files made for them.
@@ -161,15 +167,20 @@ func (c *console) writeAccuracy(r *accuracy.Report) error {
 	writeWrongNumbers(&b, r)
 	fmt.Fprintf(&b, "\nseed %d: %s with one fault, %s, on Linux %s, %s, %s", r.Seed, plural(uint64(r.Cases), "case"),
 		plural(uint64(r.Controls), "control"), r.Kernel, r.Arch, plural(uint64(r.CPUs), "CPU"))
-	if r.Disturbed > 0 {
-		fmt.Fprintf(&b, "; %d disturbed and not counted", r.Disturbed)
-	}
-	if r.Skipped > 0 {
-		fmt.Fprintf(&b, "; %d skipped", r.Skipped)
-	}
-	b.WriteString("\nWhat each figure means: docs/accuracy.md; every result in full: --json\n")
+	writeNotJudged(&b, r.Disturbed, r.Skipped)
 	_, err := io.WriteString(c.out, b.String())
 	return err
+}
+
+// writeNotJudged ends a report on accuracy: what does not count in it, and where more is said.
+func writeNotJudged(b *strings.Builder, disturbed, skipped int) {
+	if disturbed > 0 {
+		fmt.Fprintf(b, "; %d disturbed and not counted", disturbed)
+	}
+	if skipped > 0 {
+		fmt.Fprintf(b, "; %d skipped", skipped)
+	}
+	b.WriteString("\nWhat each figure means: docs/accuracy.md; every result in full: --json\n")
 }
 
 // caseTable has a line for each case.

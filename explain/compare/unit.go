@@ -1,6 +1,9 @@
 package compare
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/explain/diagnose"
 	"github.com/ingero-io/ingero/explain/difference"
@@ -22,7 +25,9 @@ const (
 
 // commonUnit is the step of both threads, if the same operation ends it or occurs equally often in
 // it. If steps differ too much for that, or only one has steps, it is a call of the operation that ends
-// a step in one, or else of the one that launches most work in both; without one, a second.
+// a step in one, or else of the one that launches most work in both; without one, a second. An operation
+// that both call in one proportion to others is preferred: the number of calls of another in a step may
+// be what changed.
 func commonUnit(a, b *diagnose.Profile) unit {
 	if a.Count > 0 && b.Count > 0 {
 		if a.Steps.Op == b.Steps.Op && (a.Steps.Least == 0) == (b.Steps.Least == 0) {
@@ -32,10 +37,16 @@ func commonUnit(a, b *diagnose.Profile) unit {
 			return unit{name: step, op: op, per: float64(n)}
 		}
 	}
+	agree := inProportion(a, b)
 	for _, p := range []*diagnose.Profile{a, b} { // what ends the steps of one may do so in the other
-		if op := p.Steps.Op; p.Count > 0 && p.Steps.Least == 0 && called(a, op) >= minUnits && called(b, op) >= minUnits {
+		op := p.Steps.Op
+		if p.Count > 0 && p.Steps.Least == 0 && called(a, op) >= minUnits && called(b, op) >= minUnits &&
+			(len(agree) == 0 || slices.Contains(agree, op)) {
 			return unit{name: op.String(), op: op, per: 1}
 		}
+	}
+	if len(agree) > 0 {
+		return unit{name: agree[0].String(), op: agree[0], per: 1}
 	}
 	if op := mostLaunched(a, b); op != 0 {
 		return unit{name: op.String(), op: op, per: 1}
@@ -66,6 +77,55 @@ func equallyOften(a, b *diagnose.Profile) (op event.Op, n int) {
 		}
 	}
 	return op, n
+}
+
+// sameProportion is by how much the ratios of two operations' calls in B and A may differ.
+const sameProportion = 1.01
+
+// inProportion are the operations that both threads call in one proportion to each other, the rarest
+// first: as many as there are. It is nil if there are no two, or if none is a launch, as the others may
+// have nothing to do with the work. Operations that are called only now and then do not count.
+func inProportion(a, b *diagnose.Profile) []event.Op {
+	var ops []event.Op
+	ratio := map[event.Op]float64{}
+	for _, o := range a.Ops {
+		if n := called(b, o.Op); min(o.Calls, n) >= minUnits && throughout(a, o.Op) && throughout(b, o.Op) {
+			ops, ratio[o.Op] = append(ops, o.Op), float64(n)/float64(o.Calls)
+		}
+	}
+	slices.SortFunc(ops, func(x, y event.Op) int { return cmp.Or(cmp.Compare(ratio[x], ratio[y]), cmp.Compare(x, y)) })
+	var most []event.Op
+	for i := range ops {
+		j := i
+		for j < len(ops) && ratio[ops[j]] <= ratio[ops[i]]*sameProportion {
+			j++
+		}
+		launches := slices.ContainsFunc(ops[i:j], func(op event.Op) bool { return op.Role() == event.RoleLaunch })
+		if j-i > max(1, len(most)) && launches {
+			most = ops[i:j]
+		}
+	}
+	most = slices.Clone(most)
+	slices.SortFunc(most, func(x, y event.Op) int {
+		return cmp.Or(cmp.Compare(called(a, x), called(a, y)), cmp.Compare(x, y))
+	})
+	return most
+}
+
+// throughout reports whether a thread calls an operation in most of the seconds in which it calls any.
+func throughout(p *diagnose.Profile, op event.Op) bool {
+	all, with := map[uint64]bool{}, 0
+	for i := range p.Series {
+		o := &p.Series[i]
+		if o.Calls == 0 {
+			continue
+		}
+		all[o.Second] = true
+		if o.Op == op {
+			with++
+		}
+	}
+	return 2*with > len(all)
 }
 
 func mostLaunched(a, b *diagnose.Profile) (op event.Op) {

@@ -1,6 +1,7 @@
 package cudastub_test
 
 import (
+	"errors"
 	"slices"
 	"testing"
 
@@ -218,6 +219,35 @@ func TestFaultsThatNeedTheSameThingAreRefused(t *testing.T) {
 		if truth, err := files.Loop(t.Context(), "--fault", pair[0], "--also", pair[1], "--seconds", "0.1"); err == nil {
 			t.Errorf("%s and %s ran: %+v", pair[0], pair[1], truth)
 		}
+	}
+}
+
+func TestAStepWaitsAsOftenAsItIsTold(t *testing.T) {
+	truth := loop(t, extract(t), "--seconds", "0.3", "--syncs", "3", "--sync-us", "100")
+	if n, got := truth.Steps, truth.Calls; n == 0 || got["cudaStreamSynchronize"] != 3*n || got["cudaLaunchKernel"] != 20*n {
+		t.Errorf("calls in %d steps: %v", n, got)
+	}
+}
+
+func TestEachDispatcherTellsItsOwnTruth(t *testing.T) {
+	files := extract(t)
+	truth := loop(t, files, "--seconds", "0.5", "--dispatchers", "2", "--cpus", "1", "--pin", "none", "--host-us", "2000")
+	if len(truth.Threads) != 2 || truth.Threads[0].TID != truth.TID || truth.Threads[1].TID == truth.TID ||
+		truth.Threads[0].Steps+truth.Threads[1].Steps != truth.Steps {
+		t.Fatalf("threads of %d steps: %+v", truth.Steps, truth.Threads)
+	}
+	cpu := int64(0)
+	for _, x := range truth.Threads {
+		cpu += x.CPUNS
+		if x.CPUNS <= 0 || x.RunnableNS <= 0 {
+			t.Errorf("on one CPU, a thread of two was not without it: %+v", x)
+		}
+	}
+	if float64(cpu) > 1.05e9*truth.Seconds {
+		t.Errorf("%d ns on one CPU in %g s", cpu, truth.Seconds)
+	}
+	if _, err := files.Loop(t.Context(), "--cpus", "100000"); !errors.Is(err, cudastub.ErrUnsupported) {
+		t.Errorf("100000 CPUs: %v", err)
 	}
 }
 

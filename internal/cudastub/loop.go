@@ -44,7 +44,18 @@ type Truth struct {
 	CPUNS               int64 `json:"cpu_ns"`      // its CPU time
 	RunnableNS          int64 `json:"runnable_ns"` // its time without a CPU, though it was runnable
 
-	Dispatchers []int `json:"dispatchers,omitempty"` // further threads that dispatch, if the first is not alone
+	Threads []ThreadTruth `json:"threads,omitempty"` // those that dispatch, the first one first
+
+	// Dispatchers are further threads of a real program that dispatch, if the first is not alone.
+	Dispatchers []int `json:"dispatchers,omitempty"`
+}
+
+// ThreadTruth is what a dispatching thread measured of itself.
+type ThreadTruth struct {
+	TID        int   `json:"tid"`
+	Steps      int64 `json:"steps"`
+	CPUNS      int64 `json:"cpu_ns"`
+	RunnableNS int64 `json:"runnable_ns"` // without a CPU, though it was runnable
 }
 
 // inner are the functions that the loop never calls itself: only the runtime's stand-ins call them.

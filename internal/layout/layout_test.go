@@ -113,7 +113,7 @@ var table = []row{
 	{"internal/cudastub", ""},
 	{"internal/kerneltest", ""},
 	{"capture/probe/probetest", "event internal/kerneltest capture/probe"},
-	{"internal/rig", `agent explain/diagnose capture/host/proc internal/cudastub capture/probe explain/report
+	{"internal/rig", `agent explain/compare explain/diagnose explain/recording capture/host/proc internal/cudastub capture/probe explain/report
 		store store/sqlite`},
 	{"demo", "agent explain/diagnose internal/cudastub internal/rig capture/probe explain/report store"},
 
@@ -164,7 +164,7 @@ var table = []row{
 	{"internal/real/torch", "internal/hollow internal/hollow/nvlibs internal/real"},
 	{"bench", `event export internal/cudastub internal/hollow internal/real/llama capture/probe
 		capture/probe/cuda capture/probe/driver explain/report store store/sqlite store/sqlite/storetest`},
-	{"bench/accuracy", `bench/agent bench/numbers explain/diagnose event internal/cudastub internal/hollow
+	{"bench/accuracy", `bench/agent bench/numbers explain/compare explain/diagnose event internal/cudastub internal/hollow
 		internal/real/llama internal/real/torch internal/rig capture/probe explain/report account/stats`},
 
 	// The command line and the terminal.

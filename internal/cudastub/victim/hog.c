@@ -95,6 +95,22 @@ int pin_dispatcher(struct run *r)
 	return r->o.pin >= 0 ? r->o.pin : cpu;
 }
 
+/* All threads are started later, and inherit it. */
+int keep_to_cpus(long n)
+{
+	cpu_set_t all, set;
+
+	CPU_ZERO(&set);
+	if (sched_getaffinity(0, sizeof(all), &all) || n > CPU_COUNT(&all))
+		return refuse("there are no %ld CPUs to use", n);
+	for (size_t cpu = 0; n > 0; cpu++)
+		if (CPU_ISSET(cpu, &all)) {
+			CPU_SET(cpu, &set);
+			n--;
+		}
+	return sched_setaffinity(0, sizeof(set), &set) ? refuse("cannot choose CPUs") : 0;
+}
+
 /* A helper on the dispatcher's CPU would be a second fault, as it would take its CPU time. */
 int cpu_apart(struct run *r)
 {

@@ -109,22 +109,23 @@ static void dispatch(struct dispatcher *d)
 	struct rusage before = thread_usage(), after;
 	uint64_t cpu = thread_cpu_ns(), runnable = runnable_ns();
 
+	d->tid = thread_id();
 	if (d->primary) {
-		truth->tid = thread_id();
+		truth->tid = d->tid;
 		thread_comm(truth->comm);
 	}
 	if (d->server_fd >= 0)
 		serve_requests(d);
 	else
 		train(d);
+	d->cpu_ns = thread_cpu_ns() - cpu;
+	d->runnable_ns = runnable_ns() - runnable;
 	if (!d->primary)
 		return;
 	after = thread_usage();
 	truth->involuntary = after.ru_nivcsw - before.ru_nivcsw;
 	truth->voluntary = after.ru_nvcsw - before.ru_nvcsw;
 	truth->major_faults = after.ru_majflt - before.ru_majflt;
-	truth->cpu_ns = thread_cpu_ns() - cpu;
-	truth->runnable_ns = runnable_ns() - runnable;
 }
 
 static void *dispatch_thread(void *arg)
@@ -276,6 +277,8 @@ int run_loop(const struct options *o)
 	catch_signals();
 	if (set_behaviour(o))
 		return EXIT_USAGE;
+	if (o->cpus && keep_to_cpus(o->cpus))
+		return EXIT_UNSUPPORTED;
 	for (int i = 0; i < MAX_DISPATCHERS; i++)
 		d[i] = (struct dispatcher){.run = r, .primary = !i, .server_fd = -1, .made = made[i],
 					   .rng = (uint64_t)(o->seed + i + 1) * 0x9e3779b97f4a7c15ull};

@@ -22,7 +22,8 @@ struct fault;
 struct options {
 	double seconds, start_after;
 	long steps; /* 0: until seconds have passed */
-	long seed, fault_ms, period_ms, launches, launch_us, memcpy_us, sync_us, host_us, pace_us;
+	long seed, fault_ms, period_ms, launches, launch_us, memcpy_us, syncs, sync_us, host_us, pace_us;
+	long cpus; /* that the program may use; 0: all */
 	long min_steps, validate, warmup, duty, hogs, quota_us, cfs_period_us, dispatchers, jitter, nice, rt;
 	int pin, ping_pong, sleeper, nested, wait_stdin;
 	const struct fault *fault, *also; /* also: a second one, or NULL */
@@ -62,7 +63,6 @@ struct truth {
 	char comm[16];
 	uint64_t idle_ns, leaked_bytes;
 	long involuntary, voluntary, major_faults;
-	uint64_t cpu_ns, runnable_ns;
 	char cgroup[300];
 };
 
@@ -109,6 +109,8 @@ struct dispatcher {
 	uint64_t rng;
 	long steps;
 	struct made *made; /* by enum call */
+	int tid;
+	uint64_t cpu_ns, runnable_ns; /* CPU time, and time without a CPU though it was runnable */
 	struct baseline step, launch, sync;
 };
 
@@ -169,6 +171,7 @@ void start_ping_pong(struct run *r, int cpu);
 /* hog.c */
 int start_hog(struct injection *in, int cpu);
 int pin_dispatcher(struct run *r); /* on which CPU the first dispatcher runs from now on */
+int keep_to_cpus(long n);          /* the program uses so many of its CPUs; 0 or -1, with a sentence */
 int cpu_apart(struct run *r);      /* another one, for its helpers; PIN_NONE if there is none */
 void keep_apart(struct run *r);    /* keeps this thread on that one; the dispatcher must be pinned by then */
 

@@ -27,11 +27,13 @@ static const struct {
 	OPT("--thread", STRING, thread),
 	OPT("--culprit", STRING, culprit),
 	OPT("--pin", CPU, pin),
+	OPT("--cpus", LONG, cpus), /* the first so many of those that it may use */
 	OPT("--dir", STRING, dir),
 	OPT("--server", STRING, server),
 	OPT("--launches", LONG, launches),
 	OPT("--launch-us", LONG, launch_us),
 	OPT("--memcpy-us", LONG, memcpy_us),
+	OPT("--syncs", LONG, syncs), /* in a step, of --sync-us each */
 	OPT("--sync-us", LONG, sync_us),
 	OPT("--host-us", LONG, host_us),
 	OPT("--pace-us", LONG, pace_us),
@@ -93,7 +95,7 @@ static void set_defaults(struct options *o)
 
 	*o = (struct options){
 		.seconds = 5, .start_after = 1, .seed = 1, .fault_ms = 50, .period_ms = 250,
-		.launches = 20, .launch_us = 5, .memcpy_us = 20, .sync_us = 500, .host_us = 200,
+		.launches = 20, .launch_us = 5, .memcpy_us = 20, .syncs = 1, .sync_us = 500, .host_us = 200,
 		.warmup = 20, .duty = 100, .hogs = 4, .quota_us = 20000, .cfs_period_us = 100000, .dispatchers = 1,
 		.pin = PIN_DEFAULT, .fault = find_fault("none"), .ping_pong = PIN_NONE,
 		.name = "trainer", .dir = tmp ? tmp : "/tmp",
@@ -131,8 +133,8 @@ int parse_options(struct options *o, int argc, char **argv)
 		argv += used;
 	}
 	if (o->dispatchers < 1 || o->dispatchers > MAX_DISPATCHERS || o->duty > 100 || !o->period_ms ||
-	    o->jitter > 90) {
-		fprintf(stderr, "victim: --dispatchers, --duty, --period-ms or --jitter out of range\n");
+	    o->jitter > 90 || o->syncs < 1) {
+		fprintf(stderr, "victim: --dispatchers, --duty, --period-ms, --jitter or --syncs out of range\n");
 		return -1;
 	}
 	if (o->also && (o->also == o->fault || o->also->parts & o->fault->parts)) {

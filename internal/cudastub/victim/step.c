@@ -91,6 +91,13 @@ FRAME static void wait_for_gpu(struct dispatcher *d, struct injection *slow)
 		learn(d, &d->sync, took);
 }
 
+/* Waits beside the one at the end of the step, as for a value that the program looks at. */
+FRAME static void read_value(struct dispatcher *d)
+{
+	for (long i = 1; i < d->run->o.syncs; i++)
+		CALLED(d, CALL_SYNC, 0, cudaStreamSynchronize(0));
+}
+
 /* The step's launches, by the loop itself or by a fault that does them in its own way. */
 static void do_work(struct dispatcher *d)
 {
@@ -106,6 +113,7 @@ static void do_work(struct dispatcher *d)
 			slow = in;
 	}
 	forward(d, n / 2, slow);
+	read_value(d);
 	backward(d, n - n / 2);
 }
 
@@ -166,7 +174,7 @@ void run_step(struct dispatcher *d)
 	train_step(d);
 	took = now_ns() - t;
 	learn(d, &d->step, took);
-	nominal = (uint64_t)(o->host_us + o->memcpy_us + o->launches * o->launch_us + o->sync_us) * NS_PER_US;
+	nominal = (uint64_t)(o->host_us + o->memcpy_us + o->launches * o->launch_us + o->syncs * o->sync_us) * NS_PER_US;
 	if (in && t >= d->run->fault_ns)
 		in->injected_ns += over_baseline(&d->step, took, nominal) - (injected_by_others(d->run, in) - others);
 	d->steps++;

@@ -80,6 +80,15 @@ static uint64_t first_strike(const struct injection *in)
 	return unix_ns() - now_ns() + in->run->fault_ns;
 }
 
+static void print_threads(const struct dispatcher *d, int n)
+{
+	printf(",\"threads\":[");
+	for (int i = 0; i < n; i++)
+		printf("%s{\"tid\":%d,\"steps\":%ld,\"cpu_ns\":%llu,\"runnable_ns\":%llu}", i ? "," : "", d[i].tid,
+		       d[i].steps, (unsigned long long)d[i].cpu_ns, (unsigned long long)d[i].runnable_ns);
+	printf("]");
+}
+
 static void print_crowd(const struct injection *in)
 {
 	if (!in->n_crowd)
@@ -123,7 +132,9 @@ void print_truth(const struct run *r, const struct dispatcher *d, int n, double 
 	       (unsigned long long)t->leaked_bytes, t->major_faults);
 	printf("\"client_pid\":%d,", t->client_pid);
 	print_string("cgroup", t->cgroup);
-	printf("\"involuntary_switches\":%ld,\"voluntary_switches\":%ld,\"cpu_ns\":%llu,\"runnable_ns\":%llu}\n", t->involuntary,
-	       t->voluntary, (unsigned long long)t->cpu_ns, (unsigned long long)t->runnable_ns);
+	printf("\"involuntary_switches\":%ld,\"voluntary_switches\":%ld,\"cpu_ns\":%llu,\"runnable_ns\":%llu", t->involuntary,
+	       t->voluntary, (unsigned long long)d->cpu_ns, (unsigned long long)d->runnable_ns);
+	print_threads(d, n);
+	printf("}\n");
 	fflush(stdout);
 }
