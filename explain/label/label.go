@@ -64,7 +64,7 @@ type Row struct {
 
 // Cause is a cause of lost time in the longest interval of a row.
 type Cause struct {
-	Kind     string  `json:"kind"`
+	Kind     string  `json:"kind"` // empty: the evidence does not show it
 	Severity string  `json:"severity"`
 	Summary  string  `json:"summary"`
 	LostNS   uint64  `json:"lost_ns"`
@@ -341,6 +341,10 @@ func check(ctx context.Context, list []machine, r *Result) error {
 		for i := range rep.Chains {
 			ch := &rep.Chains[i]
 			c.Causes = append(c.Causes, Cause{ch.Cause.Kind, ch.Severity, ch.Summary, ch.LostNS, ch.LostPct})
+		}
+		for i := range rep.NotExplained {
+			n := &rep.NotExplained[i]
+			c.Causes = append(c.Causes, Cause{Summary: n.Effect.Op + ": " + n.Why, LostNS: n.LostNS, LostPct: n.LostPct})
 		}
 		slices.SortStableFunc(c.Causes, func(a, b Cause) int { return cmp.Compare(b.LostNS, a.LostNS) })
 	}

@@ -171,3 +171,28 @@ func TestOtherKeysAreNamed(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestCausesAreBelowTheirRow(t *testing.T) {
+	t.Parallel()
+	r := &label.Result{Key: "epoch", Checks: 1, Rows: []label.Row{{
+		Value: "7", Process: "train", PID: 7, TimeNS: 50_000_000_000, Calls: 1200, CallNS: 26_000_000_000,
+		BetweenNS: map[string]uint64{"pipe": 20_000_000_000, "futex": 1}, Checked: true,
+		Causes: []label.Cause{
+			{Kind: "input_starvation", Summary: "train waited for its data", LostPct: 41},
+			{Summary: "between calls: the waker is not known", LostPct: 3},
+		},
+	}}}
+	var b bytes.Buffer
+	if err := label.WriteText(&b, r, 100); err != nil {
+		t.Fatal(err)
+	}
+	want := `by epoch: 1 value
+epoch  process    time  calls  in calls  waits between calls
+7      train (7)  50 s  1,200      52 %  pipe 40 %
+    41 % lost: train waited for its data (input_starvation)
+    3 % lost, not explained: between calls: the waker is not known
+`
+	if !strings.HasPrefix(b.String(), want) {
+		t.Errorf("%s\nwant\n%s", b.String(), want)
+	}
+}

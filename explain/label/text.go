@@ -31,7 +31,7 @@ func WriteText(w io.Writer, r *Result, width int) error {
 			continue
 		}
 		for _, c := range rows[i-1].Causes {
-			for _, l := range report.Wrapped(width, "    ", fmt.Sprintf("%.0f %% lost: %s (%s)", c.LostPct, c.Summary, c.Kind)) {
+			for _, l := range report.Wrapped(width, "    ", c.words()) {
 				b.WriteString(l + "\n")
 			}
 		}
@@ -49,6 +49,14 @@ func WriteText(w io.Writer, r *Result, width int) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// words are a cause in a line.
+func (c *Cause) words() string {
+	if c.Kind == "" {
+		return fmt.Sprintf("%.0f %% lost, not explained: %s", c.LostPct, c.Summary)
+	}
+	return fmt.Sprintf("%.0f %% lost: %s (%s)", c.LostPct, c.Summary, c.Kind)
 }
 
 // shown are the rows that the text has: all, or those that waited most, by time.

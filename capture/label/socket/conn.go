@@ -19,7 +19,7 @@ type conn struct {
 	part    []byte // the begin of a line whose rest has not arrived
 	skip    bool   // the rest of a line is left out
 	second  uint64 // in progress
-	lines   int    // in it
+	lines   int    // that it may still have
 	bytes   int    // in it
 }
 
@@ -27,7 +27,9 @@ type conn struct {
 // kernel, and the sender notices that it cannot send more.
 func (s *Server) read(c *conn, now uint64) {
 	if at := now / uint64(time.Second); at != c.second {
-		c.second, c.lines, c.bytes = at, 0, 0
+		// What was not used of one second may be used in the next one: lines wait while the tracer is behind.
+		c.lines = int(min(uint64(c.lines)+LinesOfConn*(at-min(c.second, at)), 2*LinesOfConn))
+		c.second, c.bytes = at, 0
 	}
 	for c.bytes < BytesOfConn && (c.user.trusted || c.user.bytes < BytesOfUser) {
 		n, err := unix.Read(c.fd, s.chunk)
@@ -84,12 +86,12 @@ func (s *Server) line(c *conn, line []byte, now uint64) {
 	if len(bytes.TrimSpace(line)) == 0 {
 		return
 	}
-	c.lines++
 	c.user.lines++
-	if c.lines > LinesOfConn || !c.user.trusted && c.user.lines > LinesOfUser {
+	if c.lines == 0 || !c.user.trusted && c.user.lines > LinesOfUser {
 		s.refused.TooMany++
 		return
 	}
+	c.lines--
 	l, err := label.Parse(line)
 	if err != nil || l.At > now+maxAhead || l.To > now+maxAhead {
 		s.refused.Malformed++
