@@ -79,6 +79,7 @@ func TestAChangeIsToldWhileItLasts(t *testing.T) {
 	}
 	n := 0
 	for _, c := range told {
+		t.Log(c.Change.Summary)
 		off := time.Duration(int64(c.Change.AtNS) - truth.FirstNS).Abs()
 		if c.Change.Kind != report.ChangeLevel || int(c.Change.TID) != truth.TID || off > 2*time.Second {
 			continue

@@ -25,7 +25,8 @@ const (
 
 	second    = uint64(time.Second)
 	settled   = 8 * second  // before a change
-	lasts     = 4 * second  // after it
+	lasts     = 3 * second  // after it; in the next second it must be found again
+	sameDate  = second      // two dates so close are of one change whose date is settled
 	late      = second      // in which calls of a second may still come
 	sameTime  = 5 * second  // two changes so close are the same one
 	quietTime = 30 * second // without a drift: another one is a new one
@@ -55,6 +56,7 @@ type liveThread struct {
 	of      Thread
 	least   uint64 // of its steps: ledger.Steps
 
+	found   []report.Change // in the second before
 	told    []report.Change // the last ones
 	drifted uint64          // Unix ns, when a drift was found last
 }
@@ -188,16 +190,26 @@ func (l *Live) Changes(now uint64) (list []report.Change) {
 		t.of.Process = l.names[t.PID]
 		seconds := t.seconds[1:n] // of the first it may have worked for a part
 		from, to := seconds[0].At+settled, seconds[n-2].At+second-lasts
-		for _, c := range Find(&t.of, seconds, second) {
-			if c.MoreWork == "" && !c.Between && c.AtNS >= from && c.AtNS <= to && t.fresh(&c, now) {
+		found := Find(&t.of, seconds, second)
+		for _, c := range found {
+			again := slices.ContainsFunc(t.found, func(old report.Change) bool { return settles(&c, &old) })
+			if again && c.MoreWork == "" && !c.Between && c.AtNS >= from && c.AtNS <= to && t.fresh(&c, now) {
 				list = append(list, c)
 			}
 		}
+		t.found = found
 	}
 	slices.SortFunc(list, func(a, b report.Change) int {
 		return cmp.Or(cmp.Compare(a.AtNS, b.AtNS), cmp.Compare(a.TID, b.TID))
 	})
 	return list
+}
+
+// settles reports whether a change was found a second ago with the same date. Its first seconds may be
+// taken together with some before.
+func settles(c, old *report.Change) bool {
+	apart := max(c.AtNS, old.AtNS) - min(c.AtNS, old.AtNS)
+	return c.Kind == old.Kind && (c.Kind == report.ChangeDrift || apart <= sameDate)
 }
 
 // fresh reports whether a change was not told before, and remembers it.
