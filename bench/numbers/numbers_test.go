@@ -98,8 +98,10 @@ func TestWrongNumbersAreFound(t *testing.T) {
 				"report.window.from_ns", "report.window.to_ns",
 			},
 		},
-		{"report", `{"window":{"from_ns":1700000000001000000,"to_ns":1700000000011000000}}`,
-			[]string{"report.window.from_ns", "report.window.to_ns"}},
+		{
+			"report", `{"window":{"from_ns":1700000000001000000,"to_ns":1700000000011000000}}`,
+			[]string{"report.window.from_ns", "report.window.to_ns"},
+		},
 	} {
 		var answer map[string]any
 		if err := json.Unmarshal([]byte(c.answer), &answer); err != nil {

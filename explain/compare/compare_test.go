@@ -333,11 +333,13 @@ func TestFactsThatDiffer(t *testing.T) {
 	a.Profiles[0].CPUs, b.Profiles[0].CPUs = "0-7", "0-3"
 	a.Profiles[0].Libraries = []store.Library{
 		{Name: "libcudart.so.12", Version: "12.4.127", BuildID: "0123456789abcdef"},
-		{Name: "libcublas.so.12", Version: "12.4.5", BuildID: "aaaa"}, {Name: "libnccl.so.2", Version: "2", Size: 100},
+		{Name: "libcublas.so.12", Version: "12.4.5", BuildID: "aaaa"},
+		{Name: "libnccl.so.2", Version: "2", Size: 100},
 	}
 	b.Profiles[0].Libraries = []store.Library{
 		{Name: "libcudart.so.13", Version: "13.0.48", BuildID: "fedcba9876543210"},
-		{Name: "libcublas.so.12", Version: "12.4.5", BuildID: "aaaa"}, {Name: "libnccl.so.2", Version: "2", Size: 200},
+		{Name: "libcublas.so.12", Version: "12.4.5", BuildID: "aaaa"},
+		{Name: "libnccl.so.2", Version: "2", Size: 200},
 	}
 	want := []compare.Change{
 		{Of: "host", What: "driver", A: "570.1", B: "580.2"},
@@ -391,8 +393,10 @@ func TestKernelsByName(t *testing.T) {
 	}
 	got := compare.Compare(a, b).Threads[0].Kernels
 	want := []compare.Kernel{
-		{Name: "softmax", State: "more", A: 2, B: 6}, {Name: "flash", State: "new", B: 3},
-		{Name: "sampled_more", State: "more", A: 1, B: 3, Estimate: true}, {Name: "few", State: "fewer", A: 4, B: 3},
+		{Name: "softmax", State: "more", A: 2, B: 6},
+		{Name: "flash", State: "new", B: 3},
+		{Name: "sampled_more", State: "more", A: 1, B: 3, Estimate: true},
+		{Name: "few", State: "fewer", A: 4, B: 3},
 		{Name: "old", State: "gone", A: 1},
 	}
 	if !slices.Equal(got, want) {

@@ -147,7 +147,7 @@ func (t *Thread) write(wrap func(label, s string)) {
 		wrap("  "+t.Kernels[i].State+"  ", "kernel "+report.Printable(t.Kernels[i].Words(t)))
 	}
 	if t.MoreKernels > 0 {
-		wrap("  ", fmt.Sprintf("and %s more that are launched more or less often", report.Plural(uint64(t.MoreKernels), "kernel")))
+		wrap("  ", "and "+report.Plural(uint64(t.MoreKernels), "kernel")+" more that are launched more or less often")
 	}
 	for _, c := range t.Causes {
 		wrap("  "+c.State+"  ", c.Words(t))

@@ -30,8 +30,10 @@ func (r *Reader) Kernels(ctx context.Context) ([]store.Kernel, error) {
 	return kernelKind.read(ctx, r, nil)
 }
 
-var kernelLaunchesQuery = `select c.thread, a.a0, sum(coalesce(c.weight, 1)), count(*) from call c join args a on a.id = c.args
-where c.ts between ? and ? and coalesce(c.depth, 0) = 0 and c.op in (` + opsThat(launchesKernel) + ") group by c.thread, a.a0"
+var kernelLaunchesQuery = `select c.thread, a.a0, sum(coalesce(c.weight, 1)), count(*)
+from call c join args a on a.id = c.args
+where c.ts between ? and ? and coalesce(c.depth, 0) = 0 and c.op in (` + opsThat(launchesKernel) + `)
+group by c.thread, a.a0`
 
 // KernelLaunches implements store.Reader.
 func (r *Reader) KernelLaunches(ctx context.Context, w store.Window) (list []store.KernelLaunches, err error) {
