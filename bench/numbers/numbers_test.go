@@ -99,6 +99,15 @@ func TestWrongNumbersAreFound(t *testing.T) {
 			},
 		},
 		{
+			"report",
+			`{"chains":[{"pattern":{"from_ns":1700000000003000000,"to_ns":1700000000002000000,"burst_pct":120}}]}`,
+			[]string{"report.chains.pattern.burst_pct", "report.chains.pattern.to_ns"},
+		},
+		{
+			"report",
+			`{"chains":[{"pattern":{"from_ns":1700000000003000000,"to_ns":1700000000005000000,"burst_pct":60}}]}`, nil,
+		},
+		{
 			"report", `{"window":{"from_ns":1700000000001000000,"to_ns":1700000000011000000}}`,
 			[]string{"report.window.from_ns", "report.window.to_ns"},
 		},

@@ -180,6 +180,12 @@ func duringRun(k *known, _ *node, _ float64) (low, high float64, ok bool) {
 	return at - edges*k.wall, at + wall(k), at > 0
 }
 
+// patternTo is for the end of a part of the time: within the run, and after its begin.
+func patternTo(k *known, n *node, told float64) (low, high float64, ok bool) {
+	low, high, ok = duringRun(k, n, told)
+	return max(low, n.number("from_ns")), high, ok
+}
+
 // windowFrom is for the begin of what is recorded: not before the program began, and not after its
 // first steps. Records of what it prepares come before them.
 func windowFrom(k *known, _ *node, _ float64) (low, high float64, ok bool) {

@@ -100,6 +100,7 @@ var rules = map[string]rule{
 	"timeline": share, "pattern.times": upTo(func(k *known) float64 { return k.outermost() }),
 	"pattern.period_ns": upTo(wall),
 	"pattern.from_ns":   duringRun,
+	"pattern.to_ns":     patternTo, "pattern.burst_pct": percent,
 
 	"now_ns": stepTime, "per_step.lost_ns": lostPerStep, "without_ns": upTo(wall), "faster_pct": faster,
 	"step_ns": upTo(wall),
