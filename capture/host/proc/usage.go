@@ -17,7 +17,8 @@ type Usage struct {
 	RSS, Swap                uint64 // bytes
 }
 
-// Usage reads how a process uses memory.
+// Usage reads how a process uses memory. One that has ended and is not reaped yet uses none: that is
+// an error, as if it were gone.
 func (f FS) Usage(pid int) (u Usage, err error) {
 	b, err := os.ReadFile(f.path(pid, "stat"))
 	if err != nil {
@@ -26,6 +27,9 @@ func (f FS) Usage(pid int) (u Usage, err error) {
 	fields := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:])) // from the third on: state
 	if len(fields) < 22 {
 		return u, fmt.Errorf("read stat of process %d: only %d fields", pid, len(fields)+2)
+	}
+	if fields[0] == "Z" || fields[0] == "X" {
+		return u, fmt.Errorf("read stat of process %d: it has ended", pid)
 	}
 	pages := uint64(0)
 	for _, v := range []struct {
