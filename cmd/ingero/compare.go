@@ -19,6 +19,7 @@ import (
 type compareFlags struct {
 	failAbove string
 	asJSON    bool
+	by        string
 	fleet     fleetFlags
 }
 
@@ -34,7 +35,8 @@ meanwhile. The parts add up to the difference. Below them are the causes that
 came or went. It says so when the difference is no more than the noise.
 
 A and B are recordings, or parts of one: FILE@FROM-TO, FILE@pid=4821, FILE@rank=3,
-or several of these with commas between them. FROM and TO are times of day (local;
+FILE@epoch=7 (a label that the program set), or several of these with commas
+between them. FROM and TO are times of day (local;
 14:00Z is UTC), or durations since the recording began; either may be left out.
 Parts begin and end at whole seconds. Warm-up is left out where it matters.
 
@@ -44,6 +46,8 @@ A and B are then parts of these, and may be left out.`,
   ingero compare run.db@14:00-14:05 run.db@14:30-14:35   when did it get slower?
   ingero compare run.db@0s-30s run.db@120s-              from its begin
   ingero compare job.db@rank=0 job.db@rank=3             why is rank 3 slower?
+  ingero compare run.db@epoch=6 run.db@epoch=7           two epochs, see docs/labels.md
+  ingero compare yesterday.db today.db --by epoch        each epoch of two runs
   ingero compare --nodes gpu-01:8080,gpu-02:8080         why is one node slower?
   ingero compare --nodes gpu-01:8080,gpu-02:8080 14:00Z-14:05Z 14:00Z-14:05Z
   ingero compare main.db branch.db --fail-above 5%       in CI: exit code 1 if a step takes 5 % longer`,
@@ -52,6 +56,9 @@ A and B are then parts of these, and may be left out.`,
 			limit, err := f.limit()
 			if err != nil {
 				return err
+			}
+			if f.by != "" {
+				return c.compareBy(cmd, &f, args, limit)
 			}
 			sides, err := c.sides(cmd, &f, args)
 			if err != nil {
@@ -73,6 +80,7 @@ A and B are then parts of these, and may be left out.`,
 	fl.StringVar(&f.failAbove, "fail-above", "",
 		"exit with code 1 if a thread got slower by more than this and than the noise (5%)")
 	fl.BoolVar(&f.asJSON, "json", false, "print one JSON object")
+	fl.StringVar(&f.by, "by", "", "compare how long each value of a label took (step, epoch); see docs/labels.md")
 	f.fleet.add(cmd)
 	return cmd
 }

@@ -117,7 +117,8 @@ func writeIncident(path string, at time.Time) error {
 }
 
 // writeRanks records two ranks of a job, pids 100 and 101: steps of four launches and a wait of 2 ms,
-// or of 3 ms on rank 1.
+// or of 3 ms on rank 1. The first half of it is epoch 1, the second one epoch 2, of which 40 ms are
+// phase save.
 func writeRanks(path string, at time.Time) error {
 	launch, _ := event.ByName("cudaLaunchKernel")
 	wait, ok := event.ByName("cudaStreamSynchronize")
@@ -133,6 +134,10 @@ func writeRanks(path string, at time.Time) error {
 		})
 		b.Threads = append(b.Threads, store.ThreadInfo{Thread: main, Comm: "trainer", Dispatch: true})
 		t, end := uint64(at.UnixNano()), uint64(at.Add(incidentLength).UnixNano())
+		half := t + (end-t)/2
+		b.Labels = append(b.Labels, event.Label{Arrived: t, Since: t, PID: main.PID, StartTime: 1, Key: "epoch", Value: "1"},
+			event.Label{Arrived: half, Since: half, PID: main.PID, StartTime: 1, Key: "epoch", Value: "2"},
+			event.Label{Arrived: half, Since: half, Until: half + 40e6, PID: main.PID, StartTime: 1, Key: "phase", Value: "save"})
 		for t < end {
 			for range 4 {
 				b.Calls = append(b.Calls, event.Call{Start: t, Duration: 5_000, Thread: main, Op: launch.Op, GPU: event.NoGPU})

@@ -23,15 +23,8 @@ type Side struct {
 // Read reads the part of a recording that a selection names. An error in the selection is one for
 // which recording.IsMistaken holds.
 func Read(ctx context.Context, rec store.Recording, sel recording.Selection) (*Side, error) {
-	v := &recording.View{Recording: rec}
-	var err error
-	if v.Sum, err = rec.Summary(ctx); err != nil {
-		return nil, err
-	}
-	if v.Window, err = sel.Window(v.Sum); err != nil {
-		return nil, err
-	}
-	if v.PIDs, err = sel.Processes(ctx, rec); err != nil {
+	v, err := sel.View(ctx, rec)
+	if err != nil {
 		return nil, err
 	}
 	return ReadView(ctx, v)
@@ -71,7 +64,7 @@ func study(ctx context.Context, v *recording.View, w store.Window) (*Side, error
 		s.Facts = append(s.Facts, facts...)
 	}
 	s.Report, s.Profiles = diagnose.Study(ins)
-	if len(v.PIDs) > 0 {
+	if len(v.PIDs) == 1 {
 		for i := range s.Profiles {
 			s.Profiles[i].Rank = -1 // the user said what is to be compared with what
 		}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -13,11 +15,12 @@ import (
 )
 
 // Selection is a part of a recording as written behind its name: "14:00-14:05", "0s-30s",
-// "pid=4821", "rank=3", or several of these with commas between them.
+// "pid=4821", "rank=3", "epoch=7", or several of these with commas between them.
 type Selection struct {
-	From, To string // times as written; empty: from the begin, to the end
-	PID      uint32 // only this process; 0: all
-	Rank     int    // only the process of this rank; -1: all
+	From, To   string // times as written; empty: from the begin, to the end
+	PID        uint32 // only this process; 0: all
+	Rank       int    // only the process of this rank; -1: all
+	Key, Value string // only while processes had this label, and only these; empty: always
 }
 
 // ParseSelection reads a selection. Spans of time have "-" or ".." between begin and end, of which
@@ -49,13 +52,20 @@ func (sel *Selection) add(item string) error {
 		sel.Rank = int(n)
 		return nil
 	}
+	if key, value, ok := strings.Cut(item, "="); ok && key != "" && value != "" {
+		if sel.Key != "" {
+			return fmt.Errorf("%s=%s and %s: only one label can be selected", sel.Key, sel.Value, item)
+		}
+		sel.Key, sel.Value = strings.TrimSpace(key), strings.TrimSpace(value)
+		return nil
+	}
 	from, to, ok := strings.Cut(item, "..")
 	if !ok {
 		from, to, ok = strings.Cut(item, "-")
 	}
 	if !ok || from == "" && to == "" || strings.ContainsAny(to, "-") && !strings.Contains(item, "..") {
 		return fmt.Errorf(`%q is no part of a recording; write for example 14:00-14:05 (local time), 14:00Z-14:05Z, `+
-			`0s-30s (from its begin), "2026-01-31 14:00..2026-01-31 14:05", pid=4821 or rank=3`, item)
+			`0s-30s (from its begin), "2026-01-31 14:00..2026-01-31 14:05", pid=4821, rank=3, or a label such as epoch=7`, item)
 	}
 	sel.From, sel.To = strings.TrimSpace(from), strings.TrimSpace(to)
 	return nil
@@ -95,6 +105,83 @@ func (sel *Selection) window(sum store.Summary) (w store.Window, err error) {
 			utc(sum.First), utc(sum.Last))
 	}
 	return w, nil
+}
+
+// View is what is selected of a recording. For an error in the selection IsMistaken holds.
+func (sel *Selection) View(ctx context.Context, r store.Recording) (v *View, err error) {
+	v = &View{Recording: r}
+	if v.Sum, err = r.Summary(ctx); err != nil {
+		return nil, err
+	}
+	if v.Window, err = sel.Window(v.Sum); err != nil {
+		return nil, err
+	}
+	if v.PIDs, err = sel.Processes(ctx, r); err != nil || sel.Key == "" {
+		return v, err
+	}
+	return v, sel.label(ctx, v)
+}
+
+// leastLabelled is the share of the time from first to last in which a label has to hold, so that the
+// time between says something about it.
+const leastLabelled = 0.8
+
+// label cuts a view to the time in which the label held, in whole seconds, and to the processes that
+// had it.
+func (sel *Selection) label(ctx context.Context, v *View) error {
+	list, err := v.Labels(ctx, v.Window)
+	if err != nil {
+		return err
+	}
+	values, had := map[string]bool{}, map[uint32]bool{}
+	var from, to, held uint64
+	for i := range list {
+		l := &list[i]
+		switch {
+		case l.Key != sel.Key || len(v.PIDs) > 0 && !slices.Contains(v.PIDs, l.PID):
+			continue
+		case l.Value != sel.Value:
+			values[l.Value] = true
+			continue
+		}
+		if from == 0 || l.From < from {
+			from = l.From
+		}
+		held += l.To - min(l.From, l.To)
+		to = max(to, l.To)
+		had[l.PID] = true
+	}
+	if len(had) == 0 {
+		return spanError{fmt.Errorf("no process had the label %s=%s; %s", sel.Key, sel.Value, listed(sel.Key, values))}
+	}
+	if share := float64(held) / float64(len(had)) / float64(max(to-from, 1)); share < leastLabelled {
+		return spanError{fmt.Errorf("%s=%s held in %.0f %% of the time from its first begin to its last end only; "+
+			"select one of these times, too", sel.Key, sel.Value, 100*share)}
+	}
+	v.Window = store.Window{From: nearest(from), To: nearest(to)}
+	if v.Window.To <= v.Window.From {
+		return spanError{fmt.Errorf("%s=%s held for %s only; statistics are by the second", sel.Key, sel.Value,
+			report.Duration(to-from))}
+	}
+	v.PIDs = v.PIDs[:0]
+	for pid := range had {
+		v.PIDs = append(v.PIDs, pid)
+	}
+	slices.Sort(v.PIDs)
+	return nil
+}
+
+// listed says which values a label had.
+func listed(key string, values map[string]bool) string {
+	const most = 12
+	if len(values) == 0 {
+		return "there is no label of that key"
+	}
+	list := slices.Sorted(maps.Keys(values))
+	if len(list) > most {
+		list = append(list[:most], "…")
+	}
+	return key + " was " + report.Printable(strings.Join(list, ", "))
 }
 
 // Processes are the processes of a selection; none means all. For the error that there are none

@@ -47,6 +47,13 @@ func TestSelectionsOfTime(t *testing.T) {
 	if sel, err := recording.ParseSelection("rank=3,pid=9"); err != nil || sel.Rank != 3 || sel.PID != 9 {
 		t.Errorf("%+v, %v", sel, err)
 	}
+	sel, err := recording.ParseSelection("epoch=7,rank=3")
+	if err != nil || sel.Rank != 3 || sel.Key != "epoch" || sel.Value != "7" {
+		t.Errorf("%+v, %v", sel, err)
+	}
+	if _, err := recording.ParseSelection("epoch=7,step=3"); err == nil {
+		t.Error("two labels are no error")
+	}
 }
 
 func TestBadSelectionsAreRefused(t *testing.T) {
