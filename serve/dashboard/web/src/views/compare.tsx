@@ -17,7 +17,7 @@ export function Compare() {
     <>
       <h1>Compare</h1>
       <Sides key={`${a} ${b}`} a={a} b={b} baselines={recording.value?.baselines ?? []} />
-      {asked ? <State of={loaded}>{loaded.value && <Result of={loaded.value} />}</State> : recording.value && <Hints of={recording.value} />}
+      {asked ? <State of={loaded}>{loaded.value && <Result of={loaded.value} />}</State> : <State of={recording}>{recording.value && <Hints of={recording.value} />}</State>}
     </>
   );
 }
