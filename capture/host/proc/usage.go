@@ -1,7 +1,6 @@
 package proc
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -20,11 +19,10 @@ type Usage struct {
 // Usage reads how a process uses memory. One that has ended and is not reaped yet uses none: that is
 // an error, as if it were gone.
 func (f FS) Usage(pid int) (u Usage, err error) {
-	b, err := os.ReadFile(f.path(pid, "stat"))
+	fields, err := f.stat(pid) // from the third on: state
 	if err != nil {
 		return u, err
 	}
-	fields := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:])) // from the third on: state
 	if len(fields) < 22 {
 		return u, fmt.Errorf("read stat of process %d: only %d fields", pid, len(fields)+2)
 	}
