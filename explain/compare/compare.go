@@ -93,18 +93,20 @@ func Compare(a, b *Side) *Result {
 		Notes: []string{},
 	}
 	pairs, onlyA, onlyB := pair(a.Profiles, b.Profiles)
-	factsA, factsB := slices.Clone(a.Facts), slices.Clone(b.Facts)
+	r.Changes = changes(a.Facts, b.Facts)
 	for i, p := range pairs {
 		t := compareThreads(p[0], p[1])
 		t.Causes = causes(a.Report, b.Report, &t)
 		r.Threads = append(r.Threads, t)
 		r.Changed = r.Changed || t.Changed
 		if i < maxPrograms {
-			factsA = append(factsA, programFacts(p[0], p[0].Process)...)
-			factsB = append(factsB, programFacts(p[1], p[0].Process)...)
+			for _, c := range changes(programFacts(p[0], p[0].Process), programFacts(p[1], p[0].Process)) {
+				if !slices.Contains(r.Changes, c) {
+					r.Changes = append(r.Changes, c)
+				}
+			}
 		}
 	}
-	r.Changes = changes(factsA, factsB)
 	for i, s := range []*Side{a, b} {
 		if s.Note != "" {
 			r.Notes = append(r.Notes, fmt.Sprintf("%c: %s", 'A'+i, s.Note))

@@ -403,3 +403,32 @@ func TestKernelsByName(t *testing.T) {
 		t.Errorf("got %+v\nwant %+v", got, want)
 	}
 }
+
+// TestProgramsAreComparedPairByPair has a job of two ranks, of which each has its own command line: the same on
+// both sides, and then another one for one of them.
+func TestProgramsAreComparedPairByPair(t *testing.T) {
+	job := func(more string) *compare.Side {
+		s := side(t, 1, 20, normal, nil)
+		one := s.Profiles[0]
+		s.Profiles = nil
+		for rank := range 2 {
+			p := one
+			p.PID, p.TID, p.Rank = uint32(10+rank), uint32(10+rank), rank
+			p.Command = fmt.Sprintf("trainer --rank %d", rank)
+			if rank == 1 {
+				p.Command += more
+			}
+			s.Profiles = append(s.Profiles, p)
+		}
+		return s
+	}
+	if got := compare.Compare(job(""), job("")).Changes; len(got) != 0 {
+		t.Errorf("equal jobs differ: %+v", got)
+	}
+	want := []compare.Change{
+		{Of: "program", What: "command line of trainer", A: "trainer --rank 1", B: "trainer --rank 1 --fast"},
+	}
+	if got := compare.Compare(job(""), job(" --fast")).Changes; !slices.Equal(got, want) {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}

@@ -146,8 +146,12 @@ func loadFacts(in *diagnose.Input) []Fact {
 // gpuFacts are the GPUs, their driver, and the means of their readings.
 func gpuFacts(in *diagnose.Input) []Fact {
 	var list []Fact
-	models := map[string]int{}
+	latest := map[int]store.GPUDevice{} // several sessions may have seen a GPU
 	for _, d := range in.GPUDevices {
+		latest[d.GPU] = d
+	}
+	models := map[string]int{}
+	for _, d := range latest {
 		models[d.Name]++
 		list = append(list, Fact{Of: GPU, What: "driver", Text: d.Driver})
 	}

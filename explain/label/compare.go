@@ -40,7 +40,7 @@ type ComparedRow struct {
 
 // Part is a part of the difference of a value's time.
 type Part struct {
-	What  string  `json:"what"` // waits in calls, waits between calls, or the rest: on a CPU, or not of this thread
+	What  string  `json:"what"` // waits in calls, waits between calls, or not in a recorded wait
 	Class string  `json:"class,omitempty"`
 	NS    float64 `json:"ns"`
 }
@@ -49,7 +49,7 @@ type Part struct {
 const (
 	InCalls      = "in calls"
 	BetweenCalls = "between calls"
-	OnCPU        = "on CPU"
+	NoWait       = "not in a recorded wait" // on a CPU, or in waits that are too short to be recorded
 )
 
 // Compare pairs the values of two results of the same key. Processes of a value are paired by name, and
@@ -124,7 +124,7 @@ func comparedRow(a, b *Row) ComparedRow {
 	add(InCalls, a.InNS, b.InNS)
 	add(BetweenCalls, a.BetweenNS, b.BetweenNS)
 	if rest != 0 {
-		r.Parts = append(r.Parts, Part{What: OnCPU, NS: rest})
+		r.Parts = append(r.Parts, Part{What: NoWait, NS: rest})
 	}
 	slices.SortStableFunc(r.Parts, func(x, y Part) int { return cmp.Compare(math.Abs(y.NS), math.Abs(x.NS)) })
 	return r

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"time"
 
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/explain/recording"
@@ -21,13 +20,9 @@ func (m *machine) sum(ctx context.Context, source string) error {
 
 // sumSeconds adds up the exact sums of whole seconds.
 func (m *machine) sumSeconds(ctx context.Context) error {
-	nearest := func(ns uint64) uint64 {
-		const second = uint64(time.Second)
-		return (ns + second/2) / second * second
-	}
 	for _, r := range m.rows {
 		for _, s := range r.intervals {
-			w := store.Window{From: nearest(s.from), To: nearest(s.to)}
+			w := store.Window{From: recording.NearestSecond(s.from), To: recording.NearestSecond(s.to)}
 			if w.To <= w.From {
 				continue
 			}

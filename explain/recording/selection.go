@@ -88,13 +88,13 @@ func (sel *Selection) window(sum store.Summary) (w store.Window, err error) {
 		if w.From, err = moment(sel.From, sum); err != nil {
 			return w, err
 		}
-		w.From = nearest(w.From)
+		w.From = NearestSecond(w.From)
 	}
 	if sel.To != "" {
 		if w.To, err = moment(sel.To, sum); err != nil {
 			return w, err
 		}
-		w.To = nearest(w.To)
+		w.To = NearestSecond(w.To)
 	}
 	if w.To != 0 && w.To <= w.From {
 		return w, fmt.Errorf("%s is not after %s", sel.To, sel.From)
@@ -158,7 +158,7 @@ func (sel *Selection) label(ctx context.Context, v *View) error {
 		return spanError{fmt.Errorf("%s=%s held in %.0f %% of the time from its first begin to its last end only; "+
 			"select one of these times, too", sel.Key, sel.Value, 100*share)}
 	}
-	v.Window = store.Window{From: nearest(from), To: nearest(to)}
+	v.Window = store.Window{From: NearestSecond(from), To: NearestSecond(to)}
 	if v.Window.To <= v.Window.From {
 		return spanError{fmt.Errorf("%s=%s held for %s only; statistics are by the second", sel.Key, sel.Value,
 			report.Duration(to-from))}
@@ -222,7 +222,8 @@ func (sel *Selection) Processes(ctx context.Context, r store.Recording) ([]uint3
 // maxTraced is how many processes an error lists.
 const maxTraced = 16
 
-func nearest(ns uint64) uint64 {
+// NearestSecond is the nearest whole second, by which statistics are kept; Unix ns.
+func NearestSecond(ns uint64) uint64 {
 	const second = uint64(time.Second)
 	return (ns + second/2) / second * second
 }
