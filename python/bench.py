@@ -1,7 +1,8 @@
 """What a label costs the program and the tracer: python3 python/bench.py bin/ingero (as root).
 
 Prints nanoseconds a label for the program, without a tracer and with one, at full speed and at 1,000 a
-second; and what 1,000 labels a second cost the tracer, in percent of a core, beside the same without.
+second; and what 1,000 labels a second cost the tracer, in percent of a core, beside the same without. A label
+is a step's number; the epoch's is set with it, and does not change.
 """
 
 import os
@@ -72,7 +73,7 @@ def main():
             busy = (cpu(tracer.pid) - before) / SECONDS
             print(f"at 1,000 a second  {p50:8.0f} ns a label, p99 {p99:.0f} ns, {used:.0f} ns of CPU")
             print(f"tracer             {100 * busy:8.2f} % of a core; without labels {100 * idle:.2f} %: "
-                  f"{100 * (busy - idle):.2f} % for 1,000 lines (2,000 labels) a second")
+                  f"{100 * (busy - idle):.2f} % for 1,000 steps a second")
             print(f"sent and dropped   {ingero.stats()}")
         finally:
             tracer.send_signal(signal.SIGINT)

@@ -43,6 +43,7 @@ _CONTROL = _re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _FLAGS = _socket.MSG_DONTWAIT | _socket.MSG_NOSIGNAL
 _NONE = '""'  # the value of a key that is unset
 _quote = _json.encoder.encode_basestring_ascii
+_time_ns = _time.time_ns
 
 
 class _Sender:
@@ -57,7 +58,7 @@ class _Sender:
         self.missed = {}  # of these, those that the tracer does not know
         self.unsent = 0  # lines not sent since the last one that was
         self.sent = self.dropped = self.refused = 0
-        self.keys = {}  # that were found to be ones
+        self.keys = {}  # that were found to be ones, as a line has them: '"step":'
 
     def texts(self, labels):
         """The labels that can be sent, as JSON has them."""
@@ -75,7 +76,7 @@ class _Sender:
         if type(key) is not str or not _KEY.match(key):
             return False
         if len(self.keys) < 256:
-            self.keys[key] = True
+            self.keys[key] = '"%s":' % key
         return True
 
     def set(self, labels):
@@ -83,22 +84,37 @@ class _Sender:
         if not labels:
             return
         with self.lock:
+            current, keys = self.current, self.keys
             for key, text in labels.items():
                 if text == _NONE:
-                    self.current.pop(key, None)
-                elif key in self.current or len(self.current) < MAX_LABELS:
-                    self.current[key] = text
-            if self.sock is None and not self.connect():
-                self.dropped += 1
-                return
-            if self.missed:
-                labels = dict(list({**self.missed, **labels}.items())[-MAX_LABELS:])
-            if self.line(labels, '"ts":%d' % _time.time_ns()):
-                self.missed = {}
-                return
-            self.missed.update(labels)
-            while len(self.missed) > MAX_LABELS:
-                del self.missed[next(iter(self.missed))]
+                    current.pop(key, None)
+                elif key in current or len(current) < MAX_LABELS:
+                    current[key] = text
+            if self.sock is None:
+                if not self.connect():
+                    self.dropped += 1
+                    return
+            elif not (self.rest or self.unsent or self.missed):
+                try:  # the usual case, at once
+                    parts = [keys[key] + text for key, text in labels.items()]
+                    data = ('{"labels":{' + ",".join(parts) + '},"ts":' + str(_time_ns()) + "}\n").encode()
+                    self.rest = data[self.sock.send(data, _FLAGS):]
+                    self.sent += 1
+                    return
+                except (KeyError, OSError):
+                    pass  # it is tried once more, with what is to be done then
+            self.catch_up(labels)
+
+    def catch_up(self, labels):
+        """Send labels, and those that were missed; keep them if there is no room."""
+        if self.missed:
+            labels = dict(list({**self.missed, **labels}.items())[-MAX_LABELS:])
+        if self.line(labels, '"ts":%d' % _time_ns()):
+            self.missed = {}
+            return
+        self.missed.update(labels)
+        while len(self.missed) > MAX_LABELS:
+            del self.missed[next(iter(self.missed))]
 
     def span(self, labels, start, end):
         if not labels:

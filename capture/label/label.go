@@ -71,6 +71,14 @@ func Parse(line []byte) (Line, error) {
 	if len(line) > MaxLine {
 		return Line{}, ErrLong
 	}
+	if l, ok := usual(line); ok {
+		return l, nil
+	}
+	return anyLine(line)
+}
+
+// anyLine reads any line.
+func anyLine(line []byte) (Line, error) {
 	var w wire
 	if err := json.Unmarshal(line, &w); err != nil {
 		return Line{}, ErrSyntax

@@ -84,10 +84,50 @@ func TestOtherLinesAreRefused(t *testing.T) {
 	}
 }
 
+// TestUsualLinesAreReadAsAnyOther: there is a way of their own for them.
+func TestUsualLinesAreReadAsAnyOther(t *testing.T) {
+	t.Parallel()
+	for line, usual := range map[string]bool{
+		`{"labels":{"epoch":3,"step":120},"ts":1764090000123456789}`: true,
+		`{"labels":{"phase":"train é","step":1}}`:                    true,
+		`{"labels":{"phase":""},"ts":9223372036854775807}`:           true,
+		`{"labels":{"step":120,"epoch":3}}`:                          true,
+		`{"labels":{"a":1,"a":1}}`:                                   false,
+		`{"labels":{"a":0}}`:                                         false,
+		`{"labels":{"a":-1}}`:                                        false,
+		`{"labels":{"a":1.5}}`:                                       false,
+		`{"labels":{"a":99999999999999999999}}`:                      false,
+		`{"labels":{"a":true}}`:                                      false,
+		`{"labels":{"a":"\u00e9"}}`:                                  false,
+		`{"labels":{"a":1},"v":1}`:                                   false,
+		`{"labels":{"a":1},"ts":5,"dropped":1}`:                      false,
+		` {"labels":{"a":1}}`:                                        false,
+		`{"labels":{"a":1,}}`:                                        false,
+		`{"labels":{"a":1}`:                                          false,
+		`{"labels":{"a":01}}`:                                        false,
+		`{"labels":{"a":1},"ts":9223372036854775808}`:                false,
+		`{"labels":{"a":1},"ts":0}`:                                  false,
+		`{"labels":{"a":1},"ts":}`:                                   false,
+		`{"labels":{}}`:                                              false,
+		`{"labels":{"` + strings.Repeat("k", 65) + `":1}}`:           false,
+		`{"labels":{"a":"` + strings.Repeat("v", 257) + `"}}`:        false,
+		`{"labels":{"a":"` + "\xff" + `"}}`:                          false,
+	} {
+		got, ok := label.Usual([]byte(line))
+		if ok != usual {
+			t.Errorf("%s: usual %v, want %v", line, ok, usual)
+		}
+		want, err := label.AnyLine([]byte(line))
+		if ok && (err != nil || !cmp.Equal(got, want)) {
+			t.Errorf("%s: %+v, and read the other way %+v, %v", line, got, want, err)
+		}
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{
 		`{"labels":{"step":120}}`, `{"labels":{"a":"\ud800"},"ts":1}`, `{"labels":{"a":1e999},"span_start":1,"span_end":2}`,
-		`{"labels":{"a":null},"v":1,"pid":1}`, "{", `{"labels":{"a":"` + "\xff" + `"}}`,
+		`{"labels":{"a":null},"v":1,"pid":1}`, "{", `{"labels":{"a":1,"b":"x"},"ts":12}`, `{"labels":{"a":"` + "\xff" + `"}}`,
 	} {
 		f.Add([]byte(s))
 	}
@@ -103,6 +143,9 @@ func FuzzParse(f *testing.F) {
 			if !label.IsKey(p.Key) || !label.IsValue(p.Value) {
 				t.Fatalf("%q: label %q", b, p)
 			}
+		}
+		if slow, err := label.AnyLine(b); err != nil || !cmp.Equal(l, slow) {
+			t.Fatalf("%q: %+v, and read the other way %+v, %v", b, l, slow, err)
 		}
 		out, err := l.Append(nil)
 		if err != nil {

@@ -39,9 +39,12 @@ var labelKind = &kind[event.Label]{
 	view: labelsView,
 }
 
-// labelUsed is the time after which a row is of no use: a label that was set long ago may still hold.
-const labelUsed = `coalesce(until, (select min(n.ts) from label n where n.session = label.session
-	and n.pid = label.pid and n.key = label.key and n.ts > label.ts), 9223372036854775807)`
+// labelUsed is the time after which a row is of no use: a label that was set long ago may still hold. It is
+// the last one of its key before the time up to which rows are deleted, ?1.
+const labelUsed = `case when until is not null then until
+	when key is null or ts >= ?1 or ts in (select max(n.ts) from label n where n.ts < ?1 and n.until is null
+		group by n.session, n.pid, n.key) then 9223372036854775807
+	else ts end`
 
 // heldLabels is a row for each label of a process and the time in which it held: up to its end, if it
 // has one, the next value of the key, the end of the process, or the end of the recording.

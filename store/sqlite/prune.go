@@ -101,7 +101,7 @@ func (w *Writer) pruneOldest() (more bool, err error) {
 		return false, nil
 	}
 	for _, t := range prunedTables {
-		if err := exec(w.conn, "delete from "+t.name+" where "+t.time+" < ?", cut); err != nil {
+		if err := exec(w.conn, "delete from "+t.name+" where "+t.time+" < ?1", cut); err != nil {
 			return false, err
 		}
 		if t.name == "call" {

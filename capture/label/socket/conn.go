@@ -108,7 +108,7 @@ func (s *Server) line(c *conn, line []byte, now uint64) {
 // maxUnsent bounds what a line is believed of how many could not be sent.
 const maxUnsent = 1 << 20
 
-// take returns the labels of a line from Poll.
+// take returns the labels of a line from Poll, but for those that hold already.
 func (s *Server) take(c *conn, l *label.Line, now uint64) {
 	started, why := s.about(c, l)
 	if why != nil {
@@ -130,7 +130,11 @@ func (s *Server) take(c *conn, l *label.Line, now uint64) {
 	case started == 0: // the process has ended
 		e.Until = max(now, e.Since+1)
 	}
+	about := s.procs[e.PID]
 	for _, p := range l.Pairs {
+		if started != 0 && !l.IsSpan() && about.holds(p.Key, p.Value, e.Since) {
+			continue
+		}
 		e.Key, e.Value = p.Key, p.Value
 		s.out = append(s.out, e)
 	}

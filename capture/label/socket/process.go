@@ -14,6 +14,32 @@ type process struct {
 	uid     uint32
 	fd      int    // pidfd
 	exited  uint64 // Unix ns at which its last thread ended so far; 0: none did
+	held    map[string]held
+}
+
+// held is a value that a key has, and since when, Unix ns.
+type held struct {
+	value string
+	since uint64
+}
+
+// maxHeld is the number of a process's keys whose values are known; what the others have is always told.
+const maxHeld = 64
+
+// holds reports whether the key has the value already, and else notes that it has it from now on.
+func (p *process) holds(key, value string, since uint64) bool {
+	h, known := p.held[key]
+	switch {
+	case known && since < h.since: // of an earlier time
+	case known && h.value == value:
+		return true
+	case known || len(p.held) < maxHeld:
+		if p.held == nil {
+			p.held = map[string]held{}
+		}
+		p.held[key] = held{value, since}
+	}
+	return false
 }
 
 // about finds the process that a line is about and checks that the sender may label it: its own, one

@@ -70,6 +70,15 @@ func words(list []event.Label) string {
 	return strings.TrimSpace(b.String())
 }
 
+// lines are n lines with the numbers from 0 on.
+func lines(n int, format string) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, format+"\n", i)
+	}
+	return b.String()
+}
+
 func TestLabelsArriveWithTheirSender(t *testing.T) {
 	t.Parallel()
 	s, at := listen(t)
@@ -115,7 +124,7 @@ func TestHostileLinesAreCountedAndHarmNothing(t *testing.T) {
 	} {
 		sent := make(chan error, 1)
 		go func() {
-			_, err := c.Write([]byte(bad + "\n" + `{"labels":{"ok":1}}` + "\n"))
+			_, err := c.Write([]byte(bad + "\n" + fmt.Sprintf(`{"labels":{"ok":%d}}`, refused) + "\n"))
 			sent <- err
 		}()
 		var got []event.Label
@@ -125,7 +134,7 @@ func TestHostileLinesAreCountedAndHarmNothing(t *testing.T) {
 		if err := <-sent; err != nil {
 			t.Fatal(err)
 		}
-		if refused++; words(got) != "ok=1" || s.Refused().Malformed != refused {
+		if refused++; words(got) != fmt.Sprintf("ok=%d", refused-1) || s.Refused().Malformed != refused {
 			t.Errorf("after %.30q: %q, refused %+v", bad, words(got), s.Refused())
 		}
 	}
@@ -133,15 +142,15 @@ func TestHostileLinesAreCountedAndHarmNothing(t *testing.T) {
 	*at = at.Add(time.Second)
 	n := 0
 	for range 5 { // some were not used of the second before
-		send(t, c, strings.Repeat(`{"labels":{"a":1}}`+"\n", 500))
+		send(t, c, lines(500, `{"labels":{"a":%d}}`))
 		n += len(s.Poll(nil))
 	}
 	if n != 2*socket.LinesOfConn || s.Refused().TooMany != 500 {
 		t.Errorf("%d labels of 2500, refused %+v", n, s.Refused())
 	}
 	*at = at.Add(time.Second)
-	send(t, c, `{"labels":{"a":1},"dropped":7}`+"\n")
-	if w := words(s.Poll(nil)); w != "a=1" || s.Refused().Unsent != 7 {
+	send(t, c, `{"labels":{"a":"x"},"dropped":7}`+"\n")
+	if w := words(s.Poll(nil)); w != "a=x" || s.Refused().Unsent != 7 {
 		t.Errorf("a second later: %q, %+v", w, s.Refused())
 	}
 }
@@ -153,7 +162,7 @@ func TestManyLabelsTogetherAreBounded(t *testing.T) {
 	for range 15 {
 		c := dial(t, s)
 		for range 5 {
-			send(t, c, strings.Repeat(`{"labels":{"a":1,"b":2}}`+"\n", 100))
+			send(t, c, lines(100, `{"labels":{"a":%d,"b":%[1]d}}`))
 			n += len(s.Poll(nil))
 		}
 	}
@@ -332,5 +341,37 @@ func TestTheFolderAtHomeIsTheUsersOwn(t *testing.T) {
 	info, err := os.Stat(filepath.Dir(path))
 	if err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("%v %v", info.Mode(), err)
+	}
+}
+
+// TestAValueThatHoldsIsNotToldAgain: steps that also set their epoch make one row a step.
+func TestAValueThatHoldsIsNotToldAgain(t *testing.T) {
+	t.Parallel()
+	s, _ := listen(t)
+	c := dial(t, s)
+	for _, tc := range []struct{ line, want string }{
+		{`{"labels":{"epoch":3,"step":1},"ts":10}`, "epoch=3 step=1"},
+		{`{"labels":{"epoch":3,"step":2},"ts":20}`, "step=2"},
+		{`{"labels":{"epoch":4},"ts":30}`, "epoch=4"},
+		{`{"labels":{"epoch":4},"ts":25}`, "epoch=4"}, // from an earlier time on
+		{`{"labels":{"epoch":4},"ts":40}`, ""},
+		{`{"labels":{"epoch":4},"span_start":41,"span_end":42}`, "epoch=4"},
+		{`{"labels":{"epoch":null},"ts":50}`, "epoch="},
+		{`{"labels":{"epoch":null},"ts":60}`, ""},
+		{`{"labels":{"epoch":4},"ts":70}`, "epoch=4"},
+	} {
+		send(t, c, tc.line+"\n")
+		if got := words(s.Poll(nil)); got != tc.want {
+			t.Errorf("%s: labels %q, want %q", tc.line, got, tc.want)
+		}
+	}
+	// What is known of a process is bounded; what is not known is told.
+	many := lines(200, `{"labels":{"k%d":1}}`)
+	for n := range 2 {
+		send(t, c, many)
+		got := len(strings.Fields(words(s.Poll(nil))))
+		if n == 0 && got != 200 || n == 1 && (got < 100 || got == 200) {
+			t.Errorf("round %d: %d labels of 200 are told", n, got)
+		}
 	}
 }

@@ -1,0 +1,7 @@
+package label
+
+// For tests.
+var (
+	Usual   = usual
+	AnyLine = anyLine
+)

@@ -1,0 +1,2 @@
+-- Only pruning used it, and it cost as much as the rows.
+drop index label_next;
