@@ -188,6 +188,7 @@ func (h *hostIO) second(list []event.HostMemory, traced map[int]bool, now time.T
 		list = append(list, event.HostMemory{
 			At: uint64(now.UnixNano()), PID: uint32(pid), MinorFaults: u.MinorFaults - before.MinorFaults,
 			MajorFaults: u.MajorFaults - before.MajorFaults, RSS: u.RSS, Swap: u.Swap,
+			Private: u.Private,
 		})
 	}
 	for pid := range h.usage {

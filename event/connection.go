@@ -54,5 +54,6 @@ type HostMemory struct {
 	MinorFaults uint64 // pages it was given, or found in the page cache, without waiting
 	MajorFaults uint64 // pages that it had to wait for while they were read
 	RSS         uint64 // bytes of memory it holds
+	Private     uint64 // bytes of that which are not of a file or shared; 0: not known
 	Swap        uint64 // bytes of its memory that are swapped out
 }

@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -54,6 +55,39 @@ func (ev *evidence) allChanges() []report.Change {
 		list = append(list, change.Find(&of, ev.seconds(t, width, waits[t.Thread]), width)...)
 	}
 	slices.SortStableFunc(list, func(a, b report.Change) int { return cmp.Compare(b.LostNS, a.LostNS) })
+	return append(list, ev.memoryGrowth()...)
+}
+
+// memoryGrowth is the memory of processes that grows up to the end, once their threads work. Memory of
+// the device is a matter of growths.
+func (ev *evidence) memoryGrowth() (list []report.Change) {
+	works := map[uint32][2]uint64{} // the first and the last call of a process
+	first := ev.to
+	for _, t := range ev.subjects {
+		w, ok := works[t.PID]
+		if !ok {
+			w = [2]uint64{t.from, t.to}
+		}
+		works[t.PID] = [2]uint64{min(w[0], t.from), max(w[1], t.to)}
+		first = min(first, t.from)
+	}
+	by := map[uint32][]change.Held{}
+	for _, m := range ev.in.IO.Memory {
+		if m.Private > 0 {
+			by[m.PID] = append(by[m.PID], change.Held{At: m.At, Bytes: m.Private + m.Swap})
+		}
+	}
+	for _, pid := range slices.Sorted(maps.Keys(by)) {
+		readings := by[pid]
+		from, to := first, readings[len(readings)-1].At
+		if w, ok := works[pid]; ok {
+			from, to = w[0], max(to, w[1])
+		}
+		readings = slices.DeleteFunc(readings, func(h change.Held) bool { return h.At < from })
+		if c, ok := change.Growth(ev.procs.name(pid, ""), pid, "memory", readings, to); ok {
+			list = append(list, c)
+		}
+	}
 	return list
 }
 
@@ -115,6 +149,9 @@ func (ev *evidence) seconds(t *subject, width uint64, waits map[changeKey]event.
 // explained reports whether what the thread's findings lost because of a change, or more precisely
 // after it at a higher rate than before, is half of what the change lost, or more.
 func (ev *evidence) explained(c *report.Change, chains []report.Chain) bool {
+	if c.Kind == report.ChangeMemory {
+		return false // it loses no time
+	}
 	var lost float64
 	from, to := c.AtNS, ev.to
 	if c.UntilNS != 0 {
@@ -146,4 +183,13 @@ func changeVerdict(list []report.Change, than uint64) string {
 		}
 	}
 	return ""
+}
+
+// growthVerdict is memory that grows, in one sentence: it is the verdict where nothing loses time.
+func growthVerdict(list []report.Change) string {
+	i := slices.IndexFunc(list, func(c report.Change) bool { return c.Kind == report.ChangeMemory })
+	if i < 0 {
+		return ""
+	}
+	return list[i].Summary
 }

@@ -241,6 +241,9 @@ func (ev *evidence) verdict(r *report.Report, worst float64, few int) string {
 		}
 		return v
 	}
+	if v := growthVerdict(r.Changes); v != "" {
+		return v
+	}
 	if few > 0 {
 		return fmt.Sprintf("not enough data to judge: %s calls in %s; no cause has %d waits or one stall of %s",
 			report.Count(r.Events), span(ev.to-ev.from), minSample, span(uint64(minStall)))

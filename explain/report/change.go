@@ -12,12 +12,14 @@ const (
 	ChangeLevel = "level" // steps take longer from then on
 	ChangeDrift = "drift" // steps take longer and longer from then on
 	ChangeOnce  = "once"  // steps took longer for some time
+	// ChangeMemory is a process's memory that grows from then on. It costs no time by itself.
+	ChangeMemory = "memory"
 )
 
-// Change is a time from which on the steps of a thread took longer.
+// Change is a time from which on the steps of a thread took longer, or a process's memory grew.
 type Change struct {
 	Summary  string       `json:"summary"` // in one sentence
-	Kind     string       `json:"kind"`    // level, drift, once
+	Kind     string       `json:"kind"`    // level, drift, once, memory
 	AtNS     uint64       `json:"at_ns"`   // Unix
 	Process  string       `json:"process"`
 	PID      uint32       `json:"pid"`
@@ -33,10 +35,19 @@ type Change struct {
 
 	UntilNS     uint64 `json:"until_ns,omitempty"`      // Unix, the end of what happened once
 	PerMinuteNS uint64 `json:"per_minute_ns,omitempty"` // by which a step of a drift grows
-	// Of is the operation whose calls are compared, from one to the next, where steps are not known.
-	Of string `json:"of,omitempty"`
+	// Of is the operation whose calls are compared, from one to the next, where steps are not known;
+	// of memory, which memory it is.
+	Of     string  `json:"of,omitempty"`
+	Memory *Growth `json:"memory,omitempty"`
 
 	Node string `json:"node,omitempty"` // in a report of several machines
+}
+
+// Growth is how a process's memory grows.
+type Growth struct {
+	BeforeBytes    uint64 `json:"before_bytes"`     // until then
+	AfterBytes     uint64 `json:"after_bytes"`      // at the end
+	PerMinuteBytes uint64 `json:"per_minute_bytes"` // by which it grows
 }
 
 // ChangePart is a part of the difference between the steps before and after.
@@ -80,6 +91,9 @@ func (c *Change) what() string {
 		every = "every "
 	}
 	switch c.Kind {
+	case ChangeMemory:
+		return fmt.Sprintf("since %s UTC its %s grows by %s a minute: %s at the end instead of %s", at, c.Of,
+			Bytes(c.Memory.PerMinuteBytes), Bytes(c.Memory.AfterBytes), Bytes(c.Memory.BeforeBytes))
 	case ChangeOnce:
 		return fmt.Sprintf("from %s to %s UTC only, %s %s %s instead of %s%s", at, clock(c.UntilNS, time.TimeOnly), step,
 			took, after, every, before)

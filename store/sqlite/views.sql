@@ -232,7 +232,8 @@ left join op_name o on o.id = c.op;
 -- the row before.
 create view host_memory_seconds as
 select m.ts as timestamp, s.node, t.pid, (select n.name from process n where n.pid = t.pid and n.session = t.session) as comm,
-  coalesce(m.minor, 0) as minor_faults, coalesce(m.major, 0) as major_faults, coalesce(m.rss, 0) as rss_bytes, coalesce(m.swap, 0) as swap_bytes
+  coalesce(m.minor, 0) as minor_faults, coalesce(m.major, 0) as major_faults, coalesce(m.rss, 0) as rss_bytes, coalesce(m.swap, 0) as swap_bytes,
+  m.private as private_bytes
 from host_memory m left join thread t on t.id = m.thread left join session s on s.id = t.session;
 
 -- The memory that each process was given, about once a second, where that was counted

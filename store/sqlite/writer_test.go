@@ -270,7 +270,7 @@ func fullIO() store.HostIO {
 			},
 			{At: t0 + 41_000, Op: event.OpTCPConnectFailed, Local: addr(1), Remote: addr(8), RemotePort: 80},
 		},
-		Memory: []event.HostMemory{{At: t0 + 50_000, PID: 100, MinorFaults: 1, MajorFaults: 2, RSS: 3, Swap: 4}},
+		Memory: []event.HostMemory{{At: t0 + 50_000, PID: 100, MinorFaults: 1, MajorFaults: 2, RSS: 3, Swap: 4, Private: 5}},
 		Pages: []event.PageSum{
 			{At: t0 + 60_000, PID: 100, Comm: "engine", Allocations: 5, Pages: 6, Bytes: 24576, NoWaitBytes: 4096, Failed: 1},
 			{At: t0 + 60_001, Allocations: 1, Pages: 1, Bytes: 4096},

@@ -14,6 +14,7 @@ import (
 type Usage struct {
 	MinorFaults, MajorFaults uint64 // since its start; major ones read from a disk
 	RSS, Swap                uint64 // bytes
+	Private                  uint64 // bytes of RSS that are neither of a file nor shared
 }
 
 // Usage reads how a process uses memory. One that has ended and is not reaped yet uses none: that is
@@ -44,13 +45,16 @@ func (f FS) Usage(pid int) (u Usage, err error) {
 		return u, err
 	}
 	for line := range strings.Lines(string(status)) {
-		if v, ok := strings.CutPrefix(line, "VmSwap:"); ok {
-			kib, err := strconv.ParseUint(strings.TrimSuffix(strings.TrimSpace(v), " kB"), 10, 64)
-			if err != nil {
-				return u, fmt.Errorf("read status of process %d: %w", pid, err)
-			}
-			u.Swap = kib << 10
+		name, v, _ := strings.Cut(line, ":")
+		to := map[string]*uint64{"VmSwap": &u.Swap, "RssAnon": &u.Private}[name]
+		if to == nil {
+			continue
 		}
+		kib, err := strconv.ParseUint(strings.TrimSuffix(strings.TrimSpace(v), " kB"), 10, 64)
+		if err != nil {
+			return u, fmt.Errorf("read status of process %d: %w", pid, err)
+		}
+		*to = kib << 10
 	}
 	return u, nil
 }

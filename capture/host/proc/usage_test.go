@@ -33,13 +33,13 @@ func TestUsageOfThisProcess(t *testing.T) {
 func TestUsageOfFakeProcesses(t *testing.T) {
 	fs, _ := tree(t, map[string]string{
 		"7/stat":   "7 (a) b) S 1 7 7 0 -1 4194304 123 0 45 0 1 2 0 0 20 0 1 0 100 4096 67 18446744073709551615\n",
-		"7/status": "Name:\ta) b\nVmSwap:\t     12 kB\n",
+		"7/status": "Name:\ta) b\nRssAnon:\t     34 kB\nRssFile:\t  5 kB\nVmSwap:\t     12 kB\n",
 		"8/stat":   "8 (x) S 1\n",
 		// Ended, and not reaped yet: no memory any more.
 		"6/stat":   "6 (z) Z 1 7 7 0 -1 4194304 123 0 45 0 1 2 0 0 20 0 1 0 100 0 0 18446744073709551615\n",
 		"6/status": "Name:\tz\n",
 	})
-	want := proc.Usage{MinorFaults: 123, MajorFaults: 45, RSS: 67 * uint64(os.Getpagesize()), Swap: 12 << 10}
+	want := proc.Usage{MinorFaults: 123, MajorFaults: 45, RSS: 67 * uint64(os.Getpagesize()), Swap: 12 << 10, Private: 34 << 10}
 	if u := must[proc.Usage](t)(fs.Usage(7)); u != want {
 		t.Errorf("usage %+v, want %+v", u, want)
 	}
