@@ -55,7 +55,7 @@ func Names() []string {
 	for _, f := range faults {
 		names = append(names, f.Fault)
 	}
-	return append(names, controlsName, pairsName, changesName)
+	return append(names, controlsName, pairsName, changesName, phasesName)
 }
 
 // Groups that may be selected besides faults.
@@ -97,6 +97,9 @@ func Cases(o *Options) ([]Case, error) {
 	}
 	if wanted(changesName) && (!o.Quick || slices.Contains(o.Only, changesName)) { // they are long
 		cases = append(cases, changeCases(o)...)
+	}
+	if wanted(phasesName) && (!o.Quick || slices.Contains(o.Only, phasesName)) { // the same
+		cases = append(cases, phaseCases(o)...)
 	}
 	if wanted(controlsName) {
 		for i := range controls {

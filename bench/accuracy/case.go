@@ -22,6 +22,7 @@ type Case struct {
 
 	needs  int                // CPUs
 	change bool               // a change in mid-run is to be found
+	phases bool               // a long control
 	whatIf bool               // also run without the fault, to check the prediction
 	pace   *pace              // what a real program measures itself; nil for the stand-in program
 	real   func(*rig.Options) // makes the rig run a real program; nil: the stand-in program

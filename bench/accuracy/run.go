@@ -97,7 +97,7 @@ func one(ctx context.Context, c Case, o *Options) (Result, error) {
 	if o.Keep != "" {
 		x.Recording = db
 	}
-	x.dateChanges(run.Input, &run.Truth)
+	x.changes(run.Input, &run.Truth)
 	if x.Agent, err = c.investigate(ctx, db, &run.Truth); err != nil {
 		return x, err
 	}

@@ -44,6 +44,7 @@ type Result struct {
 	VerdictSec float64  `json:"verdict_s"` // from opening the recording to the report
 
 	Change *ChangeDate `json:"change,omitempty"` // of cases with a change in mid-run
+	Told   *Told       `json:"told,omitempty"`   // of controls
 
 	Agent    *Agent     `json:"agent,omitempty"`    // what an agent reached over MCP
 	Numbers  *Numbers   `json:"numbers,omitempty"`  // the answers' numbers compared with the program's own

@@ -348,10 +348,43 @@ func TestDatesOfChangesAreScored(t *testing.T) {
 			t.Errorf("%s: %+v, want %+v", name, *got, tc.want)
 		}
 	}
-	off, found := ChangeDate{Found: true, OffSec: 3}, ChangeDate{Found: true}
-	r := Report{Results: []Result{{Change: &off}, {Change: &found}, {Change: &ChangeDate{Further: 1}}, {}}}
+	half := truth
+	half.BeganNS, half.Seconds, half.InjectedNS = 90*s, 20, 2*s // of the last ten seconds
+	if got := date(nil, &half); got.Cost != 0.25 {
+		t.Errorf("steps are slower by %v, want 0.25", got.Cost)
+	}
+}
+
+func TestChangesAreCounted(t *testing.T) {
+	found := func(off float64) *ChangeDate { return &ChangeDate{Found: true, OffSec: off, Cost: 0.2} }
+	r := Report{Results: []Result{
+		{Change: found(3), FirstCause: true},
+		{Change: found(0.5), FirstCause: true, Culprit: true},
+		{Change: &ChangeDate{Further: 1, Cost: 0.1}},
+		{Change: &ChangeDate{Further: 5, Cost: 0.05}},
+		{Change: found(9), Disturbed: true},
+		{Told: told(nil)},
+		{Told: told([]report.Change{{MoreWork: "2 instead of 1 launches"}, {Between: true}, {Between: true}})},
+		{Told: told([]report.Change{{Summary: "slower"}})},
+		{},
+	}}
 	r.sum(false)
-	if want := (Changes{Found: 2, Dated: 1, Cases: 3, Further: 1}); *r.Changes != want {
-		t.Errorf("%+v, want %+v", *r.Changes, want)
+	middle, last := 1.75, 3.0
+	want := &Changes{
+		Cases: 3, Small: 1, Found: 2, First: 1, Dated: 1, MedianSec: &middle, P95Sec: &last, Further: 1, Healthy: 3, Silent: 2,
+		MoreWork: 1, LessToDo: 1,
+	}
+	if d := cmp.Diff(want, r.Changes); d != "" {
+		t.Errorf("changes (-want +got):\n%s", d)
+	}
+}
+
+func TestQuantile(t *testing.T) {
+	var twenty []float64
+	for i := range 20 {
+		twenty = append(twenty, float64(20-i))
+	}
+	if quantile(nil, p95) != nil || *quantile(twenty, p95) != 19 || *quantile([]float64{7}, p95) != 7 {
+		t.Error("quantile is wrong")
 	}
 }

@@ -41,7 +41,7 @@ type Report struct {
 	Numbers    []numbers.Field `json:"numbers"`    // the answers' numbers compared with the program's own, by field
 	Recordings int             `json:"recordings"` // number of recordings compared
 
-	Changes  *Changes  `json:"changes,omitempty"` // in mid-run
+	Changes  *Changes  `json:"changes,omitempty"` // in mid-run, and in healthy runs
 	Pairs    *Pairs    `json:"pairs,omitempty"`   // two causes at once
 	Baseline *Baseline `json:"baseline,omitempty"`
 	ByCause  []ByCause `json:"by_cause"`

@@ -212,7 +212,13 @@ func caseTable(r *accuracy.Report) [][]string {
 		case x.Disturbed:
 			line = []string{name, "-", "-", "-", "", "", share(x.Steal), share(x.OtherLoad), "disturbed"}
 		case x.Control():
+			if x.Told != nil && len(x.Told.Slower) > 0 {
+				found += "; changed: " + x.Told.Slower[0]
+			}
 			line = []string{"control: " + name, mark(!x.FalseBlame), "", "", "", "", share(x.Steal), share(x.OtherLoad), found}
+		}
+		if x.Change != nil && !x.Change.Found {
+			line[8] += "; no change found"
 		}
 		t = append(t, line)
 	}
@@ -253,10 +259,19 @@ func scoreTable(r *accuracy.Report) [][]string {
 		add("two causes at once, both found", fmt.Sprintf("%d of %d", r.Pairs.Both, r.Pairs.Cases), "")
 		add("as the first two, larger first", fmt.Sprintf("%d of %d", r.Pairs.InOrder, r.Pairs.Cases), "")
 	}
-	if c := r.Changes; c != nil {
+	if c := r.Changes; c != nil && c.Cases > 0 {
 		add("changes in mid-run found", fmt.Sprintf("%d of %d", c.Found, c.Cases), "")
+		add("  first cause and culprit right", fmt.Sprintf("%d of %d", c.First, c.Cases), "")
 		add("  dated within 1 s", fmt.Sprintf("%d of %d", c.Dated, c.Cases), "")
+		add("  date off by, median", optional(c.MedianSec, seconds), "")
+		add("  date off by, p95", optional(c.P95Sec, seconds), "")
 		add("  changes beside them", strconv.Itoa(c.Further), "")
+		add("  too small to count", strconv.Itoa(c.Small), "")
+	}
+	if c := r.Changes; c != nil && c.Healthy > 0 {
+		add("healthy runs without a change told", fmt.Sprintf("%d of %d", c.Silent, c.Healthy), "")
+		add("  told to be more work", strconv.Itoa(c.MoreWork), "")
+		add("  told that there may be less to do", strconv.Itoa(c.LessToDo), "")
 	}
 	add(fmt.Sprintf("an agent is told in %d calls", agent.MaxCalls),
 		fmt.Sprintf("%d of %d", r.Agents.Reached, r.Agents.Cases), "")

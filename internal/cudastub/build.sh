@@ -59,7 +59,7 @@ build_programs() { # compiler, strip, directory with lib/ in it, extra flags
 	local cc=$1 strip=$2 out=$3 extra=$4
 	local rpath=(-Wl,--enable-new-dtags,-rpath,'$ORIGIN/lib' -pthread)
 	local serve=(victim/main.c victim/serve.c victim/calls.c victim/incall.c victim/hang.c victim/ops.c victim/clock.c victim/kernel.c victim/kernels.c)
-	local loop=(victim/options.c victim/loop.c victim/step.c victim/made.c victim/truth.c victim/faults.c victim/children.c
+	local loop=(victim/options.c victim/loop.c victim/step.c victim/phases.c victim/made.c victim/truth.c victim/faults.c victim/children.c
 		victim/threads.c victim/hog.c victim/lock.c victim/worker.c victim/peer.c victim/loader.c
 		victim/coldfile.c victim/memory.c victim/cgroup.c victim/throttle.c victim/gpu.c victim/copies.c
 		victim/alloc.c victim/graphs.c)

@@ -18,9 +18,12 @@ enum { PIN_DEFAULT = -2, PIN_NONE = -1, MAX_DISPATCHERS = 64, MAX_CHILDREN = 8, 
 enum { EXIT_USAGE = 2, EXIT_UNSUPPORTED = 3 };
 
 struct fault;
+struct phase;
 
 struct options {
 	double seconds, start_after;
+	double phase_at, phase_for, phase_every;
+	const struct phase *phase;
 	long steps; /* 0: until seconds have passed */
 	long seed, fault_ms, period_ms, launches, launch_us, memcpy_us, syncs, sync_us, host_us, pace_us;
 	long cpus; /* that the program may use; 0: all */
@@ -158,8 +161,19 @@ struct who a_process(int pid, const char *comm);
 int refuse(const char *format, ...) __attribute__((format(printf, 1, 2))); /* returns -1, and prints a sentence */
 uint64_t next_random(uint64_t *state);
 
+/* phases.c: what a healthy program does other than its usual steps. */
+struct phase {
+	const char *name;
+	void (*step)(struct dispatcher *d);
+	int counts; /* as a step */
+};
+
+const struct phase *find_phase(const char *name);
+int phase_step(struct dispatcher *d); /* a step of the phase that holds; 0: none does */
+
 /* step.c */
 void run_step(struct dispatcher *d);
+void train_step(struct dispatcher *d); /* one step, and what the faults do in it */
 void launch(struct dispatcher *d, long n);
 int slow_next(const char *function, const char *how, uint64_t ns); /* this thread's next call of function */
 

@@ -6,7 +6,7 @@
 
 #include "loop.h"
 
-enum kind { LONG, SIGNED, DOUBLE, STRING, SWITCH, CPU, FAULT };
+enum kind { LONG, SIGNED, DOUBLE, STRING, SWITCH, CPU, FAULT, PHASE };
 
 static const struct {
 	const char *name;
@@ -38,6 +38,10 @@ static const struct {
 	OPT("--host-us", LONG, host_us),
 	OPT("--pace-us", LONG, pace_us),
 	OPT("--validate", LONG, validate),
+	OPT("--phase", PHASE, phase),
+	OPT("--phase-at", DOUBLE, phase_at),       /* s, when it begins */
+	OPT("--phase-for", DOUBLE, phase_for),     /* s, how long it lasts; 0: to the end */
+	OPT("--phase-every", DOUBLE, phase_every), /* s, from one to the next; 0: there is only one */
 	OPT("--warmup", LONG, warmup),
 	OPT("--duty", LONG, duty),
 	OPT("--hogs", LONG, hogs),
@@ -84,6 +88,9 @@ static int parse_value(enum kind kind, const char *v, void *field)
 	case FAULT:
 		*(const struct fault **)field = find_fault(v);
 		return *(const struct fault **)field ? 0 : -1;
+	case PHASE:
+		*(const struct phase **)field = find_phase(v);
+		return *(const struct phase **)field ? 0 : -1;
 	default:
 		return -1;
 	}

@@ -134,7 +134,7 @@ FRAME static void validate(struct dispatcher *d)
 	d->steps++;
 }
 
-FRAME static void train_step(struct dispatcher *d)
+FRAME void train_step(struct dispatcher *d)
 {
 	struct run *r = d->run;
 	struct injection *slow = NULL;
@@ -171,6 +171,8 @@ void run_step(struct dispatcher *d)
 	int64_t others = in ? injected_by_others(d->run, in) : 0;
 	uint64_t t = now_ns(), nominal, took;
 
+	if (phase_step(d))
+		return;
 	train_step(d);
 	took = now_ns() - t;
 	learn(d, &d->step, took);
