@@ -68,8 +68,5 @@ func Spend(in *Input) []Spent {
 	return list
 }
 
-// LaunchCPUs are the CPUs that threads with GPU work need.
-func LaunchCPUs(in *Input) map[uint16]bool { return newEvidence(in).reserve() }
-
 // ParseCPUs reads a list of CPUs.
 var ParseCPUs = parseCPUs

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/explain/diagnose"
 	"github.com/ingero-io/ingero/explain/diagnose/diagnosetest"
 	"github.com/ingero-io/ingero/explain/report"
@@ -70,12 +71,40 @@ func TestOneProblemIsOneFinding(t *testing.T) {
 }
 
 // No fix moves a thread to a CPU that a launching thread uses.
+// launchCPUs are the CPUs that launching threads ran on most, as the recording has them.
+func launchCPUs(in *diagnose.Input) map[uint16]bool {
+	ran := map[event.Thread]map[uint16]int{}
+	for i := range in.Ops {
+		if in.Ops[i].Op.Role() == event.RoleLaunch && in.Ops[i].Calls >= 100 {
+			ran[in.Ops[i].Thread] = map[uint16]int{}
+		}
+	}
+	for i := range in.OffCPU {
+		if n := ran[in.OffCPU[i].Thread]; n != nil {
+			n[in.OffCPU[i].InCPU]++
+		}
+	}
+	cpus := map[uint16]bool{}
+	for _, n := range ran {
+		var most uint16
+		for cpu, times := range n {
+			if times > n[most] {
+				most = cpu
+			}
+		}
+		if len(n) > 0 {
+			cpus[most] = true
+		}
+	}
+	return cpus
+}
+
 func TestFixesUseNoCPUOfALaunchingThread(t *testing.T) {
 	for _, path := range cases(t) {
 		for _, cpus := range []int{2, 4} {
 			in := diagnosetest.InputOf(read(t, path))
 			in.CPUs = cpus
-			taken := diagnose.LaunchCPUs(in)
+			taken := launchCPUs(in)
 			r := diagnose.Diagnose(in)
 			for i := range r.Chains {
 				for _, list := range movedTo(&r.Chains[i]) {

@@ -103,8 +103,8 @@ func TestARecordingThatHasEndedIsTakenWhole(t *testing.T) {
 			t.Errorf("%s: %d calls of %d", tool, got.Calls, n)
 		}
 	}
-	if len(windows) != 1 {
-		t.Errorf("the tools answer for %v", windows)
+	if len(windows) != 1 || windows[""] {
+		t.Errorf("the tools answer for %q", windows)
 	}
 	var got statsAnswer
 	call(t, cs, "get_trace_stats", map[string]any{"since": "1m"}, &got)

@@ -20,6 +20,8 @@ func TestSumsOverFilteredViewsComeWithANote(t *testing.T) {
 	for sql, want := range map[string]string{
 		"select class, sum(duration_ns) from off_cpu group by class":                    "off_cpu_times",
 		"select count(*) from Off_CPU":                                                  "off_cpu_times",
+		"select count(*) from off_cpu":                                                  "0.1 ms or more",
+		"select comm, count(*) from io_events group by 1":                               "0.1 ms or more",
 		"with x as (select duration_ns as d from off_cpu o) select avg(d) from x":       "off_cpu_times",
 		"select total(sleep_ns) from ledger":                                            "thread_times",
 		"select comm, syscall, count(*) as n from host_events group by 1, 2 -- off_cpu": "off_cpu_times",
