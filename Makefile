@@ -121,6 +121,27 @@ REAL ?= ./internal/real/...
 real: ## compare recordings of real CUDA programs with what they called, no GPU needed (root, npm, pip, Python's headers; fetches 1.8 GB)
 	INGERO_REAL=1 $(if $(filter yes,$(CAN_TRACE)),INGERO_REQUIRE_KERNEL=1) $(GO) test -count=1 -p 1 -timeout 15m $(REAL)
 
+# The frameworks that labels have hooks for, from PyPI: python/frameworks.txt. PyTorch is that of make real. The
+# programs use no GPU, but PyTorch loads NVIDIA's libraries; those of the hollow GPU take their place. pip alone takes
+# minutes to unpack these packages, so uv does it.
+FRAMEWORKS := .cache/frameworks
+
+.PHONY: test-frameworks
+test-frameworks: $(FRAMEWORKS)/installed ## try the labels with Lightning, transformers, Ray and vLLM (pip, gcc, libnuma1; fetches 0.5 GB, and 0.6 GB of PyTorch)
+	@set -e; variables="$$($(GO) run ./internal/hollow/cmd torch $(FRAMEWORKS)/gpu)"; eval "$$variables"; \
+		echo "$$PYTHONPATH" >"$$(echo $(FRAMEWORKS)/venv/lib/python3.*/site-packages)/torch.pth"; unset PYTHONPATH; \
+		INGERO_REQUIRE_FRAMEWORKS=1 $(FRAMEWORKS)/venv/bin/python python/test_frameworks.py
+
+$(FRAMEWORKS)/installed: python/frameworks.txt
+	@echo "fetching the frameworks, 500 MB (1500 MB on disk)"
+	@rm -rf $(FRAMEWORKS)
+	python3 -m pip install --quiet --disable-pip-version-check --no-cache-dir --no-deps --only-binary=:all: \
+		--target $(FRAMEWORKS)/uv uv==0.13.9
+	$(FRAMEWORKS)/uv/bin/uv venv --quiet --python "$$(command -v python3)" $(FRAMEWORKS)/venv
+	$(FRAMEWORKS)/uv/bin/uv pip install --quiet --no-cache --no-deps --only-binary :all: \
+		--python $(FRAMEWORKS)/venv/bin/python -r $<
+	@cp $< $@
+
 # What is tried on a machine with a GPU (docs/gpu.md): the folder alone is all it needs.
 GPU_KIT := dist/ingero-gpu
 

@@ -19,6 +19,7 @@ that hold then. After a fork the child has its own connection, and the labels th
 
 Frameworks: `Trainer(callbacks=[ingero.lightning()])` for PyTorch Lightning, `Trainer(callbacks=[ingero.transformers()])`
 for Hugging Face, `@ray.remote @ingero.ray` for Ray.
+`LLM(..., worker_cls="ingero.VLLMWorker")` or `vllm serve --worker-cls ingero.VLLMWorker` for vLLM.
 """
 
 import contextlib as _contextlib
@@ -30,7 +31,8 @@ import socket as _socket
 import threading as _threading
 import time as _time
 
-__all__ = ["set", "unset", "label", "labelled", "span", "steps", "stats", "close", "lightning", "transformers", "ray"]
+__all__ = ["set", "unset", "label", "labelled", "span", "steps", "stats", "close", "lightning", "transformers", "ray",
+           "vllm"]
 
 SYSTEM = "/run/ingero/annotate.sock"  # of a tracer that is run by root
 OWN = "~/.ingero/run/annotate.sock"  # of this user's own
@@ -377,3 +379,80 @@ def ray(f):
             return f(*args, **kwargs)
 
     return wrapper
+
+
+def vllm(worker=None):
+    """A class of vLLM's worker that sets labels: step, phase, requests and tokens, as scheduled for a step.
+
+    worker is the class that is extended: else the platform's own. `ingero.VLLMWorker` is this for the latter.
+    """
+    # The worker is where vLLM's calls of CUDA are made, and its class is a setting. vLLM takes no worker extension
+    # that replaces a method, its plugins have to be installed, and its statistics are those of another process.
+    if worker is None:
+        worker = _vllm_worker()
+
+    class VLLMWorker(worker):
+        _ingero_step = 0  # the number of the next step
+        _ingero_warming = False  # which executes made-up steps, too
+
+        def compile_or_warm_up_model(self, *args, **kwargs):
+            self._ingero_warming = True
+            try:
+                with label(phase="warm-up"):
+                    return super().compile_or_warm_up_model(*args, **kwargs)
+            finally:
+                self._ingero_warming = False
+
+        def execute_model(self, scheduler_output, *args, **kwargs):
+            if not self._ingero_warming:
+                self._ingero_label(scheduler_output)
+            return super().execute_model(scheduler_output, *args, **kwargs)
+
+        def _ingero_label(self, scheduled):
+            try:
+                if not scheduled.total_num_scheduled_tokens:  # the last request has ended
+                    unset("step", "phase", "requests", "tokens")
+                    return
+                step, self._ingero_step = self._ingero_step, self._ingero_step + 1
+                set(step=step, phase=_vllm_phase(scheduled), requests=len(scheduled.num_scheduled_tokens),
+                    tokens=scheduled.total_num_scheduled_tokens)
+            except Exception:  # a version of vLLM that describes a step otherwise
+                pass
+
+    VLLMWorker.__module__, VLLMWorker.__qualname__ = __name__, "VLLMWorker"
+    return VLLMWorker
+
+
+def _vllm_worker():
+    """vLLM's own worker for this platform, as its platforms choose for "auto"."""
+    from importlib import import_module
+
+    from vllm.platforms import current_platform
+
+    for name, path in (("is_cpu", "cpu_worker.CPUWorker"), ("is_xpu", "xpu_worker.XPUWorker"),
+                       ("is_cuda_alike", "gpu_worker.Worker")):
+        if getattr(current_platform, name)():
+            module, cls = path.split(".")
+            return getattr(import_module("vllm.v1.worker." + module), cls)
+    raise AttributeError("ingero.VLLMWorker: no worker is known for vLLM's platform %s; in a module of your own, "
+                         "set W = ingero.vllm(its worker), and give W as worker_cls" % current_platform.device_name)
+
+
+def _vllm_phase(scheduled):
+    """prefill, decode or mixed, of a scheduler's output. A request that was preempted is prefilled again."""
+    old, tokens = scheduled.scheduled_cached_reqs, scheduled.num_scheduled_tokens
+    drafts = {key: len(ids) for key, ids in (scheduled.scheduled_spec_decode_tokens or {}).items()}
+    prefill = len(scheduled.scheduled_new_reqs)
+    none = [key for key, n in zip(old.req_ids, getattr(old, "num_output_tokens", ())) if n == 0]  # a later chunk
+    if none or scheduled.total_num_scheduled_tokens != len(tokens) + sum(drafts.values()):
+        none = frozenset(none)
+        prefill += sum(key in none or tokens.get(key, 0) > 1 + drafts.get(key, 0) for key in old.req_ids)
+    return "decode" if prefill == 0 else "prefill" if prefill == len(tokens) else "mixed"
+
+
+def __getattr__(name):
+    """VLLMWorker is made when vLLM asks for it: nothing here imports vLLM before."""
+    if name != "VLLMWorker":
+        raise AttributeError("module %r has no attribute %r" % (__name__, name))
+    globals()[name] = cls = vllm()
+    return cls

@@ -8,6 +8,7 @@ import sys
 import tempfile
 import threading
 import time
+import types
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -165,6 +166,61 @@ class Labels(unittest.TestCase):
             ingero.set(more=1)
         reader.join()
         self.assertGreaterEqual(len(got), 2001)
+
+    def scheduled(self, new=(), old=(), outputs=(), tokens=(), drafts=()):
+        """A step as vLLM's scheduler describes it, as far as it is read."""
+        cached = types.SimpleNamespace(req_ids=list(old), num_output_tokens=list(outputs))
+        return types.SimpleNamespace(
+            scheduled_new_reqs=list(new), scheduled_cached_reqs=cached, num_scheduled_tokens=dict(tokens),
+            total_num_scheduled_tokens=sum(dict(tokens).values()), scheduled_spec_decode_tokens=dict(drafts))
+
+    def test_the_phase_of_a_step_of_vllm(self):
+        cases = {
+            "a prompt": ("prefill", dict(new="a", tokens={"a": 5})),
+            "a prompt of one token": ("prefill", dict(new="a", tokens={"a": 1})),
+            "a later chunk": ("prefill", dict(old="a", outputs=[0], tokens={"a": 5})),
+            "its last token": ("prefill", dict(old="a", outputs=[0], tokens={"a": 1})),
+            "tokens": ("decode", dict(old="ab", outputs=[1, 7], tokens={"a": 1, "b": 1})),
+            "drafts": ("decode", dict(old="ab", outputs=[1, 7], tokens={"a": 4, "b": 1}, drafts={"a": [8, 8, 8]})),
+            "a prompt and tokens": ("mixed", dict(new="a", old="b", outputs=[3], tokens={"a": 5, "b": 1})),
+            "a prompt and drafts": ("mixed", dict(new="a", old="b", outputs=[3], tokens={"a": 5, "b": 2},
+                                                  drafts={"b": [8]})),
+            "a chunk and tokens": ("mixed", dict(old="ab", outputs=[0, 3], tokens={"a": 1, "b": 1})),
+            "preempted": ("prefill", dict(old="a", outputs=[9], tokens={"a": 30})),
+            "preempted, and tokens": ("mixed", dict(old="ab", outputs=[9, 2], tokens={"a": 30, "b": 1})),
+            "without numbers of outputs": ("decode", dict(old="a", tokens={"a": 1})),
+        }
+        for name, (phase, step) in cases.items():
+            self.assertEqual(ingero._vllm_phase(self.scheduled(**step)), phase, name)
+
+    def test_a_worker_of_vllm_does_what_it_did(self):
+        class Worker:
+            made = 0
+
+            def compile_or_warm_up_model(self):
+                self.execute_model(None)
+                return "warm"
+
+            def execute_model(self, scheduler_output):
+                self.made += 1
+                return scheduler_output
+
+        self.listen()
+        worker = ingero.vllm(Worker)()
+        self.assertEqual(worker.compile_or_warm_up_model(), "warm")
+        for unknown in (None, object(), types.SimpleNamespace(total_num_scheduled_tokens=5)):
+            self.assertIs(worker.execute_model(unknown), unknown)
+        step = self.scheduled(new="a", tokens={"a": 5})
+        self.assertIs(worker.execute_model(step), step)
+        self.assertEqual(worker.made, 5)
+        self.assertEqual([line["labels"] for line in self.lines(self.accept(), 3)],
+                         [{"phase": "warm-up"}, {"phase": ""}, {"step": 1, "phase": "prefill", "requests": 1, "tokens": 5}])
+
+    def test_vllm_is_not_imported_until_it_asks(self):
+        self.assertNotIn("VLLMWorker", vars(ingero))
+        with self.assertRaises(AttributeError):
+            ingero.Worker
+        self.assertNotIn("vllm", sys.modules)
 
 
 if __name__ == "__main__":

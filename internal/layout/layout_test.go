@@ -154,7 +154,6 @@ var table = []row{
 	{"internal/mcpconformance/cmd", "internal/mcpconformance serve/mcpserver serve/webserver"},
 	{"internal/vm/cmd", "internal/vm"},
 	{"internal/vm/guest", "internal/vm capture/probe"},
-	{"internal/hollow/cmd", "internal/hollow"},
 	{"internal/hollow/nvlibs", "internal/hollow internal/real"},
 	{"internal/real/realtest", `agent event internal/doctable internal/hollow internal/kerneltest capture/probe
 		store store/sqlite`},
@@ -162,6 +161,7 @@ var table = []row{
 	{"internal/real/llama", "internal/hollow internal/hollow/nvlibs internal/real"},
 	{"internal/real/onnx", "internal/hollow internal/hollow/nvlibs internal/real"},
 	{"internal/real/torch", "internal/hollow internal/hollow/nvlibs internal/real"},
+	{"internal/hollow/cmd", "internal/hollow internal/real/torch"},
 	{"bench", `event export internal/cudastub internal/hollow internal/real/llama capture/probe
 		capture/probe/cuda capture/probe/driver explain/report store store/sqlite store/sqlite/storetest`},
 	{"bench/accuracy", `bench/agent bench/numbers explain/compare explain/diagnose event internal/cudastub internal/hollow

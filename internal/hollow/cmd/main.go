@@ -11,11 +11,13 @@ import (
 	"strings"
 
 	"github.com/ingero-io/ingero/internal/hollow"
+	"github.com/ingero-io/ingero/internal/real/torch"
 )
 
 const usage = `usage:
   hollow build                    compile the libraries, print their folder
   hollow env FILE                 print the variables for a program (FILE: what it shares)
+  hollow torch FILE               the same for PyTorch, which is fetched if it is not in the cache
   hollow counts FILE              what the programs that share FILE have called
   hollow set FILE KEY=VALUE...    replace the settings, also of programs that run
   hollow supported                functions that do more than say "not supported"`
@@ -37,6 +39,8 @@ func run(args []string) error {
 		return err
 	case len(args) == 2 && args[0] == "env":
 		return env(args[1])
+	case len(args) == 2 && args[0] == "torch":
+		return pytorch(args[1])
 	case len(args) == 2 && args[0] == "counts":
 		return counts(args[1])
 	case len(args) > 2 && args[0] == "set":
@@ -56,10 +60,28 @@ func env(file string) error {
 	if err != nil {
 		return err
 	}
-	for _, v := range hollow.Env(dir, file) {
+	export(hollow.Env(dir, file))
+	return nil
+}
+
+// pytorch fetches PyTorch's packages, and prints the variables for a program that uses them.
+func pytorch(file string) error {
+	f, err := torch.Fetch(context.Background(), os.Stderr)
+	if err != nil {
+		return err
+	}
+	file, err = filepath.Abs(file)
+	if err != nil {
+		return err
+	}
+	export(f.Env(file))
+	return nil
+}
+
+func export(variables []string) {
+	for _, v := range variables {
 		fmt.Println("export " + v)
 	}
-	return nil
 }
 
 func counts(file string) error {
