@@ -130,7 +130,7 @@ FRAMEWORKS := .cache/frameworks
 test-frameworks: $(FRAMEWORKS)/installed ## try the labels with Lightning, transformers, Ray and vLLM (pip, gcc, libnuma1; fetches 0.5 GB, and 0.6 GB of PyTorch)
 	@set -e; variables="$$($(GO) run ./internal/hollow/cmd torch $(FRAMEWORKS)/gpu)"; eval "$$variables"; \
 		echo "$$PYTHONPATH" >"$$(echo $(FRAMEWORKS)/venv/lib/python3.*/site-packages)/torch.pth"; unset PYTHONPATH; \
-		INGERO_REQUIRE_FRAMEWORKS=1 $(FRAMEWORKS)/venv/bin/python python/test_frameworks.py
+		INGERO_REQUIRE_FRAMEWORKS=1 timeout 600 $(FRAMEWORKS)/venv/bin/python python/test_frameworks.py
 
 $(FRAMEWORKS)/installed: python/frameworks.txt
 	@echo "fetching the frameworks, 500 MB (1500 MB on disk)"
