@@ -81,6 +81,9 @@ var table = []row{
 	{"account/ledger", "event"},
 	{"account/memory", "event"},
 
+	// Which rank of a job is slow.
+	{"cluster/health", ""},
+
 	// What is kept.
 	{"store", "event capture/host/framework capture/host/owner internal/lists account/stats"},
 	{"explain/recording", "event account/ledger explain/report account/stats store"},

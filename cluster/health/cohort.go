@@ -1,0 +1,363 @@
+package health
+
+import (
+	"math"
+	"time"
+)
+
+// Cohort keeps the last buckets of ranks that should be alike, and answers with their middle. It is
+// the fleet's half. What it cannot lose is with the agents: it is useful from the first push on.
+type Cohort struct {
+	id      uint64
+	free    bool
+	index   map[int32]int32 // of members, by rank
+	members []member
+	slots   [Kept]slot
+
+	width, merge uint32
+	size         int     // ranks, by the median of what members say
+	live         int     // members of which a push came lately
+	anchor       uint64  // newest position, by the median of members
+	interval     float64 // seconds between steps, by the same
+	sigma        float32
+	shift        float32
+	surveyIn     int // pushes of ranks until the above are computed again
+	resized      time.Duration
+	pushed       time.Duration
+
+	slow, degraded bool
+	slowFrom       time.Duration
+	many           bool // suspects
+
+	answer   Reply
+	kept     [Kept]Summary // behind answer.Buckets
+	answered bool
+}
+
+// member is a rank of the cohort. All that is kept of it is in it.
+type member struct {
+	x          [Kept]float32 // by position modulo Kept; NaN: none
+	node       uint64
+	sent, seen time.Duration
+	newest     uint64
+	place      place
+	changed    uint32 // push interval in which it became a suspect
+	rank, size int32
+	sigma      float32
+	spread     float32
+	shift      float32
+	interval   float32
+	state      State
+	missing    bool
+	hung       bool
+}
+
+// place is a Place in less memory.
+type place struct {
+	comm, enqueued, completed uint32
+	open                      float32 // seconds
+}
+
+// slot is a bucket.
+type slot struct {
+	position uint64
+	n        int // ranks known
+	due      int // of how many the summary is to be computed again
+	summary  Summary
+	echoed   bool
+}
+
+func newCohort(p *Push, now time.Duration) *Cohort {
+	c := &Cohort{id: p.Cohort, free: p.Free, index: map[int32]int32{}, resized: now, size: int(p.Size)}
+	c.width, c.merge = p.Width, p.Merge
+	if c.width == 0 {
+		c.width, c.merge = width(float64(p.Ranks[0].Interval), p.Free), 1
+	}
+	c.anchor = p.Ranks[0].Newest
+	return c
+}
+
+// push takes a valid push in and counts what it does not use of it.
+func (c *Cohort) push(now time.Duration, p *Push, scratch *scratch, refused *[Reasons]uint64) {
+	c.pushed = now
+	for i := range p.Ranks {
+		c.rank(now, p, &p.Ranks[i], scratch, refused)
+	}
+	c.seed(p)
+}
+
+func (c *Cohort) rank(now time.Duration, p *Push, r *RankPush, s *scratch, refused *[Reasons]uint64) {
+	m, why, ok := c.member(now, p, r)
+	if r.Newest > newestMost {
+		why, ok = RefusedPosition, false
+	}
+	if !ok {
+		refused[why]++
+		return
+	}
+	m.sent, m.seen = p.Sent, now
+	at := c.index[m.rank]
+	if r.Exited {
+		c.remove(m.rank)
+		c.live = max(0, c.live-1)
+		c.answered = false
+		return
+	}
+	m.newest, m.size = r.Newest, p.Size
+	m.place = place{r.Place.Comm, r.Place.Enqueued, r.Place.Completed, float32(r.Place.Open.Seconds())}
+	m.sigma, m.spread = positive(r.Sigma), positive(r.Spread)
+	m.interval, m.shift = positive(r.Interval), 0
+	if usable(r.Shift) {
+		m.shift = r.Shift
+	}
+	c.state(now, m, r.State)
+	if c.surveyIn--; c.surveyIn <= 0 || m.newest > c.anchor+Kept/2 {
+		c.survey(now, s)
+	}
+	if p.Width != c.width || p.Merge != c.merge {
+		refused[RefusedWidth]++
+		return
+	}
+	for j, x := range r.X {
+		if math.IsNaN(float64(x)) || uint64(j) > r.Newest {
+			continue
+		}
+		if !usable(x) {
+			refused[RefusedValue]++
+			continue
+		}
+		if !c.put(at, r.Newest-uint64(j), x, s) {
+			refused[RefusedPosition]++
+		}
+	}
+}
+
+func positive(v float32) float32 {
+	if v > 0 && v < 1e6 {
+		return v
+	}
+	return 0
+}
+
+// member finds or admits a rank. A cohort grows by a quarter at most before its members agree on a new size,
+// so that one node cannot outvote it.
+func (c *Cohort) member(now time.Duration, p *Push, r *RankPush) (m *member, why Reason, ok bool) {
+	i, known := c.index[r.Rank]
+	if !known {
+		switch {
+		case r.Exited:
+			return nil, RefusedRank, false
+		case r.Rank < 0:
+			return nil, RefusedRank, false
+		case len(c.members) >= min(maxCohortRanks, max(c.size, min(int(p.Size), c.size+max(2, c.size/4)))):
+			return nil, RefusedFull, false
+		}
+		i = c.add(member{rank: r.Rank, node: p.Node})
+		return &c.members[i], 0, true
+	}
+	m = &c.members[i]
+	switch {
+	case m.node != p.Node && now-m.seen < missingAfter:
+		return nil, RefusedRank, false
+	case m.node == p.Node && p.Sent <= m.sent:
+		return nil, RefusedReplay, false
+	}
+	m.node = p.Node
+	return m, 0, true
+}
+
+func (c *Cohort) add(m member) int32 {
+	for i := range m.x {
+		m.x[i] = float32(math.NaN())
+	}
+	if len(c.members) == cap(c.members) { // an eighth more: append would double
+		grown := make([]member, len(c.members), len(c.members)+max(1, len(c.members)/8))
+		copy(grown, c.members)
+		c.members = grown
+	}
+	i := int32(len(c.members))
+	c.members = append(c.members, m)
+	c.index[m.rank] = i
+	return i
+}
+
+func (c *Cohort) remove(rank int32) {
+	i, last := c.index[rank], int32(len(c.members)-1)
+	for k := range c.slots {
+		if s := &c.slots[k]; s.n > 0 && !math.IsNaN(float64(c.members[i].x[k])) {
+			s.n--
+		}
+	}
+	c.members[i] = c.members[last]
+	c.index[c.members[i].rank] = i
+	delete(c.index, rank)
+	c.members = c.members[:last]
+	c.surveyIn = 0
+}
+
+// near reports whether most members are near a position. Nobody else's word moves the window.
+func (c *Cohort) near(position uint64) bool {
+	return position+Kept > c.anchor && position <= c.anchor+Kept
+}
+
+// put keeps a value. It reports false if the position is far from those of the others.
+func (c *Cohort) put(member int32, position uint64, x float32, s *scratch) bool {
+	if !c.near(position) {
+		return false
+	}
+	k := position % Kept
+	b := &c.slots[k]
+	if b.position != position || b.n == 0 && !b.echoed {
+		if b.n > 0 && b.position > position && c.near(b.position) {
+			return true // late: the window has moved on
+		}
+		*b = slot{position: position}
+		for i := range c.members {
+			c.members[i].x[k] = float32(math.NaN())
+		}
+		c.answered = false
+	}
+	at := &c.members[member].x[k]
+	if !math.IsNaN(float64(*at)) {
+		return true // repeated
+	}
+	*at = x
+	b.n++
+	if b.n >= max(b.due, quorum(c.size)) {
+		c.summarize(b, k, s)
+	}
+	return true
+}
+
+// summarize finds the middle of a bucket. It is done when a quorum is there, and again for each eighth
+// of the cohort that comes later.
+func (c *Cohort) summarize(b *slot, k uint64, s *scratch) {
+	x := s.values[:0]
+	for i := range c.members {
+		if v := c.members[i].x[k]; !math.IsNaN(float64(v)) {
+			x = append(x, v)
+		}
+	}
+	s.values = x
+	b.n = len(x)
+	b.due = b.n + max(1, c.size/8)
+	b.summary = middle(x)
+	b.summary.Position, b.summary.Sigma = b.position, c.sigma
+	b.echoed, c.answered = false, false
+}
+
+// seed takes the middle from an agent's echo if this fleet has none: it has just started.
+func (c *Cohort) seed(p *Push) {
+	e := &p.Echo
+	if e.N < quorumLeast || p.Width != c.width || p.Merge != c.merge || !c.near(e.Position) ||
+		!usable(e.Lo) || !usable(e.Mid) || !usable(e.Hi) || e.Lo > e.Mid || e.Mid > e.Hi {
+		return
+	}
+	for i := range c.slots {
+		if c.slots[i].summary.N > 0 {
+			return
+		}
+	}
+	b := &c.slots[e.Position%Kept]
+	if b.n > 0 && b.position != e.Position {
+		return
+	}
+	b.position, b.summary, b.echoed = e.Position, *e, true
+	b.summary.Sigma = positive(e.Sigma)
+	c.answered = false
+}
+
+// survey finds what the members agree on: medians, so that no minority decides.
+func (c *Cohort) survey(now time.Duration, s *scratch) {
+	n := len(c.members)
+	c.surveyIn = max(1, n/2)
+	if n == 0 {
+		return
+	}
+	c.live = 0
+	for i := range c.members {
+		if now-c.members[i].seen < missingAfter {
+			c.live++
+		}
+	}
+	of := func(f func(m *member) float32) float32 {
+		v := s.values[:0]
+		for i := range c.members {
+			if x := f(&c.members[i]); x != 0 {
+				v = append(v, x)
+			}
+		}
+		s.values = v
+		if len(v) == 0 {
+			return 0
+		}
+		return pick(v, len(v)/2)
+	}
+	c.size = max(int(of(func(m *member) float32 { return float32(m.size) })), 1)
+	c.interval = float64(of(func(m *member) float32 { return m.interval }))
+	c.sigma = of(func(m *member) float32 { return m.sigma })
+	spread := of(func(m *member) float32 { return m.spread })
+	c.shift = of(func(m *member) float32 { return m.shift })
+	p := s.positions[:0]
+	for i := range c.members {
+		p = append(p, c.members[i].newest)
+	}
+	s.positions = p
+	c.anchor = pick(p, n/2)
+	if now-c.resized >= mergeEvery {
+		c.resize(now, float64(max(c.sigma, spread)))
+	}
+}
+
+// resize changes how many steps a bucket has, if it lasts too short or long, or is too noisy.
+func (c *Cohort) resize(now time.Duration, noise float64) {
+	w, m := c.width, c.merge
+	best := width(c.interval, c.free)
+	if c.interval > 0 && (best > 2*w || 2*best < w) {
+		w = best
+	}
+	noise *= math.Sqrt(float64(c.merge)) // of a bucket that is not merged
+	want := uint32(1)
+	for want < maxMerge && noise/math.Sqrt(float64(want)) > mergeNoise {
+		want *= 2
+	}
+	if want > m || 2*want < m {
+		m = want
+	}
+	if w == c.width && m == c.merge {
+		return
+	}
+	c.width, c.merge, c.resized = w, m, now
+	c.slots = [Kept]slot{}
+	c.answered = false
+}
+
+// reply is the answer to members. It is valid until the next call.
+func (c *Cohort) reply() *Reply {
+	if c.answered {
+		return &c.answer
+	}
+	n := 0
+	for i := range c.slots {
+		if b := &c.slots[i]; b.summary.N > 0 && c.near(b.position) {
+			k := n
+			for ; k > 0 && c.kept[k-1].Position > b.position; k-- {
+				c.kept[k] = c.kept[k-1]
+			}
+			c.kept[k] = b.summary
+			n++
+		}
+	}
+	c.answer = Reply{
+		Width: c.width, Merge: c.merge, Size: uint32(c.size), Live: uint32(c.live), Degraded: c.many,
+		Buckets: c.kept[:n],
+	}
+	c.answered = true
+	return &c.answer
+}
+
+// scratch is memory that cohorts share.
+type scratch struct {
+	values    []float32
+	positions []uint64
+}

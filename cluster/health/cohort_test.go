@@ -1,0 +1,647 @@
+package health_test
+
+import (
+	"encoding/binary"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/ingero-io/ingero/cluster/health"
+)
+
+const job = 77
+
+// crew is a job of ranks with a step of 0.2 s, each with an agent of its own, and a fleet.
+type crew struct {
+	fleet    *health.Fleet
+	ranks    []*health.Rank
+	now      time.Duration
+	seq      uint64
+	next     time.Duration // push
+	random   *rand.Rand
+	slow     func(rank int) float64
+	place    func(rank int) health.Place
+	silent   map[int]bool // no pushes
+	stopped  bool         // no steps
+	down     bool
+	verdicts []health.Verdict
+}
+
+func newCrew(n int) *crew {
+	c := &crew{
+		fleet: health.NewFleet(), now: time.Hour, random: rand.New(rand.NewPCG(1, 2)),
+		slow: func(int) float64 { return 1 }, place: func(int) health.Place { return health.Place{} },
+		silent: map[int]bool{},
+	}
+	c.next = c.now
+	for i := range n {
+		c.ranks = append(c.ranks, health.NewRank(health.RankOptions{Cohort: job, Rank: int32(i)}))
+	}
+	return c
+}
+
+// run lets d pass.
+func (c *crew) run(d time.Duration) {
+	for end := c.now + d; c.now < end; {
+		most := 0.0
+		own := make([]float64, len(c.ranks))
+		for i := range c.ranks {
+			own[i] = 0.2 * c.slow(i) * math.Exp(0.02*c.random.NormFloat64())
+			most = max(most, own[i])
+		}
+		c.now += time.Duration(most * float64(time.Second))
+		for i, r := range c.ranks {
+			if !c.stopped {
+				r.Step(health.Step{
+					Seq: c.seq, End: c.now, Own: time.Duration(own[i] * float64(time.Second)),
+					Wait: time.Duration((most - own[i]) * float64(time.Second)), Measured: health.MeasuredDevice,
+				})
+			}
+		}
+		c.seq++
+		if c.now >= c.next {
+			c.push()
+			c.next += health.PushEvery
+		}
+	}
+}
+
+func (c *crew) push() {
+	for i := range c.ranks {
+		if !c.silent[i] {
+			c.pushRank(i)
+		}
+	}
+	for i, r := range c.ranks {
+		if r.Polls() && !c.down {
+			c.verdicts = r.Take(c.now, c.fleet.Poll(c.now, r.Poll(uint64(i+1))), c.verdicts)
+		}
+	}
+	if !c.down {
+		c.verdicts = c.fleet.Sweep(c.now, c.verdicts)
+	}
+}
+
+func (c *crew) message(i int) *health.Push {
+	r := c.ranks[i]
+	r.Place(c.place(i))
+	p := &health.Push{
+		Cohort: job, Node: uint64(i + 1), Sent: c.now, Size: int32(len(c.ranks)), Width: r.Width(), Merge: r.Merge(),
+		Echo: r.Echo(), Ranks: make([]health.RankPush, 1),
+	}
+	r.Push(&p.Ranks[0])
+	return p
+}
+
+func (c *crew) pushRank(i int) {
+	if c.down {
+		c.verdicts = c.ranks[i].Tick(c.now, c.verdicts)
+		return
+	}
+	if a := c.fleet.Push(c.now, c.message(i)); a != nil {
+		c.verdicts = c.ranks[i].Take(c.now, a, c.verdicts)
+	}
+}
+
+// of are the verdicts of a kind that have begun.
+func (c *crew) of(k health.Kind) (found []health.Verdict) {
+	for _, v := range c.verdicts {
+		if v.Kind == k && !v.Resolved {
+			found = append(found, v)
+		}
+	}
+	return found
+}
+
+func (c *crew) resolved(k health.Kind) bool {
+	return slices.ContainsFunc(c.verdicts, func(v health.Verdict) bool { return v.Kind == k && v.Resolved })
+}
+
+func slowRank(rank int, factor float64) func(int) float64 {
+	return func(i int) float64 {
+		if i == rank {
+			return factor
+		}
+		return 1
+	}
+}
+
+func everyone(factor float64) func(int) float64 { return func(int) float64 { return factor } }
+
+func TestStragglerIsNamedAndResolved(t *testing.T) {
+	c := newCrew(8)
+	c.run(time.Minute)
+	if s := c.ranks[5].State(); s != health.Active || c.ranks[5].Mode() != health.ModeFleet {
+		t.Fatalf("after a minute: %v, %v", s, c.ranks[5].Mode())
+	}
+	onset := c.now
+	c.slow = slowRank(5, 1.2)
+	c.run(20 * time.Second)
+	found := c.of(health.KindStraggler)
+	if len(found) != 1 || found[0].Rank != 5 || found[0].Folded {
+		t.Fatalf("found %+v", found)
+	}
+	v := found[0]
+	if v.Excess < 0.15 || v.Excess > 0.26 || math.Abs(v.Own-0.24) > 0.02 || math.Abs(v.Peer-0.2) > 0.01 || v.N < 5 {
+		t.Errorf("told: %+v", v)
+	}
+	if d := v.Since - onset; d < -2*time.Second || d > 2*time.Second {
+		t.Errorf("since %v after it began", d)
+	}
+	if c.ranks[5].State() != health.Straggler || c.resolved(health.KindStraggler) {
+		t.Error("it is no straggler any more")
+	}
+	c.slow = everyone(1)
+	c.run(20 * time.Second)
+	if !c.resolved(health.KindStraggler) || c.ranks[5].State() != health.Active {
+		t.Errorf("not resolved: %v", c.ranks[5].State())
+	}
+}
+
+func TestChangeOfAllIsNoStraggler(t *testing.T) {
+	for _, factor := range []float64{0.6, 1.3, 2} {
+		c := newCrew(8)
+		c.run(time.Minute)
+		c.slow = everyone(factor)
+		c.run(time.Minute)
+		if s := c.of(health.KindStraggler); len(s) != 0 {
+			t.Errorf("x%g: %+v", factor, s)
+		}
+		slow := c.of(health.KindCohortSlow)
+		if want := factor > 1; want != (len(slow) == 1) {
+			t.Errorf("x%g: cohort_slow %+v", factor, slow)
+		}
+		c.run(5 * time.Minute)
+		if factor > 1 && !c.resolved(health.KindCohortSlow) {
+			t.Errorf("x%g: still told that the cohort is slow", factor)
+		}
+	}
+}
+
+// Many at once are one condition.
+func TestManyStragglersAreFolded(t *testing.T) {
+	c := newCrew(12)
+	c.run(time.Minute)
+	c.slow = func(i int) float64 {
+		if i < 5 {
+			return 1.3
+		}
+		return 1
+	}
+	c.run(20 * time.Second)
+	if d := c.of(health.KindCohortDegraded); len(d) != 1 || d[0].N != 5 || d[0].Rank != health.NoRank {
+		t.Errorf("cohort_degraded: %+v", d)
+	}
+	folded := 0
+	for _, v := range c.of(health.KindStraggler) {
+		if v.Folded {
+			folded++
+		}
+		if v.Rank >= 5 {
+			t.Errorf("none: %+v", v)
+		}
+	}
+	if folded < 2 {
+		t.Errorf("%d of 5 are folded", folded)
+	}
+	c.slow = everyone(1)
+	c.run(time.Minute)
+	if !c.resolved(health.KindCohortDegraded) {
+		t.Error("not resolved")
+	}
+}
+
+// Without peers a rank can only say that it is slower than it was.
+func TestWithoutFleetOnlySlowVsSelf(t *testing.T) {
+	c := newCrew(4)
+	c.run(2 * time.Minute)
+	c.down = true
+	c.run(time.Minute)
+	if m := c.ranks[0].Mode(); m != health.ModeLocalCached || len(c.verdicts) != 0 {
+		t.Fatalf("mode %v, %+v", m, c.verdicts)
+	}
+	c.slow = slowRank(2, 1.3)
+	c.run(30 * time.Second)
+	found := c.of(health.KindSlowVsSelf)
+	if len(found) != 1 || found[0].Rank != 2 || len(c.of(health.KindStraggler)) != 0 {
+		t.Errorf("found %+v", c.verdicts)
+	}
+	c.down = false
+	c.run(30 * time.Second)
+	if !c.resolved(health.KindSlowVsSelf) || len(c.of(health.KindStraggler)) != 1 {
+		t.Errorf("with peers again: %+v", c.verdicts)
+	}
+	c.down = true
+	c.run(6 * time.Minute)
+	if m := c.ranks[0].Mode(); m != health.ModeLocalBaseline {
+		t.Errorf("after 6 minutes: %v", m)
+	}
+}
+
+func TestNeverHeardOfFleet(t *testing.T) {
+	c := newCrew(3)
+	c.down = true
+	c.run(20 * time.Second)
+	if m := c.ranks[0].Mode(); m != health.ModeNone {
+		t.Errorf("at first: %v", m)
+	}
+	c.run(time.Minute)
+	if m := c.ranks[0].Mode(); m != health.ModeLocalBaseline {
+		t.Errorf("after a minute: %v", m)
+	}
+}
+
+func TestGoneMissingAndEndOfJob(t *testing.T) {
+	t.Run("gone", func(t *testing.T) {
+		c := newCrew(8)
+		c.run(time.Minute)
+		c.ranks[3].Exit()
+		c.run(10 * time.Second)
+		if g := c.of(health.KindGone); len(g) != 1 || g[0].Rank != 3 || len(c.of(health.KindMissing)) != 0 {
+			t.Errorf("%+v", c.verdicts)
+		}
+	})
+	t.Run("missing", func(t *testing.T) {
+		c := newCrew(8)
+		c.run(time.Minute)
+		c.silent[6] = true
+		c.run(12 * time.Second)
+		if m := c.of(health.KindMissing); len(m) != 1 || m[0].Rank != 6 || m[0].Folded {
+			t.Errorf("%+v", c.verdicts)
+		}
+		c.silent[6] = false
+		c.run(4 * time.Second)
+		if !c.resolved(health.KindMissing) {
+			t.Error("not resolved when it pushed again")
+		}
+	})
+	t.Run("end of the job", func(t *testing.T) {
+		c := newCrew(8)
+		c.run(time.Minute)
+		c.stopped = true
+		for _, r := range c.ranks {
+			r.Exit()
+		}
+		c.run(10 * time.Second)
+		for i := range c.ranks {
+			c.silent[i] = true
+		}
+		c.run(3 * time.Minute)
+		if len(c.verdicts) != 0 {
+			t.Errorf("%+v", c.verdicts)
+		}
+		if cohorts, ranks := c.fleet.Sizes(); cohorts != 0 || ranks != 0 {
+			t.Errorf("%d cohorts and %d ranks are kept", cohorts, ranks)
+		}
+	})
+}
+
+func TestHang(t *testing.T) {
+	open := 4 * time.Second
+	for _, tc := range []struct {
+		name  string
+		place func(i int) health.Place
+		want  []int32
+	}{
+		{"one has not entered", func(i int) health.Place {
+			if i == 2 {
+				return health.Place{Comm: 9, Enqueued: 99, Completed: 99}
+			}
+			return health.Place{Comm: 9, Enqueued: 100, Completed: 99, Open: open}
+		}, []int32{2}},
+		{"all entered, one does not end", func(i int) health.Place {
+			if i == 5 {
+				return health.Place{Comm: 9, Enqueued: 100, Completed: 98, Open: open}
+			}
+			return health.Place{Comm: 9, Enqueued: 100, Completed: 99, Open: open}
+		}, []int32{5}},
+		{"the innermost communicator counts", func(i int) health.Place {
+			p := health.Place{Comm: uint32(1 + i/4), Enqueued: 100, Completed: 99, Open: open}
+			if i == 6 {
+				p.Enqueued, p.Open = 99, 0
+			}
+			return p
+		}, []int32{6}},
+		{"numbers wrap", func(i int) health.Place {
+			if i == 1 {
+				return health.Place{Comm: 9, Enqueued: math.MaxUint32, Completed: math.MaxUint32}
+			}
+			return health.Place{Comm: 9, Enqueued: 1, Completed: math.MaxUint32, Open: open}
+		}, []int32{1}},
+		{"not long enough", func(i int) health.Place {
+			return health.Place{Comm: 9, Enqueued: uint32(100 - i), Open: 2 * time.Second}
+		}, nil},
+	} {
+		c := newCrew(8)
+		c.run(20 * time.Second)
+		c.place = tc.place
+		c.now += time.Second
+		c.push()
+		var got []int32
+		for _, v := range c.of(health.KindHang) {
+			got = append(got, v.Rank)
+		}
+		if !slices.Equal(got, tc.want) {
+			t.Errorf("%s: %v, not %v", tc.name, got, tc.want)
+		}
+		c.place = func(int) health.Place { return health.Place{Comm: 9, Enqueued: 101, Completed: 101} }
+		c.run(4 * time.Second)
+		if tc.want != nil && !c.resolved(health.KindHang) {
+			t.Errorf("%s: not resolved", tc.name)
+		}
+	}
+}
+
+// A fleet that has just started answers the first push: the agent tells it what it was told.
+func TestRestartedFleetAnswersFirstPush(t *testing.T) {
+	c := newCrew(8)
+	c.run(time.Minute)
+	before := c.ranks[0].Echo()
+	c.fleet = health.NewFleet()
+	a := c.fleet.Push(c.now, c.message(0))
+	if !a.Quorum() || a.Buckets[0] != before || a.Width != c.ranks[0].Width() {
+		t.Fatalf("answer %+v; echoed was %+v", a, before)
+	}
+	c.slow = slowRank(5, 1.3)
+	c.run(4 * time.Second)
+	c.fleet = health.NewFleet() // while it is a suspect
+	c.run(16 * time.Second)
+	if s := c.of(health.KindStraggler); len(s) != 1 || s[0].Rank != 5 || len(c.verdicts) != 1 {
+		t.Errorf("%+v", c.verdicts)
+	}
+}
+
+func TestLongPauseIsNoChangeOfMode(t *testing.T) {
+	c := newCrew(4)
+	c.run(time.Minute)
+	c.stopped = true
+	c.run(40 * time.Second)
+	if m, s := c.ranks[0].Mode(), c.ranks[0].State(); m != health.ModeFleet || s != health.Idle {
+		t.Errorf("in the pause: %v, %v", m, s)
+	}
+	c.stopped = false
+	c.run(30 * time.Second)
+	if s := c.ranks[0].State(); s != health.Active || len(c.verdicts) != 0 {
+		t.Errorf("after it: %v, %+v", s, c.verdicts)
+	}
+}
+
+func TestHostileInput(t *testing.T) {
+	nan, inf := float32(math.NaN()), float32(math.Inf(1))
+	for _, tc := range []struct {
+		name   string
+		change func(p *health.Push)
+		reason health.Reason
+	}{
+		{"no cohort", func(p *health.Push) { p.Cohort = 0 }, health.RefusedPush},
+		{"no node", func(p *health.Push) { p.Node = 0 }, health.RefusedPush},
+		{"no ranks", func(p *health.Push) { p.Ranks = nil }, health.RefusedPush},
+		{"too many ranks", func(p *health.Push) { p.Ranks = make([]health.RankPush, 65) }, health.RefusedPush},
+		{"a size of millions", func(p *health.Push) { p.Size = 1 << 30 }, health.RefusedPush},
+		{"no such width", func(p *health.Push) { p.Width = 1 << 20 }, health.RefusedPush},
+		{"interval is no number", func(p *health.Push) { p.Ranks[0].Interval = nan }, health.RefusedPush},
+		{"negative rank", func(p *health.Push) { p.Ranks[0].Rank = -5 }, health.RefusedRank},
+		{"another node's rank", func(p *health.Push) { p.Node = 999 }, health.RefusedRank},
+		{"replayed", func(p *health.Push) { p.Sent = time.Second }, health.RefusedReplay},
+		{"infinite", func(p *health.Push) { p.Ranks[0].Newest++; p.Ranks[0].X[0] = inf }, health.RefusedValue},
+		{"a million years", func(p *health.Push) { p.Ranks[0].Newest++; p.Ranks[0].X[0] = 40 }, health.RefusedValue},
+		{"another width", func(p *health.Push) { p.Width, p.Merge = 7, 2 }, health.RefusedWidth},
+		{"the far future", func(p *health.Push) { p.Ranks[0].Newest += 1000 }, health.RefusedPosition},
+		{"the end of time", func(p *health.Push) { p.Ranks[0].Newest = math.MaxUint64 - 2 }, health.RefusedPush},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			c := newCrew(8)
+			c.run(time.Minute)
+			before := c.fleet.Refused()
+			for i := range 200 {
+				p := c.message(2)
+				p.Sent += time.Duration(i + 1)
+				tc.change(p)
+				c.fleet.Push(c.now, p)
+			}
+			if c.fleet.Refused()[tc.reason] == before[tc.reason] {
+				t.Errorf("not counted as %v: %v", tc.reason, c.fleet.Refused())
+			}
+			c.ranks[2].Step(health.Step{}) // no own work: not used
+			c.slow = slowRank(5, 1.3)
+			c.run(20 * time.Second)
+			if s := c.of(health.KindStraggler); len(s) != 1 || s[0].Rank != 5 || len(c.verdicts) != 1 {
+				t.Errorf("the cohort is judged otherwise: %+v", c.verdicts)
+			}
+		})
+	}
+}
+
+// One node that invents ranks cannot outvote a cohort.
+func TestForgedRanks(t *testing.T) {
+	c := newCrew(8)
+	c.run(time.Minute)
+	for i := range 100 {
+		p := c.message(0)
+		p.Node, p.Size, p.Sent = 666, 16384, c.now+time.Duration(i)
+		p.Ranks = make([]health.RankPush, 64)
+		for k := range p.Ranks {
+			c.ranks[0].Push(&p.Ranks[k])
+			p.Ranks[k].Rank = int32(100 + k)
+			p.Ranks[k].State = health.Straggler
+			for x := range p.Ranks[k].X {
+				p.Ranks[k].X[x] = -19
+			}
+		}
+		c.fleet.Push(c.now, p)
+	}
+	if _, ranks := c.fleet.Sizes(); ranks > 10 || c.fleet.Refused()[health.RefusedFull] == 0 {
+		t.Errorf("%d ranks", ranks)
+	}
+	c.slow = slowRank(5, 1.3)
+	c.run(20 * time.Second)
+	if s := c.of(health.KindStraggler); len(s) != 1 || s[0].Rank != 5 {
+		t.Errorf("%+v", c.verdicts)
+	}
+}
+
+// Whatever is pushed, nothing breaks, and memory is bounded.
+func TestRandomPushes(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	f := health.NewFleet()
+	float := func() float32 { return math.Float32frombits(r.Uint32()) }
+	var out []health.Verdict
+	for i := range 20000 {
+		p := &health.Push{
+			Cohort: uint64(r.IntN(20)), Node: uint64(r.IntN(5)), Sent: time.Duration(r.Int64()), Size: int32(r.IntN(50)),
+			Width: uint32(r.IntN(4)), Merge: uint32(r.IntN(3)), Free: r.IntN(2) == 0,
+			Echo: health.Summary{
+				Position: r.Uint64N(40), N: r.Uint32N(9), Lo: float(), Mid: float(), Hi: float(), Sigma: float(),
+			},
+		}
+		for range r.IntN(10) {
+			q := health.RankPush{
+				Rank: int32(r.IntN(60)) - 2, Newest: r.Uint64N(60) >> r.UintN(3), Sigma: float(), Spread: float(), Shift: float(),
+				Interval: float32(r.ExpFloat64()), State: health.State(r.IntN(9)), Exited: r.IntN(9) == 0,
+				Place: health.Place{Comm: r.Uint32N(3), Enqueued: r.Uint32(), Completed: r.Uint32(), Open: time.Duration(r.Int64())},
+			}
+			for k := range q.X {
+				q.X[k] = float()
+				if r.IntN(3) > 0 {
+					q.X[k] = -float32(r.Float64())
+				}
+			}
+			p.Ranks = append(p.Ranks, q)
+		}
+		now := time.Duration(i) * 20 * time.Millisecond
+		a := f.Push(now, p)
+		if a == nil {
+			continue
+		}
+		for k, b := range a.Buckets {
+			if !(b.Lo <= b.Mid && b.Mid <= b.Hi) || k > 0 && b.Position <= a.Buckets[k-1].Position {
+				t.Fatalf("answer %+v", a)
+			}
+		}
+		if i%100 == 0 {
+			out = f.Sweep(now, out[:0])
+		}
+	}
+	if cohorts, ranks := f.Sizes(); cohorts == 0 || cohorts > 19 || ranks > cohorts*63 {
+		t.Errorf("%d cohorts, %d ranks", cohorts, ranks)
+	}
+}
+
+func fill(f *health.Fleet, cohort uint64, nodes, tick int) {
+	p := &health.Push{Cohort: cohort, Size: int32(nodes * 8), Width: 3, Merge: 1, Ranks: make([]health.RankPush, 8)}
+	for n := range nodes {
+		p.Node, p.Sent = uint64(n+1), time.Duration(tick+1)
+		for i := range p.Ranks {
+			p.Ranks[i] = health.RankPush{Rank: int32(n*8 + i), Newest: uint64(tick*4 + 100), Interval: 0.2, Sigma: 0.01}
+		}
+		f.Push(time.Duration(tick)*health.PushEvery, p)
+	}
+}
+
+func TestMemoryOfANode(t *testing.T) {
+	const cohorts, nodes = 16, 125
+	heap := func() uint64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	before := heap()
+	f := health.NewFleet()
+	for c := range cohorts {
+		fill(f, uint64(c+1), nodes, 0)
+	}
+	if a := f.Poll(0, health.Poll{Cohort: 1}); a == nil || !a.Quorum() {
+		t.Fatalf("answer %+v", a)
+	}
+	if node := (heap() - before) / (cohorts * nodes); node > 1500 {
+		t.Errorf("%d bytes a node of 8 ranks", node)
+	}
+	runtime.KeepAlive(f)
+}
+
+func TestManyCohortsOfOne(t *testing.T) {
+	f := health.NewFleet()
+	for i := range 70000 {
+		fill(f, uint64(i+1), 1, 0)
+	}
+	cohorts, _ := f.Sizes()
+	if cohorts != 1<<16 || f.Refused()[health.RefusedCohorts] != 70000-1<<16 {
+		t.Errorf("%d cohorts, refused %v", cohorts, f.Refused())
+	}
+	if out := f.Sweep(2*time.Minute, nil); len(out) != 0 {
+		t.Errorf("%d verdicts on what only ended", len(out))
+	}
+	if cohorts, ranks := f.Sizes(); cohorts != 0 || ranks != 0 {
+		t.Errorf("%d cohorts and %d ranks are kept", cohorts, ranks)
+	}
+}
+
+func TestPushAllocatesNothing(t *testing.T) {
+	f := health.NewFleet()
+	fill(f, 1, 8, 0)
+	tick := 0
+	p := &health.Push{Cohort: 1, Node: 1, Size: 64, Width: 3, Merge: 1, Ranks: make([]health.RankPush, 8)}
+	if n := testing.AllocsPerRun(200, func() {
+		tick++
+		p.Sent = time.Duration(tick + 1)
+		for i := range p.Ranks {
+			p.Ranks[i] = health.RankPush{Rank: int32(i), Newest: 100, Interval: 0.2}
+		}
+		f.Push(time.Second, p)
+	}); n != 0 {
+		t.Errorf("%g allocations a push", n)
+	}
+}
+
+func TestPushIsSmall(t *testing.T) {
+	p := health.Push{Ranks: make([]health.RankPush, 8)}
+	size := binary.Size(p.Ranks) + binary.Size(p.Echo) + 8*3 + 4*3 + 1
+	if size > 1000 || size < 8*64 {
+		t.Errorf("8 ranks are %d bytes", size)
+	}
+}
+
+func TestScore(t *testing.T) {
+	c := newCrew(4)
+	if s := c.ranks[0].Score(0.25, 2); s.Health != 1 || s.Memory != 0.25 || !math.IsNaN(s.CPU) {
+		t.Errorf("at first: %+v", s)
+	}
+	c.run(time.Minute)
+	c.slow = slowRank(1, 1.5)
+	c.run(20 * time.Second)
+	slow, peer := c.ranks[1].Score(0.5, 0.5), c.ranks[0].Score(0.5, 0.5)
+	if slow.Health < 0.6 || slow.Health > 0.72 || slow.Throughput > 0.72 || slow.Compute < 0.98 {
+		t.Errorf("the straggler: %+v", slow)
+	}
+	if peer.Health < 0.93 || peer.Throughput < 0.93 || peer.Compute > 0.8 {
+		t.Errorf("its peer: %+v", peer)
+	}
+}
+
+func TestNextPush(t *testing.T) {
+	a, b := health.NextPush(12345, time.Hour, 0), health.NextPush(12345, time.Hour, 0.99)
+	if d := b - a; d < 0 || d > health.PushSpread {
+		t.Errorf("agents of a cohort push %v apart", d)
+	}
+	if n := health.NextPush(12345, a, 0); n != a+health.PushEvery {
+		t.Errorf("the next after %v is %v", a, n)
+	}
+	if n := health.NextPush(1<<40, 0, 0); n <= 0 || n > health.PushEvery {
+		t.Errorf("the first is %v", n)
+	}
+}
+
+// A GPU whose clock is low, where only the host's times are known.
+func TestClockIsASignalOfItsOwn(t *testing.T) {
+	c := newCrew(4)
+	clock := 1.0
+	step := func(d time.Duration) {
+		for end := c.now + d; c.now < end; c.seq++ {
+			c.now += 200 * time.Millisecond
+			for i, r := range c.ranks {
+				s := health.Step{
+					Seq: c.seq, End: c.now, Own: time.Duration(100e6 * math.Exp(0.02*c.random.NormFloat64())),
+					Wait: 100 * time.Millisecond, Clock: 1, Measured: health.MeasuredHost,
+				}
+				if i == 3 {
+					s.Clock = clock
+				}
+				r.Step(s)
+			}
+			if c.now >= c.next {
+				c.push()
+				c.next += health.PushEvery
+			}
+		}
+	}
+	step(time.Minute)
+	clock = 0.8
+	step(20 * time.Second)
+	if s := c.of(health.KindStraggler); len(s) != 1 || s[0].Rank != 3 || s[0].Measured != health.MeasuredHost {
+		t.Errorf("%+v", c.verdicts)
+	}
+}

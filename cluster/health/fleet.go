@@ -1,0 +1,76 @@
+package health
+
+import "time"
+
+// Fleet keeps cohorts, as many as its memory is meant for. It is not safe for concurrent use.
+type Fleet struct {
+	cohorts map[uint64]*Cohort
+	ranks   int
+	scratch scratch
+	refused [Reasons]uint64
+}
+
+// NewFleet returns a fleet without cohorts.
+func NewFleet() *Fleet { return &Fleet{cohorts: map[uint64]*Cohort{}} }
+
+// Push takes a push and returns the answer to it, nil if it is refused. The answer is valid until
+// the next call. The push is not kept.
+func (f *Fleet) Push(now time.Duration, p *Push) *Reply {
+	if p.Cohort == 0 || p.Node == 0 || len(p.Ranks) == 0 || len(p.Ranks) > maxNodeRanks ||
+		p.Size < 1 || p.Size > maxCohortRanks || p.Width > MaxWidth || p.Merge > maxMerge || p.Width > 0 && p.Merge == 0 ||
+		p.Ranks[0].Newest > newestMost || !(p.Ranks[0].Interval >= 1e-5 && p.Ranks[0].Interval < 1e5) {
+		f.refused[RefusedPush]++
+		return nil
+	}
+	c := f.cohorts[p.Cohort]
+	if c == nil {
+		if len(f.cohorts) >= maxCohorts || f.ranks >= maxRanks {
+			f.refused[RefusedCohorts]++
+			return nil
+		}
+		c = newCohort(p, now)
+		f.cohorts[p.Cohort] = c
+	}
+	if f.ranks+len(p.Ranks) > maxRanks && len(c.members) < c.size {
+		f.refused[RefusedCohorts]++
+		return nil
+	}
+	before := len(c.members)
+	c.push(now, p, &f.scratch, &f.refused)
+	f.ranks += len(c.members) - before
+	return c.reply()
+}
+
+// Poll answers a suspect that asks again, nil if its cohort is not known. It says what the rank is, so
+// that many that turn suspect at once are seen before any is told.
+func (f *Fleet) Poll(now time.Duration, p Poll) *Reply {
+	c := f.cohorts[p.Cohort]
+	if c == nil {
+		return nil
+	}
+	if i, ok := c.index[p.Rank]; ok && c.members[i].node == p.Node {
+		c.state(now, &c.members[i], p.State)
+	}
+	return c.reply()
+}
+
+// Sweep is called every PushEvery. It appends what changed in cohorts to out, and forgets those of
+// which nothing comes any more.
+func (f *Fleet) Sweep(now time.Duration, out []Verdict) []Verdict {
+	for id, c := range f.cohorts {
+		before := len(c.members)
+		out = c.sweep(now, &f.scratch, out)
+		f.ranks += len(c.members) - before
+		if now-c.pushed >= forgetAfter {
+			f.ranks -= len(c.members)
+			delete(f.cohorts, id)
+		}
+	}
+	return out
+}
+
+// Refused is how much of what was pushed is not used, by reason.
+func (f *Fleet) Refused() [Reasons]uint64 { return f.refused }
+
+// Sizes is how many cohorts and ranks the fleet has.
+func (f *Fleet) Sizes() (cohorts, ranks int) { return len(f.cohorts), f.ranks }
