@@ -19,11 +19,13 @@ type Cohort struct {
 	live         int     // members of which a push came lately
 	anchor       uint64  // newest position, by the median of members
 	interval     float64 // seconds between steps, by the same
+	reference    float32 // amount of work
 	sigma        float32
 	shift        float32
 	surveyIn     int // pushes of ranks until the above are computed again
 	resized      time.Duration
 	pushed       time.Duration
+	heard        time.Duration // from when on silence means something
 
 	slow, degraded bool
 	slowFrom       time.Duration
@@ -47,6 +49,7 @@ type member struct {
 	spread     float32
 	shift      float32
 	interval   float32
+	amount     float32
 	state      State
 	missing    bool
 	hung       bool
@@ -74,6 +77,9 @@ func newCohort(p *Push, now time.Duration) *Cohort {
 		c.width, c.merge = width(float64(p.Ranks[0].Interval), p.Free), 1
 	}
 	c.anchor = p.Ranks[0].Newest
+	if p.Reference > 0 && finite(p.Reference) {
+		c.reference = p.Reference
+	}
 	return c
 }
 
@@ -106,11 +112,18 @@ func (c *Cohort) rank(now time.Duration, p *Push, r *RankPush, s *scratch, refus
 	m.newest, m.size = r.Newest, p.Size
 	m.place = place{r.Place.Comm, r.Place.Enqueued, r.Place.Completed, float32(r.Place.Open.Seconds())}
 	m.sigma, m.spread = positive(r.Sigma), positive(r.Spread)
-	m.interval, m.shift = positive(r.Interval), 0
+	m.interval, m.amount, m.shift = positive(r.Interval), 0, 0
+	if r.Amount > 0 && finite(r.Amount) {
+		m.amount = r.Amount
+	}
 	if usable(r.Shift) {
 		m.shift = r.Shift
 	}
-	c.state(now, m, r.State)
+	state := r.State
+	if r.Mode != ModeFleet && state.bad() { // against its own past, which says nothing about the cohort
+		state = Active
+	}
+	c.state(now, m, state)
 	if c.surveyIn--; c.surveyIn <= 0 || m.newest > c.anchor+Kept/2 {
 		c.survey(now, s)
 	}
@@ -294,6 +307,11 @@ func (c *Cohort) survey(now time.Duration, s *scratch) {
 		return pick(v, len(v)/2)
 	}
 	c.size = max(int(of(func(m *member) float32 { return float32(m.size) })), 1)
+	a := of(func(m *member) float32 { return m.amount })
+	if a > referenceRange*c.reference || a > 0 && a*referenceRange < c.reference {
+		c.reference = a // there was none, or most are far from it
+		c.answered = false
+	}
 	c.interval = float64(of(func(m *member) float32 { return m.interval }))
 	c.sigma = of(func(m *member) float32 { return m.sigma })
 	spread := of(func(m *member) float32 { return m.spread })
@@ -349,7 +367,7 @@ func (c *Cohort) reply() *Reply {
 		}
 	}
 	c.answer = Reply{
-		Width: c.width, Merge: c.merge, Size: uint32(c.size), Live: uint32(c.live), Degraded: c.many,
+		Width: c.width, Merge: c.merge, Reference: c.reference, Size: uint32(c.size), Live: uint32(c.live), Degraded: c.many,
 		Buckets: c.kept[:n],
 	}
 	c.answered = true

@@ -241,6 +241,24 @@ func TestWithoutFleetOnlySlowVsSelf(t *testing.T) {
 	}
 }
 
+// Ranks that are slower than their past, of which the fleet did not hear, are no degraded cohort.
+func TestSlowVsSelfDegradesNoCohort(t *testing.T) {
+	c := newCrew(8)
+	c.run(2 * time.Minute)
+	c.down = true
+	c.run(30 * time.Second)
+	c.slow = everyone(1.5)
+	c.run(30 * time.Second)
+	if n := len(c.of(health.KindSlowVsSelf)); n != 8 {
+		t.Fatalf("%d ranks are slower than they were", n)
+	}
+	c.down = false
+	c.run(30 * time.Second)
+	if d := c.of(health.KindCohortDegraded); len(d) != 0 {
+		t.Errorf("%+v", d)
+	}
+}
+
 func TestNeverHeardOfFleet(t *testing.T) {
 	c := newCrew(3)
 	c.down = true
@@ -276,6 +294,23 @@ func TestGoneMissingAndEndOfJob(t *testing.T) {
 		c.run(4 * time.Second)
 		if !c.resolved(health.KindMissing) {
 			t.Error("not resolved when it pushed again")
+		}
+	})
+	t.Run("the fleet was cut off", func(t *testing.T) {
+		c := newCrew(8)
+		c.run(time.Minute)
+		for i := range c.ranks {
+			c.silent[i] = true
+		}
+		c.run(20 * time.Second)
+		for i := range 6 { // these are back first
+			c.silent[i] = false
+		}
+		c.run(4 * time.Second)
+		c.silent[6], c.silent[7] = false, false
+		c.run(10 * time.Second)
+		if len(c.verdicts) != 0 {
+			t.Errorf("%+v", c.verdicts)
 		}
 	})
 	t.Run("end of the job", func(t *testing.T) {
@@ -481,7 +516,9 @@ func TestRandomPushes(t *testing.T) {
 			q := health.RankPush{
 				Rank: int32(r.IntN(60)) - 2, Newest: r.Uint64N(60) >> r.UintN(3), Sigma: float(), Spread: float(), Shift: float(),
 				Interval: float32(r.ExpFloat64()), State: health.State(r.IntN(9)), Exited: r.IntN(9) == 0,
-				Place: health.Place{Comm: r.Uint32N(3), Enqueued: r.Uint32(), Completed: r.Uint32(), Open: time.Duration(r.Int64())},
+				Place: health.Place{
+					Comm: r.Uint32N(3), Enqueued: r.Uint32(), Completed: r.Uint32(), Open: time.Duration(r.Int64()),
+				},
 			}
 			for k := range q.X {
 				q.X[k] = float()

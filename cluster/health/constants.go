@@ -55,6 +55,9 @@ const (
 	// is like them.
 	selfLeak = 120 * time.Second
 
+	// referenceRange is by which factor the usual amount of work may leave the cohort's reference.
+	referenceRange = 1.5
+
 	// noiseLeast is the least noise assumed of a bucket (log), noiseFactor what it is multiplied by.
 	noiseLeast, noiseFactor = 0.008, 1.2
 	// evidence is the least h, see threshold; simulated against false alarms.

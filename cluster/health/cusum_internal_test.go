@@ -206,7 +206,7 @@ func TestWorkTakesOutUnequalAmounts(t *testing.T) {
 	for i := range 1000 {
 		amount := 0.3 * r.NormFloat64()
 		own := 0.7*amount + 0.02*r.NormFloat64()
-		even := w.even(own, math.Exp(amount), false)
+		even := w.even(own, math.Exp(amount), 1, false)
 		if i >= 200 {
 			rest += even * even
 			whole += own * own
@@ -215,7 +215,7 @@ func TestWorkTakesOutUnequalAmounts(t *testing.T) {
 	if rest > whole/20 {
 		t.Errorf("%.3f of the variance remains", rest/whole)
 	}
-	if got := w.even(1.5, 0, false); got != 1.5 {
+	if got := w.even(1.5, 0, 1, false); got != 1.5 {
 		t.Errorf("without an amount 1.5 became %g", got)
 	}
 }
@@ -248,8 +248,13 @@ func TestWidths(t *testing.T) {
 		free     bool
 		want     uint32
 	}{
-		{0.2, false, 3}, {0.05, false, 10}, {5, false, 1}, {0.0001, false, MaxWidth},
-		{0.1, true, 1}, {0.5, true, 2}, {5, true, 16},
+		{0.2, false, 3},
+		{0.05, false, 10},
+		{5, false, 1},
+		{0.0001, false, MaxWidth},
+		{0.1, true, 1},
+		{0.5, true, 2},
+		{5, true, 16},
 	} {
 		if got := width(tc.interval, tc.free); got != tc.want {
 			t.Errorf("%+v: %d", tc, got)

@@ -140,6 +140,7 @@ type RankPush struct {
 	Interval float32 // seconds between synchronisations
 	Own      float32 // seconds of own work a step
 	Wait     float32 // seconds in collectives a step
+	Amount   float32 // mean amount of work a step, 0: not known
 	State    State
 	Mode     Mode
 	Measured Measured
@@ -155,8 +156,10 @@ type Push struct {
 	Size   int32         // ranks that the cohort has by what the agent knows
 	Width  uint32        // of its buckets, 0: none yet
 	Merge  uint32
-	Free   bool // ranks do not wait for each other: buckets are of time
-	Ranks  []RankPush
+	// Reference is the amount of work that buckets are of, 0: none.
+	Reference float32
+	Free      bool // ranks do not wait for each other: buckets are of time
+	Ranks     []RankPush
 	// Echo is the newest summary that the agent was given. A fleet that has just started knows the
 	// cohort's widths and middle by it.
 	Echo Summary
@@ -183,6 +186,8 @@ type Summary struct {
 type Reply struct {
 	Width uint32 // synchronisations a bucket has; if Free, seconds
 	Merge uint32 // how many buckets make one
+	// Reference is the amount of work that buckets are to be of, 0: not known.
+	Reference float32
 	// Size is how many ranks there are, Live of how many a push came lately.
 	Size, Live uint32
 	Degraded   bool // many ranks turned suspect at once

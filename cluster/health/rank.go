@@ -37,6 +37,7 @@ type Rank struct {
 	interval       float64   // seconds between steps
 	own, wait      float64   // seconds a step
 	work           work
+	reference      float64 // amount of work
 	measured       Measured
 	place          Place
 	exited         bool
@@ -104,7 +105,11 @@ func (r *Rank) Step(s Step) {
 		r.last = s.End
 		return
 	}
-	x := r.work.even(math.Log(s.Own.Seconds()), s.Work, r.peers.suspect())
+	x := r.work.even(math.Log(s.Own.Seconds()), s.Work, r.reference, r.peers.suspect())
+	if r.work.pending(r.reference) { // what these steps look like is not how later ones will
+		r.last = s.End
+		return
+	}
 	if s.Measured == MeasuredHost && s.Clock > 0 && s.Clock <= 1 {
 		x -= math.Log(s.Clock)
 	}
@@ -275,7 +280,8 @@ func (r *Rank) Push(p *RankPush) {
 	*p = RankPush{
 		Rank: r.options.Rank, Newest: r.newest,
 		Interval: float32(r.interval), Own: float32(r.own), Wait: float32(r.wait),
-		State: r.State(), Mode: r.mode, Measured: r.measured, Exited: r.exited, Place: r.place,
+		Amount: float32(r.work.amount),
+		State:  r.State(), Mode: r.mode, Measured: r.measured, Exited: r.exited, Place: r.place,
 	}
 	for i := range p.X {
 		p.X[i] = float32(math.NaN())
@@ -296,11 +302,14 @@ func (r *Rank) Push(p *RankPush) {
 	}
 }
 
-// Width and Merge are how the rank's buckets are made; Echo is the newest summary that it was given.
+// Width is how many synchronisations a bucket of the rank has, 0: not yet known.
 func (r *Rank) Width() uint32 { return r.width }
 
 // Merge is how many buckets make one.
 func (r *Rank) Merge() uint32 { return r.merge }
+
+// Reference is the amount of work that the rank's buckets are of, 0: none.
+func (r *Rank) Reference() float32 { return float32(r.reference) }
 
 // Echo is the newest summary that the rank was given.
 func (r *Rank) Echo() Summary { return r.echo }
@@ -311,6 +320,9 @@ func (r *Rank) Take(now time.Duration, a *Reply, out []Verdict) []Verdict {
 	r.answerAt = now
 	if a.Width != r.width || a.Merge != r.merge {
 		r.resize(a.Width, a.Merge)
+	}
+	if a.Reference > 0 && finite(a.Reference) {
+		r.reference = float64(a.Reference)
 	}
 	out = r.gone(now, a, out)
 	if k := len(a.Buckets); k > 0 && r.ended > 0 && a.Buckets[k-1].Position+Repeated >= r.newest {
@@ -351,6 +363,7 @@ func (r *Rank) Tick(now time.Duration, out []Verdict) []Verdict {
 	r.idle = r.now > 0 && now-r.now > idleAfter
 	if r.width == 0 && r.interval > 0 && now-r.began > freshFor { // the fleet was never heard of
 		r.resize(width(r.interval, r.options.Free), 1)
+		r.reference = r.work.amount
 	}
 	reached := r.answerAt > 0 && now-r.answerAt <= 3*PushEvery
 	mode := currentMode(reached, r.hadQuorum, now-r.quorumAt, r.self.seen)

@@ -19,15 +19,21 @@ func (c *Cohort) verdict(k Kind, rank int32, now, since time.Duration, n int) Ve
 }
 
 // silent reports ranks of which nothing came, unless most are silent: then the job has ended, or the
-// network has.
+// network has. After that, all get the time to push again.
 func (c *Cohort) silent(now time.Duration, live int, out []Verdict) []Verdict {
-	told := live >= quorum(c.size)-1 && live*2 > len(c.members)
-	lost := 0
+	lost, lately := 0, 0
 	for i := range c.members {
-		if now-c.members[i].seen >= missingAfter {
+		switch age := now - c.members[i].seen; {
+		case age >= missingAfter:
 			lost++
+		case age < missingAfter-PushEvery:
+			lately++
 		}
 	}
+	if lately < quorum(c.size)-1 || lately*2 <= len(c.members) {
+		c.heard = now + missingAfter
+	}
+	told := now >= c.heard
 	folded := many(lost, len(c.members))
 	for i := 0; i < len(c.members); i++ {
 		m := &c.members[i]
