@@ -31,6 +31,10 @@ build: ## build bin/ingero, static
 build-arm64: ## build bin/ingero-arm64, static
 	CGO_ENABLED=0 GOARCH=arm64 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/ingero-arm64 ./cmd/ingero
 
+.PHONY: fleet
+fleet: ## build bin/ingero-fleet, static
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o bin/ingero-fleet ./cluster/cmd/ingero-fleet
+
 .PHONY: demo
 demo: build ## show how the cause of a stall is found, no GPU needed
 	@if [ "$$(id -u)" != 0 ] && sudo -n true 2>/dev/null; then \

@@ -83,6 +83,8 @@ var table = []row{
 
 	// Which rank of a job is slow.
 	{"cluster/health", ""},
+	{"cluster/simulate", "cluster/health"},
+	{"cluster/cmd/ingero-fleet", "cluster/simulate"},
 
 	// What is kept.
 	{"store", "event capture/host/framework capture/host/owner internal/lists account/stats"},
