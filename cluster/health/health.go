@@ -148,7 +148,7 @@ type RankPush struct {
 	Place    Place
 }
 
-// Push is what an agent sends of its node's ranks in one cohort.
+// Push is what an agent sends of its node's ranks in one cohort. A rank without a step yet is left out.
 type Push struct {
 	Cohort uint64        // hash of job, pipeline stage and GPU model
 	Node   uint64        // hash of the node's name; not 0

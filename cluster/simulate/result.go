@@ -90,10 +90,10 @@ func (r *Result) part(w io.Writer, part, title string) error {
 		}
 		if n++; n == 1 {
 			fmt.Fprintf(w, "\n%s\n\n", title)
-			fmt.Fprintln(t, "case\tn\tstep\tnoise\ttrials\tfound\tF1\tin 10 s\tmedian\tp95\tfalse\trank-h\tper 1000 node-h\t")
+			fmt.Fprintln(t, "case\tn\tstep\tnoise\ttrials\tfound\tF1\tin 10 s\tmedian\tp95\tfalse\trank-h\tper 1000 node-h")
 		}
-		fmt.Fprintf(t, "%s\t%d\t%s s\t%s %%\t%d\t%s\t%s\t%s\t%s\t%s\t%d\t%.0f\t%s\n",
-			x.Case, x.N, short(x.StepS), short(100*x.Noise), x.Trials, of(x.Found, x.Found+x.Missed),
+		fmt.Fprintf(t, "%s\t%d\t%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t%d\t%.0f\t%s\n",
+			x.Case, x.N, short(x.StepS, "s"), short(100*x.Noise, "%"), x.Trials, of(x.Found, x.Found+x.Missed),
 			number(x.F1, 3), number(x.F1Soon, 3), number(x.MedianS, 1), number(x.P95S, 1),
 			x.False, x.RankHour, number(x.PerNode, 2))
 	}
@@ -114,9 +114,9 @@ func number(n Number, digits int) string {
 	return fmt.Sprintf("%.*f", digits, float64(n))
 }
 
-func short(n Number) string {
+func short(n Number, unit string) string {
 	if math.IsNaN(float64(n)) {
 		return "-"
 	}
-	return strconv.FormatFloat(float64(n), 'g', 3, 64)
+	return strconv.FormatFloat(float64(n), 'g', 3, 64) + " " + unit
 }
