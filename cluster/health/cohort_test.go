@@ -547,6 +547,54 @@ func TestRandomPushes(t *testing.T) {
 	}
 }
 
+// Whatever a fleet answers, a rank pushes numbers.
+func TestRandomAnswers(t *testing.T) {
+	random := rand.New(rand.NewPCG(5, 6))
+	float := func() float32 { return math.Float32frombits(random.Uint32()) }
+	r := health.NewRank(health.RankOptions{Cohort: job, Rank: 1})
+	var out []health.Verdict
+	var p health.RankPush
+	now := time.Hour
+	for i := range 50000 {
+		now += time.Duration(random.IntN(300)) * time.Millisecond
+		r.Step(health.Step{
+			Seq: uint64(i), End: now, Own: time.Duration(random.Int64() >> random.UintN(63)), Wait: time.Second,
+			Work: random.NormFloat64() / random.NormFloat64(), Clock: random.NormFloat64(), Measured: health.Measured(random.IntN(4)),
+		})
+		a := health.Reply{
+			Width: 1, Merge: 1, Size: random.Uint32N(20), Live: random.Uint32N(20), Reference: float(),
+			Degraded: random.IntN(2) == 0,
+		}
+		if random.IntN(1000) == 0 {
+			a.Width, a.Merge = random.Uint32()>>random.UintN(32), random.Uint32()>>random.UintN(32)
+		}
+		r.Push(&p)
+		for range random.IntN(5) {
+			b := health.Summary{
+				Position: p.Newest - random.Uint64N(3), N: random.Uint32N(99), Lo: float(), Mid: float(), Hi: float(), Sigma: float(),
+			}
+			if random.IntN(3) > 0 {
+				b.Lo, b.Mid, b.Hi = -2, -1.9, -1.8
+			}
+			a.Buckets = append(a.Buckets, b)
+		}
+		out = r.Take(now, &a, out[:0])
+		for _, v := range []float32{p.Sigma, p.Spread, p.Offset, p.G, p.Excess, p.Shift, p.Interval, p.Own, p.Wait} {
+			if v != v || v > 1e12 || v < -1e12 {
+				t.Fatalf("step %d: %+v", i, p)
+			}
+		}
+		for _, v := range out {
+			if v.G != v.G || v.H != v.H || v.Sigma != v.Sigma || v.Excess != v.Excess {
+				t.Fatalf("step %d: %+v", i, v)
+			}
+		}
+	}
+	if r.State().String() == "unknown" || p.Interval == 0 {
+		t.Errorf("%v, %+v", r.State(), p)
+	}
+}
+
 func fill(f *health.Fleet, cohort uint64, nodes, tick int) {
 	p := &health.Push{Cohort: cohort, Size: int32(nodes * 8), Width: 3, Merge: 1, Ranks: make([]health.RankPush, 8)}
 	for n := range nodes {

@@ -335,7 +335,7 @@ func (r *Rank) Take(now time.Duration, a *Reply, out []Verdict) []Verdict {
 		if b.position != s.Position || b.end == 0 || s.Position < r.next {
 			continue
 		}
-		if s.Position > r.newest || s.N < 2 || !finite(s.Lo) || !finite(s.Mid) || !finite(s.Hi) {
+		if s.Position > r.newest || s.N < 2 || !usable(s.Lo) || !usable(s.Mid) || !usable(s.Hi) {
 			continue
 		}
 		r.next, r.echo, r.n = s.Position+1, *s, int(s.N)

@@ -32,6 +32,9 @@ type Injection struct {
 	AtS    float64 // seconds after the begin
 }
 
+// traceMost is how many seconds a trace may have: eleven days.
+const traceMost = 1e6
+
 // errTrace is a row that is none.
 var errTrace = errors.New("want stage,rank,step,micro-batch,chunk,own seconds,step seconds")
 
@@ -60,7 +63,7 @@ func ReadTrace(r io.Reader) (*Trace, error) {
 		var n [7]float64
 		for i := range n {
 			v, err := strconv.ParseFloat(f[i], 64)
-			if err != nil || math.IsNaN(v) || v < 0 || v > 1e9 || i >= 5 && v == 0 {
+			if err != nil || math.IsNaN(v) || v < 0 || v > traceMost || i >= 5 && v == 0 {
 				return nil, fmt.Errorf("line %d: %q: %w", line, f[i], errTrace)
 			}
 			n[i] = v
@@ -108,8 +111,24 @@ func newTrace(stage map[int32]int, own map[int32]map[batch]float64, steps map[ba
 		}
 		t.own = append(t.own, row)
 	}
+	total := 0.0
+	for b := range t.length {
+		total += t.longest(b)
+	}
+	if total > traceMost {
+		return nil, fmt.Errorf("the job takes %g s; %g at most are replayed", total, float64(traceMost))
+	}
 	t.amounts()
 	return t, nil
+}
+
+// longest is how long a bucket takes.
+func (t *Trace) longest(bucket int) float64 {
+	v := t.length[bucket]
+	for _, own := range t.own {
+		v = max(v, own[bucket])
+	}
+	return v
 }
 
 // amounts sets the amount of work of each rank to the mean own work of the ranks in its place in other

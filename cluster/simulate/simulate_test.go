@@ -242,6 +242,7 @@ func TestBadTraces(t *testing.T) {
 	for _, text := range []string{
 		"", "0,0,1,0,0,0.5,1\n", "a,b,c\n", ok + "0,3,1,0,0,x,1\n", ok + "0,3,1,0,0,NaN,1\n", ok + "0,3,1,0,0,0,1\n",
 		ok + "0,3,1,0,0,-1,1\n", ok + "0,3,1,0,0,Inf,1\n", ok + "0,0,2,0,0,0.5,1\n", ok + "0,3,1,0,0,0.5\n",
+		strings.ReplaceAll(ok, "0.5,1", "0.5,2000000"), strings.ReplaceAll(ok+strings.ReplaceAll(ok, ",1,0,0", ",2,0,0"), "0.5,", "600000,"),
 	} {
 		if _, err := ReadTrace(strings.NewReader(text)); err == nil {
 			t.Errorf("%q is a trace", text)
