@@ -547,6 +547,79 @@ func TestRandomPushes(t *testing.T) {
 	}
 }
 
+// A merged bucket is the mean of aligned ones; a stall counts four times their median at most.
+func TestMergedBucket(t *testing.T) {
+	r := health.NewRank(health.RankOptions{Cohort: job})
+	r.Step(health.Step{Seq: 1, End: time.Hour, Own: time.Second})
+	r.Take(time.Hour, &health.Reply{Width: 1, Merge: 4}, nil)
+	for i, own := range []time.Duration{1, 1, 1, 1, 1, 100} { // numbers 2 to 7; the first whole four are 4 to 7
+		end := time.Hour + time.Duration(i+1)*200*time.Second
+		r.Step(health.Step{Seq: uint64(2 + i), End: end, Own: own * time.Second})
+	}
+	var p health.RankPush
+	r.Push(&p)
+	if want := math.Log(7.0 / 4); p.Newest != 1 || math.Abs(float64(p.X[0])-want) > 1e-6 || p.X[1] == p.X[1] {
+		t.Errorf("position %d, %v; want one of %.4f", p.Newest, p.X, want)
+	}
+}
+
+func TestNoisyBucketsAreMerged(t *testing.T) {
+	for _, tc := range []struct{ sigma, spread float32 }{{0.15, 0.1}, {0.1, 0.15}} {
+		f := health.NewFleet()
+		p := &health.Push{Cohort: 1, Node: 1, Size: 8, Width: 3, Merge: 1, Ranks: make([]health.RankPush, 8)}
+		var merge []uint32
+		for tick := range 60 {
+			now := time.Duration(tick) * health.PushEvery
+			p.Sent = now + 1
+			for i := range p.Ranks {
+				m := float32(math.Sqrt(float64(p.Merge)))
+				p.Ranks[i] = health.RankPush{
+					Rank: int32(i), Newest: uint64(100 + tick*4), Interval: 0.2, Sigma: tc.sigma / m, Spread: tc.spread / m,
+				}
+			}
+			a := f.Push(now, p)
+			p.Width, p.Merge = a.Width, a.Merge
+			if k := len(merge); k == 0 || merge[k-1] != a.Merge {
+				merge = append(merge, a.Merge)
+			}
+		}
+		if !slices.Equal(merge, []uint32{1, 8}) { // 0.15/sqrt(8) is below 0.06
+			t.Errorf("%+v: %v are merged", tc, merge)
+		}
+	}
+}
+
+// The reference amount of work is what most ranks have, and stays while they are near it.
+func TestReferenceAmount(t *testing.T) {
+	f := health.NewFleet()
+	p := &health.Push{Cohort: 1, Node: 1, Size: 8, Width: 3, Merge: 1, Ranks: make([]health.RankPush, 8)}
+	sent := time.Duration(0)
+	push := func(amount float32) float32 {
+		for range 3 {
+			sent++
+			p.Sent = sent
+			for i := range p.Ranks {
+				p.Ranks[i] = health.RankPush{Rank: int32(i), Newest: 100, Interval: 0.2, Amount: amount}
+			}
+			p.Ranks[7].Amount = 1e30
+			p.Reference = f.Push(time.Second, p).Reference
+		}
+		return p.Reference
+	}
+	if a := push(0); a != 0 && a != 1e30 {
+		t.Errorf("of no amounts: %g", a)
+	}
+	for _, tc := range []struct{ amount, want float32 }{{100, 100}, {140, 100}, {70, 100}, {160, 160}, {20, 20}} {
+		if a := push(tc.amount); a != tc.want {
+			t.Errorf("of %g: %g, not %g", tc.amount, a, tc.want)
+		}
+	}
+	f = health.NewFleet() // it takes what agents have
+	if a := push(25); a != 20 {
+		t.Errorf("after a restart: %g", a)
+	}
+}
+
 // Whatever a fleet answers, a rank pushes numbers.
 func TestRandomAnswers(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
@@ -559,7 +632,8 @@ func TestRandomAnswers(t *testing.T) {
 		now += time.Duration(random.IntN(300)) * time.Millisecond
 		r.Step(health.Step{
 			Seq: uint64(i), End: now, Own: time.Duration(random.Int64() >> random.UintN(63)), Wait: time.Second,
-			Work: random.NormFloat64() / random.NormFloat64(), Clock: random.NormFloat64(), Measured: health.Measured(random.IntN(4)),
+			Work: random.NormFloat64() / random.NormFloat64(), Clock: random.NormFloat64(),
+			Measured: health.Measured(random.IntN(4)),
 		})
 		a := health.Reply{
 			Width: 1, Merge: 1, Size: random.Uint32N(20), Live: random.Uint32N(20), Reference: float(),
@@ -571,7 +645,8 @@ func TestRandomAnswers(t *testing.T) {
 		r.Push(&p)
 		for range random.IntN(5) {
 			b := health.Summary{
-				Position: p.Newest - random.Uint64N(3), N: random.Uint32N(99), Lo: float(), Mid: float(), Hi: float(), Sigma: float(),
+				Position: p.Newest - random.Uint64N(3), N: random.Uint32N(99),
+				Lo: float(), Mid: float(), Hi: float(), Sigma: float(),
 			}
 			if random.IntN(3) > 0 {
 				b.Lo, b.Mid, b.Hi = -2, -1.9, -1.8
