@@ -206,7 +206,7 @@ func TestWorkTakesOutUnequalAmounts(t *testing.T) {
 	for i := range 1000 {
 		amount := 0.3 * r.NormFloat64()
 		own := 0.7*amount + 0.02*r.NormFloat64()
-		even := w.even(own, math.Exp(amount), 1, false)
+		even := w.even(own, math.Exp(amount), 1)
 		if i >= 200 {
 			rest += even * even
 			whole += own * own
@@ -215,8 +215,29 @@ func TestWorkTakesOutUnequalAmounts(t *testing.T) {
 	if rest > whole/20 {
 		t.Errorf("%.3f of the variance remains", rest/whole)
 	}
-	if got := w.even(1.5, 0, 1, false); got != 1.5 {
+	if got := w.even(1.5, 0, 1); got != 1.5 {
 		t.Errorf("without an amount 1.5 became %g", got)
+	}
+}
+
+// Stalls, also among the steps that the line starts with, and changes of all steps do not bend it.
+func TestWorkSurvivesStallsAndPhases(t *testing.T) {
+	r := rand.New(rand.NewPCG(12, 1))
+	var w work
+	worst := 0.0
+	for i := range 600 {
+		amount, phase := 0.2*r.NormFloat64(), 0.5*float64(i/100%2)
+		own := 0.9*amount + phase
+		if i%7 == 3 {
+			own = 3 // 20 times as long
+		}
+		even := w.even(own, math.Exp(amount), 1)
+		if i >= workWarm && i%7 != 3 {
+			worst = max(worst, math.Abs(even-phase))
+		}
+	}
+	if worst > 0.08 {
+		t.Errorf("off by up to %.3f", worst)
 	}
 }
 

@@ -105,7 +105,7 @@ func (r *Rank) Step(s Step) {
 		r.last = s.End
 		return
 	}
-	x := r.work.even(math.Log(s.Own.Seconds()), s.Work, r.reference, r.peers.suspect())
+	x := r.work.even(math.Log(s.Own.Seconds()), s.Work, r.reference)
 	if r.work.pending(r.reference) { // what these steps look like is not how later ones will
 		r.last = s.End
 		return

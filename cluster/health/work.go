@@ -5,18 +5,23 @@ import "math"
 // work learns how own work depends on the amount of work done, and takes that dependence out. In a
 // job with variable sequence lengths most of the noise is that ranks are given unequal amounts.
 //
-// It is a line, a fixed cost and a cost for each unit, through this rank's own steps.
+// It is a line, a fixed cost and a cost for each unit, through this rank's own steps, each as a share of
+// the level of the last ones: when all steps of a job get longer, the line stays.
 type work struct {
-	n                   float64
-	amount, own         float64 // means; own in seconds
+	n                   int
+	first               [workWarm]struct{ amount, own float64 } // steps that the line starts with
+	amount, own         float64                                 // means
 	variance, covariant float64
+	level               float64 // own work of the last steps with the usual amount, in seconds
 }
 
 const (
-	// workSteps is over how many steps the dependence is averaged; workWarm must be known.
-	workSteps, workWarm = 512, 20
-	// workClip bounds what one step counts, in means: stalls are no work.
-	workClip = 4
+	// workSteps is over how many steps the dependence is averaged, workLevel over how many the level.
+	workSteps, workLevel = 512, 8
+	// workWarm is how many steps it starts with.
+	workWarm = 20
+	// workClip bounds by how much one step may be off what is expected: a stall is no work.
+	workClip = 0.3
 	// workLeast is the spread of amounts, as a share of the mean, below which nothing depends on them.
 	workLeast = 0.01
 	// workRange bounds by how much own work may depend on the amount.
@@ -25,40 +30,70 @@ const (
 
 // even is what the own work (log of seconds) would have been with the reference amount of work. All
 // ranks of a cohort have the same reference, so that a rank that was given more for a while is not
-// taken for a slower one. hold: learn nothing.
-func (w *work) even(log, amount, reference float64, hold bool) float64 {
+// taken for a slower one.
+func (w *work) even(log, amount, reference float64) float64 {
 	if !(amount > 0) || math.IsInf(amount, 0) {
 		return log
 	}
 	own := math.Exp(log)
-	if w.n == 0 {
-		w.amount, w.own = amount, own
+	if w.n < workWarm {
+		w.first[w.n].amount, w.first[w.n].own = amount, own
+		w.n++
+		w.amount += (amount - w.amount) / float64(w.n)
+		if w.n == workWarm {
+			w.begin()
+		}
+		return log
 	}
-	if !hold {
-		w.learn(own, amount)
-	}
-	if w.n < workWarm || !(reference > 0) {
+	w.learn(own, amount)
+	if !(reference > 0) {
 		return log
 	}
 	return log - math.Log(w.expected(amount)/w.expected(reference))
 }
 
-// expected is the own work that an amount takes.
-func (w *work) expected(amount float64) float64 {
+// begin finds the line by the median slope of all pairs of the first steps: a third of them may be
+// stalls.
+func (w *work) begin() {
+	var slopes [workWarm * (workWarm - 1) / 2]float64
+	var owns [workWarm]float64
 	least := workLeast * w.amount
-	slope := max(0, w.covariant/(w.variance+least*least))
-	return min(max(w.own+slope*(amount-w.amount), w.own/workRange), w.own*workRange)
+	k := 0
+	for i, a := range w.first {
+		owns[i] = a.own
+		w.variance += (a.amount - w.amount) * (a.amount - w.amount) / workWarm
+		for _, b := range w.first[:i] {
+			if d := a.amount - b.amount; math.Abs(d) > least {
+				slopes[k] = (a.own - b.own) / d
+				k++
+			}
+		}
+	}
+	w.level, w.own = median(owns[:]), 1
+	if k > 0 {
+		w.covariant = median(slopes[:k]) / w.level * w.variance
+	}
 }
 
 func (w *work) learn(own, amount float64) {
-	da := min(amount, workClip*w.amount) - w.amount
-	do := min(own, workClip*w.own) - w.own
+	expected := w.level * w.expected(amount)
+	off := min(max(own/expected-1, -workClip), workClip)
+	share := (1 + off) * w.expected(amount)
+	w.level *= 1 + off/workLevel
 	w.n = min(w.n+1, workSteps)
-	k := 1 / w.n
+	k := 1 / float64(w.n)
+	da, do := min(amount, workRange*w.amount)-w.amount, share-w.own
 	w.amount += k * da
 	w.own += k * do
 	w.variance += k * (da*da*(1-k) - w.variance)
 	w.covariant += k * (da*do*(1-k) - w.covariant)
+}
+
+// expected is the own work that an amount takes, as a share of the level.
+func (w *work) expected(amount float64) float64 {
+	least := workLeast * w.amount
+	slope := max(0, w.covariant/(w.variance+least*least))
+	return min(max(w.own+slope*(amount-w.amount), w.own/workRange), w.own*workRange)
 }
 
 // pending reports whether steps have amounts whose meaning is not known yet.
