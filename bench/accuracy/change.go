@@ -48,14 +48,14 @@ type Changes struct {
 	Further   int      `json:"further"`    // changes that no fault explains, of all cases
 	Healthy   int      `json:"healthy"`    // runs without a fault
 	Silent    int      `json:"silent"`     // those in which no change was told
-	MoreWork  int      `json:"more_work"`  // those in which one was told with the words that it is more work
+	MoreWork  int      `json:"more_work"`  // those in which one was told with the words that it is more work, or another phase
 	LessToDo  int      `json:"less_to_do"` // the same, that there may have been less to do
 }
 
 // Told are the changes that were told of a healthy run.
 type Told struct {
 	Slower   []string `json:"slower"`     // wrong, as nothing became slower
-	MoreWork int      `json:"more_work"`  // said to be more work
+	MoreWork int      `json:"more_work"`  // said to be more work, or at another place in the program
 	LessToDo int      `json:"less_to_do"` // said to be time in which there may have been less to do
 }
 
@@ -103,7 +103,7 @@ func told(list []report.Change) *Told {
 	t := &Told{Slower: []string{}}
 	for i := range list {
 		switch c := &list[i]; {
-		case c.MoreWork != "":
+		case c.MoreWork != "" || c.Elsewhere:
 			t.MoreWork++
 		case c.Between:
 			t.LessToDo++

@@ -216,7 +216,7 @@ func lostPct(k *known, n *node, _ float64) (low, high float64, ok bool) {
 
 func steps(k *known, n *node, _ float64) (low, high float64, ok bool) {
 	v := float64(k.t.Steps)
-	return v - k.lost - 1, v, k.alone() && n.number("pid") == float64(k.t.PID)
+	return v - float64(k.t.PhaseSteps) - k.lost - 1, v, k.alone() && n.number("pid") == float64(k.t.PID)
 }
 
 // stepTime is the mean duration of a step without waits for work.
@@ -270,6 +270,17 @@ func liveCount(k *known, _ *node, _ float64) (low, high float64, ok bool) {
 func percent(*known, *node, float64) (low, high float64, ok bool) { return 0, 100 + rounding*100, true }
 
 func share(*known, *node, float64) (low, high float64, ok bool) { return 0, 1, true }
+
+// ofDifference is for a part of a difference of times, which may be negative.
+func ofDifference(k *known, _ *node, _ float64) (low, high float64, ok bool) {
+	return -wall(k), wall(k), true
+}
+
+// allSteps may leave out those of phases: whether they are alike enough to be steps is not known.
+func allSteps(k *known, _ *node, _ float64) (low, high float64, ok bool) {
+	v := float64(k.t.Steps)
+	return (v - float64(k.t.PhaseSteps)) * (1 - edges), v * (1 + edges), k.lost == 0 && k.alone()
+}
 
 func upTo(most func(k *known) float64) rule {
 	return func(k *known, _ *node, _ float64) (low, high float64, ok bool) { return 0, most(k), true }

@@ -75,7 +75,7 @@ var rules = map[string]rule{
 	"run_sql.events_by_window.rows.calls_of_all": outermost,
 	"run_sql.events_by_window.rows.ns_of_all":    inCalls(0),
 	"get_timeline.in_calls_ns_of_all":            inCalls(edges),
-	"get_timeline.steps_of_all":                  near(edges, func(k *known) float64 { return float64(k.t.Steps) }),
+	"get_timeline.steps_of_all":                  allSteps,
 
 	"calls": callsOfOp, "op_calls": callsOfOp, "errors": errorsOfOp, "bytes": bytesOfOp,
 	"total_ns": total, "avg_ns": mean, "op_avg_ns": mean, "max_ns": longest,
@@ -107,6 +107,9 @@ var rules = map[string]rule{
 	"low_ns":  upTo(wall), "high_ns": upTo(wall), "per_step.steps": steps, "per_step.affected": atMost(steps),
 	"workloads.steps": steps, "workloads.p50_ns": upTo(wall), "workloads.p99_ns": upTo(wall), "warmup_ns": upTo(wall),
 
+	"changes.before_ns": upTo(wall), "changes.after_ns": upTo(wall), "changes.until_ns": duringRun,
+	"changes.work_ns": upTo(wall), "changes.per_minute_ns": upTo(wall), "changes.parts.ns": ofDifference,
+
 	"idle.ns":        idle,
 	"window.from_ns": windowFrom, "window.to_ns": windowTo,
 
@@ -134,9 +137,11 @@ var rules = map[string]rule{
 // reasons say why some numbers are not compared, by the end of their path.
 var reasons = map[string]string{
 	"pid": "names a process; who is named is judged as the culprit", "tid": "names a thread; as pid",
-	"holder_tid":  "as pid",
-	"calls_per_s": "of a part of a second or more; calls_of_all adds them up",
-	"bucket_ns":   "chosen by the tool", "at_s": "chosen by the tool", "end_s": "calls_of_all is made with it",
+	"holder_tid":   "as pid",
+	"before_bytes": "of the host's memory, which the program does not count", "after_bytes": "as before_bytes",
+	"per_minute_bytes": "as before_bytes",
+	"calls_per_s":      "of a part of a second or more; calls_of_all adds them up",
+	"bucket_ns":        "chosen by the tool", "at_s": "chosen by the tool", "end_s": "calls_of_all is made with it",
 	"schema":          "of the form",
 	"evidence.sample": "how many waits were recorded one by one",
 	"stored_rows":     "of the recording, not of the program", "at_ns": "a moment of the machine's",

@@ -270,7 +270,7 @@ func scoreTable(r *accuracy.Report) [][]string {
 	}
 	if c := r.Changes; c != nil && c.Healthy > 0 {
 		add("healthy runs without a change told", fmt.Sprintf("%d of %d", c.Silent, c.Healthy), "")
-		add("  told to be more work", strconv.Itoa(c.MoreWork), "")
+		add("  told to be more work or another phase", strconv.Itoa(c.MoreWork), "")
 		add("  told that there may be less to do", strconv.Itoa(c.LessToDo), "")
 	}
 	add(fmt.Sprintf("an agent is told in %d calls", agent.MaxCalls),

@@ -50,7 +50,27 @@ type Sum struct {
 	NS     uint64
 	Bytes  uint64
 	Ledger event.Ledger
+	Sites  []Site // of an operation that waits for the GPU: where it was called
 }
+
+// Site is how often an operation was called at a place in the program: event.SiteArg.
+type Site struct{ Site, Calls uint64 }
+
+// At adds a call at a place.
+func (s *Sum) At(site, calls uint64) {
+	for i := range s.Sites {
+		if s.Sites[i].Site == site {
+			s.Sites[i].Calls += calls
+			return
+		}
+	}
+	if site != 0 && len(s.Sites) < maxSites {
+		s.Sites = append(s.Sites, Site{site, calls})
+	}
+}
+
+// maxSites is the number of places of an operation that are told apart in a second.
+const maxSites = 8
 
 // Of is the sum of an operation, nil without calls.
 func (s *Second) Of(op event.Op) *Sum {
@@ -212,7 +232,7 @@ func (f *finder) event(before, slow, after part) (report.Change, bool) {
 	}
 	a, b := f.meanStep(f.list[before.from:before.to-1]), f.meanStep(f.list[inner.from:inner.to])
 	c, ok := f.describe(c, part{before.from, before.to - 1, 0}, inner, f.total(slow))
-	return c, ok && sameCalls(a, b) && c.MoreWork == "" && !c.Between
+	return c, ok && sameCalls(a, b) && c.MoreWork == "" && !c.Between && !c.Elsewhere
 }
 
 // drift describes steps that take longer and longer, up to the end.

@@ -118,3 +118,45 @@ func TestNoiseIsNoChange(t *testing.T) {
 		t.Errorf("%d changes", told)
 	}
 }
+
+// TestAnotherPhaseIsNoSlowTime: its waits are at other places, or a call of each step is no longer made.
+func TestAnotherPhaseIsNoSlowTime(t *testing.T) {
+	const usual, more, other = 10, 11, 12 // places
+	times := join(repeated(10, 20), repeated(20, 8), repeated(10, 20))
+	for name, tc := range map[string]struct {
+		slow func(s *change.Second, steps uint64) // changes a slow second
+		want int
+	}{
+		"the same place":      {func(s *change.Second, steps uint64) { s.Ops[1].At(usual, steps) }, 1},
+		"places are not told": {func(*change.Second, uint64) {}, 1},
+		"another place":       {func(s *change.Second, steps uint64) { s.Ops[1].At(other, steps) }, 0},
+		"one place more": {func(s *change.Second, steps uint64) {
+			s.Ops[1].At(usual, steps)
+			s.Ops[1].At(more, steps)
+		}, 1},
+		"no copy": {func(s *change.Second, steps uint64) {
+			s.Ops[1].At(usual, steps)
+			s.Ops = s.Ops[:2]
+		}, 0},
+	} {
+		of, list := run(t, times...)
+		for i := range list {
+			s := &list[i]
+			steps := s.Ops[1].Calls
+			s.Ops = append(s.Ops, change.Sum{Op: opNamed(t, "cudaMemcpyAsync"), Calls: steps, NS: steps * 5000})
+			if i >= 20 && i < 28 {
+				tc.slow(s, steps)
+			} else {
+				s.Ops[1].At(usual, steps)
+			}
+		}
+		if got := change.Find(of, list, second); len(got) != tc.want {
+			t.Errorf("%s: %+v", name, got)
+		}
+		// To the end: it is told, with what it may be.
+		got := change.Find(of, list[:28], second)
+		if len(got) != 1 || got[0].Elsewhere != (name == "another place") {
+			t.Errorf("%s, to the end: %+v", name, got)
+		}
+	}
+}

@@ -168,6 +168,9 @@ func (s *Second) add(c *event.Call) {
 	if !c.Ledger.IsZero() {
 		o.Ledger.Add(&c.Ledger)
 	}
+	if c.Op.Role() == event.RoleSync {
+		o.At(c.Args[event.SiteArg], 1)
+	}
 	if c.Op.Role() == event.RoleCopy {
 		if i := c.Op.Info().BytesArg(); i >= 0 {
 			o.Bytes += c.Args[i]
@@ -176,7 +179,8 @@ func (s *Second) add(c *event.Call) {
 }
 
 // Changes are those that were found since the last call, up to now in Unix ns: changes for the worse of
-// which most is not waiting between calls, and which are not more work.
+// which most is not waiting between calls, which are not more work and in which the program waits at the
+// same places as before.
 func (l *Live) Changes(now uint64) (list []report.Change) {
 	for _, t := range l.threads {
 		t.findSteps(now)
@@ -193,7 +197,7 @@ func (l *Live) Changes(now uint64) (list []report.Change) {
 		found := Find(&t.of, seconds, second)
 		for _, c := range found {
 			again := slices.ContainsFunc(t.found, func(old report.Change) bool { return settles(&c, &old) })
-			if again && c.MoreWork == "" && !c.Between && c.AtNS >= from && c.AtNS <= to && t.fresh(&c, now) {
+			if again && c.MoreWork == "" && !c.Between && !c.Elsewhere && c.AtNS >= from && c.AtNS <= to && t.fresh(&c, now) {
 				list = append(list, c)
 			}
 		}

@@ -40,6 +40,7 @@ func (f *finder) describe(c report.Change, before, after part, slow float64) (re
 		c.WorkNS = 0
 	}
 	c.Between = awaited(b)-awaited(a) > (b.NS-a.NS)/2
+	c.Elsewhere = elsewhere(a, b)
 	rest := int64(math.Round(b.NS - a.NS))
 	for _, p := range difference.Split(&a.Share, &b.Share) {
 		if len(c.Parts) == maxParts || math.Abs(p.NS) < smallPart*math.Abs(b.NS-a.NS) {
@@ -59,12 +60,28 @@ func (f *finder) describe(c report.Change, before, after part, slow float64) (re
 // mean is a mean step.
 type mean struct {
 	difference.Share
-	bytes float64 // copied
+	bytes float64            // copied
+	sites map[opSite]float64 // waits for the GPU, by place
+}
+
+type opSite struct {
+	op   event.Op
+	site uint64
+}
+
+// elsewhere reports whether steps still wait for the GPU, but seldom at the places at which they did before.
+func elsewhere(a, b *mean) bool {
+	var before, kept float64
+	for at, n := range a.sites {
+		before += n
+		kept += math.Min(n, b.sites[at])
+	}
+	return len(b.sites) > 0 && kept < before/2
 }
 
 // meanStep is the mean step of some seconds.
 func (f *finder) meanStep(list []Second) *mean {
-	m := &mean{Share: difference.Share{Ops: map[event.Op]*difference.OpShare{}}}
+	m := &mean{Share: difference.Share{Ops: map[event.Op]*difference.OpShare{}}, sites: map[opSite]float64{}}
 	var steps float64
 	for i := range list {
 		if s := list[i].Of(f.op); s != nil {
@@ -90,6 +107,9 @@ func (f *finder) meanStep(list []Second) *mean {
 			rest -= float64(s.NS) / steps
 			if s.Op.Role() == event.RoleCopy {
 				m.bytes += float64(s.Bytes) / steps
+			}
+			for _, at := range s.Sites {
+				m.sites[opSite{s.Op, at.Site}] += float64(at.Calls) / steps
 			}
 		}
 		for c, ns := range list[i].Between.NS {
@@ -166,13 +186,17 @@ func work(a, b *mean) (ratio float64, words string) {
 	return ratio, words
 }
 
-// sameCalls reports whether steps make the same calls, but for a tenth.
+// sameCalls reports whether steps make the same calls, but for a tenth, and each of those that they made
+// once a step or more in at least half of the steps.
 func sameCalls(a, b *mean) bool {
 	var all, differ float64
 	for op, x := range a.Ops {
 		y := 0.0
 		if o := b.Ops[op]; o != nil {
 			y = o.Calls
+		}
+		if x.Calls > 1/alike && y < x.Calls/2 {
+			return false
 		}
 		all += x.Calls
 		differ += math.Abs(x.Calls - y)

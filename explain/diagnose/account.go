@@ -62,7 +62,7 @@ func (ev *evidence) account(sub *subject, e *ledger.Episode) *account {
 	if usual, ok := ev.calls.siteUsual(sub, e.Call); ok {
 		a.base, a.bySite = max(usual, sub.usualCollective[e.Start]), true
 	} else {
-		a.base = max(ev.calls.baseline(e.Call, a.first), sub.usualFor(e.Call))
+		a.base = max(ev.calls.baseline(e.Call, a.first), sub.usualFor(e.Call), sub.variable[e.Op])
 		if l, ok := sub.levels[e.Op]; ok && a.base > l.usual {
 			a.base = l.usual
 		}

@@ -52,7 +52,9 @@ func (ev *evidence) allChanges() []report.Change {
 			continue
 		}
 		width := max(ev.in.SeriesStep, 1) * uint64(time.Second)
-		list = append(list, change.Find(&of, ev.seconds(t, width, waits[t.Thread]), width)...)
+		seconds := ev.seconds(t, width, waits[t.Thread])
+		ev.places(t, seconds)
+		list = append(list, change.Find(&of, seconds, width)...)
 	}
 	slices.SortStableFunc(list, func(a, b report.Change) int { return cmp.Compare(b.LostNS, a.LostNS) })
 	return append(list, ev.memoryGrowth()...)
@@ -146,6 +148,21 @@ func (ev *evidence) seconds(t *subject, width uint64, waits map[changeKey]event.
 	return list
 }
 
+// places adds where a thread waited for the GPU to its seconds, which are by time.
+func (ev *evidence) places(t *subject, seconds []change.Second) {
+	for i := range ev.in.WaitSites {
+		o := &ev.in.WaitSites[i]
+		n, ok := slices.BinarySearchFunc(seconds, o.Second*uint64(time.Second),
+			func(s change.Second, at uint64) int { return cmp.Compare(s.At, at) })
+		if !ok || o.Thread != t.Thread {
+			continue
+		}
+		if s := seconds[n].Of(o.Op); s != nil && o.Op.Role() == event.RoleSync {
+			s.At(o.Site, o.Calls)
+		}
+	}
+}
+
 // explained reports whether what the thread's findings lost because of a change, or more precisely
 // after it at a higher rate than before, is half of what the change lost, or more.
 func (ev *evidence) explained(c *report.Change, chains []report.Chain) bool {
@@ -178,7 +195,7 @@ func (ev *evidence) explained(c *report.Change, chains []report.Chain) bool {
 func changeVerdict(list []report.Change, than uint64) string {
 	for i := range list {
 		c := &list[i]
-		if c.MoreWork == "" && !c.Between && c.LostNS > than+c.WorkNS {
+		if c.MoreWork == "" && !c.Between && !c.Elsewhere && c.LostNS > than+c.WorkNS {
 			return c.Summary
 		}
 	}

@@ -70,3 +70,6 @@ func Spend(in *Input) []Spent {
 
 // ParseCPUs reads a list of CPUs.
 var ParseCPUs = parseCPUs
+
+// Variable is up to which duration waits are usual because their work varies.
+var Variable = variable

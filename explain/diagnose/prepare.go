@@ -52,6 +52,7 @@ var preparations = []preparation{
 	{(*evidence).readWork, "calls.stats calls.series subjects", ""},
 	{(*evidence).readSites, "calls.series subjects", "calls.sites"},
 	{(*evidence).readLevels, "calls.series calls.sites subjects", ""},
+	{(*evidence).readVariable, "calls.series calls.sites subjects", ""},
 	{(*evidence).readEarlyWaits, "calls.stats calls.series queue.steps subjects", "early"},
 
 	// What loses no thread's time, or has not ended.

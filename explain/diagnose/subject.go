@@ -34,6 +34,8 @@ type subject struct {
 	later map[uint64]uint64
 	// levels are the operations whose waits suddenly became longer and stayed so.
 	levels map[event.Op]gpuLevel
+	// variable is up to which duration, ns, waits of an operation are usual because their work varies.
+	variable map[event.Op]uint64
 	// recaptures says that the thread makes graphs again and again.
 	recaptures bool
 	launching  *launching // how it spends its time while it is launch-bound

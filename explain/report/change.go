@@ -32,6 +32,9 @@ type Change struct {
 	PartWork string       `json:"part_work,omitempty"` // the same, if it is only a part
 	WorkNS   uint64       `json:"work_ns,omitempty"`   // of LostNS: what more work takes at the speed of before
 	Between  bool         `json:"between,omitempty"`   // most of it is waiting between calls: there may be less to do
+	// Elsewhere: it waits for the GPU at other places in the program, and no longer at those of before: it may be
+	// another phase.
+	Elsewhere bool `json:"elsewhere,omitempty"`
 
 	UntilNS     uint64 `json:"until_ns,omitempty"`      // Unix, the end of what happened once
 	PerMinuteNS uint64 `json:"per_minute_ns,omitempty"` // by which a step of a drift grows
@@ -70,6 +73,8 @@ func (c *Change) Sentence() string {
 	switch {
 	case c.MoreWork != "":
 		s += "; it is more work, not necessarily slower: " + c.MoreWork
+	case c.Elsewhere:
+		s += "; it waits for the GPU at another place in the program, as in another phase"
 	case c.Between:
 		s += "; the time is between calls, where it may have had less to do"
 	case len(c.Parts) > 0 && c.Parts[0].NS > 0:

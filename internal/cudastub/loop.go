@@ -18,12 +18,15 @@ import (
 // Truth is what a training loop measured of itself. Counts and ids are exact; injected
 // time is measured with the dispatching thread's own clock.
 type Truth struct {
-	PID     int              `json:"pid"`
-	TID     int              `json:"tid"`      // the first dispatching thread, which the faults affect
-	Comm    string           `json:"comm"`     // its name
-	MainNS  int64            `json:"main_ns"`  // when the program began, before what it prepares, in ns since 1970
-	BeganNS int64            `json:"began_ns"` // when its clock started, in ns since 1970
-	Steps   int64            `json:"steps"`
+	PID     int    `json:"pid"`
+	TID     int    `json:"tid"`      // the first dispatching thread, which the faults affect
+	Comm    string `json:"comm"`     // its name
+	MainNS  int64  `json:"main_ns"`  // when the program began, before what it prepares, in ns since 1970
+	BeganNS int64  `json:"began_ns"` // when its clock started, in ns since 1970
+	Steps   int64  `json:"steps"`
+	// PhaseSteps is how many of these were steps of a phase (--phase), which may be other calls.
+	PhaseSteps int64 `json:"phase_steps"`
+
 	Seconds float64          `json:"seconds"`
 	StepsPS float64          `json:"steps_per_s"`
 	Calls   map[string]int64 `json:"calls"` // by function, from the first call of the process to its last

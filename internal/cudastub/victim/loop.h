@@ -110,7 +110,7 @@ struct dispatcher {
 	int primary, server_fd; /* server_fd: where requests come from, -1 without a server */
 	pthread_t thread;
 	uint64_t rng;
-	long steps;
+	long steps, phase_steps; /* phase_steps: of these, those of a phase */
 	struct made *made; /* by enum call */
 	int tid;
 	uint64_t cpu_ns, runnable_ns; /* CPU time, and time without a CPU though it was runnable */

@@ -99,5 +99,6 @@ int phase_step(struct dispatcher *d)
 		return 0;
 	p->step(d);
 	d->steps += p->counts;
+	d->phase_steps += p->counts;
 	return 1;
 }

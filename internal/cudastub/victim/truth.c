@@ -112,14 +112,16 @@ static void print_injection(const struct injection *in)
 void print_truth(const struct run *r, const struct dispatcher *d, int n, double seconds)
 {
 	const struct truth *t = &r->truth;
-	long steps = 0;
+	long steps = 0, phase_steps = 0;
 
-	for (int i = 0; i < n; i++)
+	for (int i = 0; i < n; i++) {
 		steps += d[i].steps;
+		phase_steps += d[i].phase_steps;
+	}
 	printf("{\"pid\":%d,\"tid\":%d,", getpid(), t->tid);
 	print_string("comm", t->comm);
-	printf("\"main_ns\":%llu,\"began_ns\":%llu,\"steps\":%ld,\"seconds\":%.6f,\"steps_per_s\":%.3f,",
-	       (unsigned long long)r->main_ns, (unsigned long long)r->began_ns, steps, seconds,
+	printf("\"main_ns\":%llu,\"began_ns\":%llu,\"steps\":%ld,\"phase_steps\":%ld,\"seconds\":%.6f,\"steps_per_s\":%.3f,",
+	       (unsigned long long)r->main_ns, (unsigned long long)r->began_ns, steps, phase_steps, seconds,
 	       seconds > 0 ? (double)steps / seconds : 0.0);
 	print_calls(r, d, n);
 	print_injection(&r->in[0]);
