@@ -371,8 +371,8 @@ func TestChangesAreCounted(t *testing.T) {
 	r.sum(false)
 	middle, last := 1.75, 3.0
 	want := &Changes{
-		Cases: 3, Small: 1, Found: 2, First: 1, Dated: 1, MedianSec: &middle, P95Sec: &last, Further: 1, Healthy: 3, Silent: 2,
-		MoreWork: 1, LessToDo: 1,
+		Cases: 3, Small: 1, Found: 2, First: 1, Dated: 1, MedianSec: &middle, P95Sec: &last, Further: 1,
+		Healthy: 3, Silent: 2, MoreWork: 1, LessToDo: 1,
 	}
 	if d := cmp.Diff(want, r.Changes); d != "" {
 		t.Errorf("changes (-want +got):\n%s", d)

@@ -104,7 +104,7 @@ func TestARecordingThatHasEndedIsTakenWhole(t *testing.T) {
 		}
 	}
 	if len(windows) != 1 || windows[""] {
-		t.Errorf("the tools answer for %q", windows)
+		t.Errorf("the tools answer for %v", windows)
 	}
 	var got statsAnswer
 	call(t, cs, "get_trace_stats", map[string]any{"since": "1m"}, &got)

@@ -39,7 +39,9 @@ func TestUsageOfFakeProcesses(t *testing.T) {
 		"6/stat":   "6 (z) Z 1 7 7 0 -1 4194304 123 0 45 0 1 2 0 0 20 0 1 0 100 0 0 18446744073709551615\n",
 		"6/status": "Name:\tz\n",
 	})
-	want := proc.Usage{MinorFaults: 123, MajorFaults: 45, RSS: 67 * uint64(os.Getpagesize()), Swap: 12 << 10, Private: 34 << 10}
+	want := proc.Usage{
+		MinorFaults: 123, MajorFaults: 45, RSS: 67 * uint64(os.Getpagesize()), Swap: 12 << 10, Private: 34 << 10,
+	}
 	if u := must[proc.Usage](t)(fs.Usage(7)); u != want {
 		t.Errorf("usage %+v, want %+v", u, want)
 	}
