@@ -14,7 +14,7 @@ import (
 // TestAReportOfOneFindingFitsATerminal: 24 lines of 80 columns.
 func TestAReportOfOneFindingFitsATerminal(t *testing.T) {
 	one := 0
-	for _, path := range cases(t) {
+	for _, path := range properties(t) {
 		in := diagnosetest.InputOf(read(t, path))
 		in.CPUs = 2
 		r := diagnose.Diagnose(in)
