@@ -1,8 +1,9 @@
 """What a label costs the program and the tracer: python3 python/bench.py bin/ingero (as root).
 
-Prints nanoseconds a label for the program, without a tracer and with one, at full speed and at 1,000 a
-second; and what 1,000 labels a second cost the tracer, in percent of a core, beside the same without. A label
-is a step's number; the epoch's is set with it, and does not change.
+A label is a step's number; the epoch's is set with it, and does not change. Prints nanoseconds a step for the
+program, without a tracer and with one: one step after the other; at 1,000 a second in a program that computes in
+between; and the same in one that sleeps in between, beside what an empty call takes there, as caches are cold then.
+Last, what 1,000 steps a second cost the tracer, in percent of a core, beside the same without.
 """
 
 import os
@@ -25,34 +26,56 @@ def cpu(pid):
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def full_speed(n):
-    """Nanoseconds a label, one after the other: the median of parts of 100."""
+def median(values):
+    return sorted(values)[len(values) // 2]
+
+
+def full_speed():
+    """Nanoseconds a step, one after the other: the median of 9 parts of 100. The tracer takes 1,000 lines a second."""
     times = []
-    for part in range(n // 100):
+    for part in range(9):
         began = time.perf_counter_ns()
         for i in range(100):
             ingero.set(step=i, epoch=part)
         times.append((time.perf_counter_ns() - began) / 100)
-    return sorted(times)[len(times) // 2]
+    return median(times)
 
 
-def paced(seconds):
-    """Nanoseconds of a label at 1,000 a second: median, 99th percentile and mean of thread CPU time."""
-    times, used, begin = [], 0, time.perf_counter()
+def compute(until):
+    while time.perf_counter() < until:
+        pass
+
+
+def sleep(until):
+    wait = until - time.perf_counter()
+    if wait > 0:
+        time.sleep(wait)
+
+
+def paced(seconds, meanwhile, call):
+    """Nanoseconds of a call at 1,000 a second: the median."""
+    times, begin = [], time.perf_counter()
     for n in range(int(seconds * 1000)):
-        wait = begin + n / 1000 - time.perf_counter()
-        if wait > 0:
-            time.sleep(wait)
-        busy, began = time.thread_time_ns(), time.perf_counter_ns()
-        ingero.set(step=n, epoch=3)
+        meanwhile(begin + n / 1000)
+        began = time.perf_counter_ns()
+        call(step=n, epoch=3)
         times.append(time.perf_counter_ns() - began)
-        used += time.thread_time_ns() - busy
-    times.sort()
-    return times[len(times) // 2], times[len(times) * 99 // 100], used / len(times)
+    return median(times)
+
+
+def nothing(**labels):
+    pass
+
+
+def used(pid, seconds, work):
+    """Percent of a core that a process uses meanwhile."""
+    before, began = cpu(pid), time.perf_counter()
+    work(seconds)
+    return 100 * (cpu(pid) - before) / (time.perf_counter() - began)
 
 
 def main():
-    print(f"without a tracer   {full_speed(100_000):8.0f} ns a label")
+    print(f"without a tracer    {full_speed():8.0f} ns a step")
     with tempfile.TemporaryDirectory() as folder:
         os.environ["INGERO_ANNOTATE"] = path = os.path.join(folder, "a.sock")
         db = os.path.join(folder, "x.db")
@@ -62,25 +85,25 @@ def main():
             while not os.path.exists(path):
                 time.sleep(0.05)
             time.sleep(3)
-            before = cpu(tracer.pid)
-            time.sleep(SECONDS)
-            idle = (cpu(tracer.pid) - before) / SECONDS
             ingero.close()
-            print(f"with one           {full_speed(200):8.0f} ns a label, full speed")
+            ingero.set(step=0, epoch=0)
+            time.sleep(1)
+            print(f"with one            {full_speed():8.0f} ns a step, one after the other")
             time.sleep(2)
-            before = cpu(tracer.pid)
-            p50, p99, used = paced(SECONDS)
-            busy = (cpu(tracer.pid) - before) / SECONDS
-            print(f"at 1,000 a second  {p50:8.0f} ns a label, p99 {p99:.0f} ns, {used:.0f} ns of CPU")
-            print(f"tracer             {100 * busy:8.2f} % of a core; without labels {100 * idle:.2f} %: "
-                  f"{100 * (busy - idle):.2f} % for 1,000 steps a second")
-            print(f"sent and dropped   {ingero.stats()}")
+            print(f"at 1,000 a second   {paced(3, compute, ingero.set):8.0f} ns a step, computing in between")
+            print(f"                    {paced(3, sleep, ingero.set):8.0f} ns a step, sleeping in between; "
+                  f"an empty call takes {paced(1, sleep, nothing)} ns then")
+            idle = used(tracer.pid, SECONDS, lambda s: paced(s, sleep, nothing))
+            busy = used(tracer.pid, SECONDS, lambda s: paced(s, sleep, ingero.set))
+            print(f"tracer              {busy:8.2f} % of a core; without labels {idle:.2f} %: "
+                  f"{busy - idle:.2f} % for 1,000 steps a second")
+            print(f"sent and dropped    {ingero.stats()}")
         finally:
             tracer.send_signal(signal.SIGINT)
             tracer.wait()
         rows = subprocess.run([sys.argv[1], "query", db, "--format", "csv", "select count(*) from labels"],
                               capture_output=True, text=True).stdout.split()
-        print(f"in the recording   {rows[-1]} labels")
+        print(f"in the recording    {rows[-1]} labels")
 
 
 main()

@@ -81,42 +81,47 @@ class _Sender:
             self.keys[key] = '"%s":' % key
         return True
 
+    def now(self, labels):
+        """Set labels, given as values. The usual case costs little: whole numbers for keys that were set before."""
+        with self.lock:
+            current, keys, parts = self.current, self.keys, []
+            if self.sock is None or self.rest or self.unsent or self.missed:
+                return self.set(self.texts(labels))
+            for key, value in labels.items():
+                if type(value) is not int or key not in current or key not in keys:
+                    return self.set(self.texts(labels))
+                text = current[key] = str(value)
+                parts.append(keys[key] + text)
+            if not parts:
+                return
+            data = ('{"labels":{' + ",".join(parts) + '},"ts":' + str(_time_ns()) + "}\n").encode()
+            try:
+                self.rest = data[self.sock.send(data, _FLAGS):]
+                self.sent += 1
+            except OSError:  # it is tried once more, with what is to be done then
+                self.set(self.texts(labels))
+
     def set(self, labels):
-        """Set labels, given as texts."""
+        """Set labels, given as texts; send them, and those that were missed; keep them if there is no room."""
         if not labels:
             return
         with self.lock:
-            current, keys = self.current, self.keys
             for key, text in labels.items():
                 if text == _NONE:
-                    current.pop(key, None)
-                elif key in current or len(current) < MAX_LABELS:
-                    current[key] = text
-            if self.sock is None:
-                if not self.connect():
-                    self.dropped += 1
-                    return
-            elif not (self.rest or self.unsent or self.missed):
-                try:  # the usual case, at once
-                    parts = [keys[key] + text for key, text in labels.items()]
-                    data = ('{"labels":{' + ",".join(parts) + '},"ts":' + str(_time_ns()) + "}\n").encode()
-                    self.rest = data[self.sock.send(data, _FLAGS):]
-                    self.sent += 1
-                    return
-                except (KeyError, OSError):
-                    pass  # it is tried once more, with what is to be done then
-            self.catch_up(labels)
-
-    def catch_up(self, labels):
-        """Send labels, and those that were missed; keep them if there is no room."""
-        if self.missed:
-            labels = dict(list({**self.missed, **labels}.items())[-MAX_LABELS:])
-        if self.line(labels, '"ts":%d' % _time_ns()):
-            self.missed = {}
-            return
-        self.missed.update(labels)
-        while len(self.missed) > MAX_LABELS:
-            del self.missed[next(iter(self.missed))]
+                    self.current.pop(key, None)
+                elif key in self.current or len(self.current) < MAX_LABELS:
+                    self.current[key] = text
+            if self.sock is None and not self.connect():
+                self.dropped += 1
+                return
+            if self.missed:
+                labels = dict(list({**self.missed, **labels}.items())[-MAX_LABELS:])
+            if self.line(labels, '"ts":%d' % _time_ns()):
+                self.missed = {}
+                return
+            self.missed.update(labels)
+            while len(self.missed) > MAX_LABELS:
+                del self.missed[next(iter(self.missed))]
 
     def span(self, labels, start, end):
         if not labels:
@@ -216,7 +221,7 @@ _os.register_at_fork(after_in_child=_forked)
 def set(**labels):
     """Set labels from now on, until they are set again: set(step=120, epoch=3). None or "" unsets."""
     try:
-        _sender.set(_sender.texts(labels))
+        _sender.now(labels)
     except Exception:  # a label is not worth an error
         pass
 
