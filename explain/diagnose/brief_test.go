@@ -44,7 +44,7 @@ func TestAReportOfOneFindingFitsATerminal(t *testing.T) {
 			t.Errorf("%s: it does not say that there is more:\n%s", filepath.Base(path), &brief)
 		}
 	}
-	if one < 50 {
+	if one < 50 && !testing.Short() {
 		t.Errorf("only %d cases have one finding", one)
 	}
 }
