@@ -196,7 +196,7 @@ test-arm64: build-arm64 ## run the tests of pure packages as arm64 programs (nee
 	qemu-aarch64-static bin/ingero-arm64 version
 	sleep 1 | qemu-aarch64-static -L /usr/aarch64-linux-gnu capture/host/nvml/prebuilt/helper_arm64 \
 		internal/cudastub/prebuilt/linux_arm64/nvml/libnvidia-ml.so.1 100 | grep -aq 'Stand-in GPU'
-	CGO_ENABLED=0 GOARCH=arm64 $(GO) test -short -timeout 20m -exec qemu-aarch64-static \
+	CGO_ENABLED=0 GOARCH=arm64 $(GO) test -timeout 20m -exec qemu-aarch64-static \
 		-skip 'TestFunctionsOfLibrariesAreNamed|TestEndedProcessKeepsWhatWasRead|TestEndedProcessIsNamedByWhatWasFoundOutBefore|TestLibraryLoadedLaterIsFound|TestDiagnoseIgnoresTheOrderOfItsInput|TestTimeIsAttributedOnce|TestHighLiveFindingsAreAlsoReportedAfterwards|TestUsageOfThisProcess' \
 		./capture/bpf ./event/... ./account/ledger ./account/stats ./account/memory ./explain/diagnose ./explain/report $$($(GO) list ./capture/host/... | grep -v /nvml$$) ./capture/symbol/...
 

@@ -14,7 +14,7 @@ One file without dependencies, for Python 3.8 and later: copy it beside your pro
 
 A label holds until its key is set again, for calls of all threads of the process. Nothing here raises an
 error, blocks, or waits for the tracer: what cannot be sent is dropped and counted (`stats()`). Without
-a tracer a call costs less than a microsecond; one that starts later is found within a second and gets the labels
+a tracer a call costs a few microseconds; one that starts later is found within a second and gets the labels
 that hold then. After a fork the child has its own connection, and the labels that it sets itself.
 
 Frameworks: `Trainer(callbacks=[ingero.lightning()])` for PyTorch Lightning, `Trainer(callbacks=[ingero.transformers()])`

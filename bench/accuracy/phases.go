@@ -22,11 +22,11 @@ var phases = []control{
 	{name: "one evaluation", args: func(d *draw) ([]string, []string) {
 		return d.phase("evaluation", d.between(7, 9), d.between(4000, 6000), 0), nil
 	}},
-	// Its steps are slow until the fault that is none ends: a program's first seconds are not judged.
+	// A program's first steps are slow.
 	{name: "warm-up", allowed: []string{diagnose.ColdStart}, args: func(d *draw) ([]string, []string) {
 		return d.phase("warm-up", 0, d.between(1000, 4000), 0), nil
 	}},
-	// What is written takes time, and to say so is right; but steps are no slower for it.
+	// A checkpoint costs time, and to report that is right; the steps between them are as fast as before.
 	{name: "checkpoints", allowed: []string{diagnose.BlockIO}, args: func(d *draw) ([]string, []string) {
 		return arguments("--fault own-io --start-after", d.between(2, 3), "--fault-ms", d.between(100, 400),
 			"--period-ms", d.between(3000, 6000)), nil

@@ -59,18 +59,6 @@ func cases(t testing.TB) []string {
 	return paths
 }
 
-// properties are the cases on which properties are tested: all, or with -short, as in an emulator, each
-// fourth. What is expected of each case, TestDiagnose tests anyway.
-func properties(t testing.TB) (paths []string) {
-	t.Helper()
-	for i, path := range cases(t) {
-		if !testing.Short() || i%4 == 0 {
-			paths = append(paths, path)
-		}
-	}
-	return paths
-}
-
 func TestDiagnose(t *testing.T) {
 	for _, path := range cases(t) {
 		t.Run(strings.TrimSuffix(filepath.Base(path), ".txtar"), func(t *testing.T) {

@@ -89,7 +89,7 @@ repeat 6000 {
 		t.Fatal(err)
 	}
 	recordings := map[string]*eventtext.Recording{"a hog for four of 95 seconds": rec}
-	for _, path := range properties(t) {
+	for _, path := range cases(t) {
 		recordings[path] = read(t, path)
 	}
 	high := 0

@@ -100,7 +100,7 @@ func launchCPUs(in *diagnose.Input) map[uint16]bool {
 }
 
 func TestFixesUseNoCPUOfALaunchingThread(t *testing.T) {
-	for _, path := range properties(t) {
+	for _, path := range cases(t) {
 		for _, cpus := range []int{2, 4} {
 			in := diagnosetest.InputOf(read(t, path))
 			in.CPUs = cpus
@@ -123,7 +123,7 @@ func TestFixesUseNoCPUOfALaunchingThread(t *testing.T) {
 // time. Other kinds found in the same calls have a share of the time lost there, besides the
 // finding's own.
 func TestSharesAddUp(t *testing.T) {
-	for _, path := range properties(t) {
+	for _, path := range cases(t) {
 		in := diagnosetest.InputOf(read(t, path))
 		in.CPUs = 2
 		r := diagnose.Diagnose(in)

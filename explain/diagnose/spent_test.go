@@ -60,7 +60,7 @@ func checkSpent(t *testing.T, name string, in *diagnose.Input) (findings int) {
 }
 
 func TestTimeIsAttributedOnceInCases(t *testing.T) {
-	for _, path := range properties(t) {
+	for _, path := range cases(t) {
 		checkSpent(t, path, diagnosetest.InputOf(read(t, path)))
 	}
 }
