@@ -131,7 +131,7 @@ real: ## compare recordings of real CUDA programs with what they called, no GPU 
 FRAMEWORKS := .cache/frameworks
 
 .PHONY: test-frameworks
-test-frameworks: $(FRAMEWORKS)/installed ## try the labels with Lightning, transformers, Ray and vLLM (pip, gcc, libnuma1; fetches 0.5 GB, and 0.6 GB of PyTorch)
+test-frameworks: $(FRAMEWORKS)/installed ## try labels with Lightning, transformers, Ray and vLLM (fetches about 1 GB)
 	@set -e; variables="$$($(GO) run ./internal/hollow/cmd torch $(FRAMEWORKS)/gpu)"; eval "$$variables"; \
 		echo "$$PYTHONPATH" >"$$(echo $(FRAMEWORKS)/venv/lib/python3.*/site-packages)/torch.pth"; unset PYTHONPATH; \
 		INGERO_REQUIRE_FRAMEWORKS=1 timeout 600 $(FRAMEWORKS)/venv/bin/python python/test_frameworks.py

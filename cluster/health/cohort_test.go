@@ -404,8 +404,14 @@ func TestRestartedFleetAnswersFirstPush(t *testing.T) {
 	c.run(4 * time.Second)
 	c.fleet = health.NewFleet() // while it is a suspect
 	c.run(16 * time.Second)
-	if s := c.of(health.KindStraggler); len(s) != 1 || s[0].Rank != 5 || len(c.verdicts) != 1 {
-		t.Errorf("%+v", c.verdicts)
+	c.onlyStraggler(t, 5)
+}
+
+// onlyStraggler fails unless a rank was found to be a straggler, and nothing else was.
+func (c *crew) onlyStraggler(t *testing.T, rank int32) {
+	t.Helper()
+	if s := c.of(health.KindStraggler); len(s) != 1 || s[0].Rank != rank || len(c.verdicts) != 1 {
+		t.Errorf("want one straggler, rank %d: %+v", rank, c.verdicts)
 	}
 }
 
@@ -463,9 +469,7 @@ func TestHostileInput(t *testing.T) {
 			c.ranks[2].Step(health.Step{}) // no own work: not used
 			c.slow = slowRank(5, 1.3)
 			c.run(20 * time.Second)
-			if s := c.of(health.KindStraggler); len(s) != 1 || s[0].Rank != 5 || len(c.verdicts) != 1 {
-				t.Errorf("the cohort is judged otherwise: %+v", c.verdicts)
-			}
+			c.onlyStraggler(t, 5)
 		})
 	}
 }

@@ -365,13 +365,13 @@ func TestAValueThatHoldsIsNotToldAgain(t *testing.T) {
 			t.Errorf("%s: labels %q, want %q", tc.line, got, tc.want)
 		}
 	}
-	// What is known of a process is bounded; what is not known is told.
+	// The values of so many keys of a process are remembered. Those of other keys are returned each time.
 	many := lines(200, `{"labels":{"k%d":1}}`)
 	for n := range 2 {
 		send(t, c, many)
 		got := len(strings.Fields(words(s.Poll(nil))))
 		if n == 0 && got != 200 || n == 1 && (got < 100 || got == 200) {
-			t.Errorf("round %d: %d labels of 200 are told", n, got)
+			t.Errorf("round %d: %d labels of 200 are returned", n, got)
 		}
 	}
 }

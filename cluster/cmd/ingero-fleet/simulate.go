@@ -33,14 +33,14 @@ func simulateCommand(out, errs io.Writer) *cobra.Command {
 		Short: "Run simulated jobs through the detection, and score it",
 		Long: `Simulate runs jobs in virtual time through the code that judges real ones: stragglers
 at several steps and noises, jobs without any but with everything else that happens to
-jobs, and special cases. It prints what was found, how late, and how often something was
-told that is not so, and fails if a target is missed. The same seed gives the same result.
+jobs, and special cases. It prints how many stragglers were found, how soon, and how many
+alarms were false, and fails if a target is missed. The same seed gives the same result.
 
 With --replay it takes the own work of a job's ranks from a file with rows of: pipeline
 stage, rank, step, micro-batch, model chunk, seconds of own work in the micro-batch, seconds
-of the step. It says what is told of the job as it was, and how often a straggler that is put
-in is found; with --inject, what is told of one. If the file has two stages or more, the
-amount of work in a micro-batch is taken from the other stages.`,
+of the step. It prints the alarms of the job as recorded, and how often a straggler that is
+added to it is found; with --inject, the alarms for the one you add. If the file has two
+stages or more, the amount of work in a micro-batch is taken from the other stages.`,
 		Example: `  ingero-fleet simulate                     all: 10 minutes
   ingero-fleet simulate --quick             few of all: seconds
   ingero-fleet simulate --n 8,64 --json
