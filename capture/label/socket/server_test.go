@@ -299,6 +299,10 @@ func TestAStaleSocketIsReplacedAndALiveOneIsNot(t *testing.T) {
 		t.Errorf("beside a live one: %v", err)
 	}
 	l.SetUnlinkOnClose(false)
+	// Without this a process that another test is starting keeps it alive until its exec closes the copy.
+	if f, err := l.File(); err != nil || unix.Shutdown(int(f.Fd()), unix.SHUT_RDWR) != nil || f.Close() != nil {
+		t.Fatal("the listener cannot be shut down", err)
+	}
 	l.Close()
 	s, err := socket.Listen(o)
 	if err != nil {
