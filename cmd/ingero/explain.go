@@ -106,7 +106,7 @@ func (c *console) explain(ctx context.Context, f *explainFlags) error {
 		return err
 	}
 	if f.chainsOnly {
-		rep.NotExplained, rep.Idle = []report.NotExplained{}, nil
+		rep.NotExplained, rep.Idle, rep.QueueWaits = []report.NotExplained{}, nil, nil
 	}
 	if f.asJSON {
 		return writeJSON(c.out, rep)

@@ -30,9 +30,9 @@ func own(duration uint64, l *event.Ledger) uint64 {
 	return duration - min(w, duration)
 }
 
-// churning returns the operations by which a thread allocates or frees, if its process does both
-// all the time and the thread spends time on it. A loading phase does not count: it only allocates,
-// and it ends.
+// churning returns the operations by which a thread allocates or frees, if its process does both for
+// half of the time, or for a fifth of it up to the end, and the thread spends time on it. A loading
+// phase does not count: it only allocates, and it ends.
 func (as *allocations) churning(t *subject) map[event.Op]bool {
 	var allocs, frees uint64
 	var last [2]uint64 // of allocating, of freeing
@@ -60,7 +60,9 @@ func (as *allocations) churning(t *subject) map[event.Op]bool {
 		return nil
 	}
 	for role := range first {
-		if last[role]-min(first[role], last[role]) < wall/2 {
+		took := last[role] - min(first[role], last[role])
+		untilEnd := last[role] >= t.to-wall/10 && took >= wall/5
+		if took < wall/2 && !untilEnd {
 			return nil
 		}
 	}

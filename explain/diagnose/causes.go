@@ -176,6 +176,7 @@ var causes = []*cause{
 	&causeImplicitSync,
 	&causeLaunchBound,
 	&causePageableCopy,
+	&causeFullQueue,
 	&causeAllocChurn,
 	&causeGPUContention,
 	&causeThermalThrottle,

@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/ingero-io/ingero/event"
@@ -25,11 +26,40 @@ func (ev *evidence) first(c *event.Call) bool {
 	if ev.in.First != 0 && ev.from > ev.in.First && !ev.procs.born[c.PID] {
 		return false
 	}
-	if c.Start == ev.calls.firstOp[processOp{c.PID, c.Op}] || ev.calls.kernelLoads[callStart{c.Thread, c.Start}] {
+	if c.Start == ev.calls.firstOp[processOp{c.PID, c.Op}] || ev.calls.kernelLoads[callStart{c.Thread, c.Start}] ||
+		c.Op.Role() == event.RoleLoad && ev.calls.loadsOnce(c) {
 		return true
 	}
 	return c.Start < ev.calls.firstUse[c.PID]+uint64(beginning) &&
 		c.Op.Role() != event.RoleSync && c.Op.Role() != event.RoleCopy
+}
+
+// launchesEachLoad is how many launches there are at least for each load of code in a program that loads what
+// it needs once: 1,500 in PyTorch generating text on an H100, 30 in its first second. A program that loads again
+// and again may have one in each step.
+const launchesEachLoad = 20
+
+// loadsOnce reports whether a process loads code when it is first needed, and not again and again: seldom
+// beside its launches, or only before the last quarter of its time.
+func (cs *callStats) loadsOnce(c *event.Call) bool {
+	if !strings.Contains(c.Op.String(), "Load") {
+		return false
+	}
+	var loads, launches, last, to uint64
+	from := ^uint64(0)
+	for k, st := range cs.stats {
+		if k.PID != c.PID || st.Calls == 0 {
+			continue
+		}
+		from, to = min(from, st.First), max(to, st.Last)
+		switch {
+		case k.op == c.Op:
+			loads, last = loads+st.Calls, max(last, st.Last)
+		case k.op.Role() == event.RoleLaunch:
+			launches += st.Calls
+		}
+	}
+	return launches > 0 && (loads*launchesEachLoad <= launches || last < to-(to-from)/4)
 }
 
 // claimColdStart takes the excess, disk and fault time of first calls: they create contexts, load

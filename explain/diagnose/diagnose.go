@@ -53,7 +53,7 @@ func (ev *evidence) report() *report.Report {
 	r.Chains = append(r.Chains, ev.graphFaults()...)
 	r.Chains = append(r.Chains, ev.misplacements()...) // last: they lose no time
 	slices.SortStableFunc(r.Chains, worstFirst)
-	r.Idle = ev.idleThreads()
+	r.Idle, r.QueueWaits = ev.idleThreads(), ev.queueWaits()
 	r.Ended = ev.procs.ended()
 	r.GPUErrors = ev.gpuErrors()
 	r.Workloads, r.Changes = ev.workloads(), ev.changes(r.Chains)

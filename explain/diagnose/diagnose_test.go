@@ -174,6 +174,9 @@ func checkedText(r *report.Report) string {
 				report.Duration(f.AfterNS))
 		}
 	}
+	for _, q := range r.QueueWaits {
+		fmt.Fprintf(&b, "\nGPU-bound: %s/%d %.0f%% in a full launch queue\n", q.Process, q.TID, q.Pct)
+	}
 	for _, i := range r.Idle {
 		fmt.Fprintf(&b, "\nidle: %s/%d %.0f%% in %s\n", i.Process, i.TID, i.Pct, i.On)
 	}

@@ -49,7 +49,9 @@ func (ev *evidence) readLevels() {
 		t.levels = map[event.Op]gpuLevel{}
 		for _, o := range t.ops {
 			// If most waits find nothing queued, means mix both kinds and say nothing.
-			if o.Op.Role() != event.RoleSync || ev.calls.median(o) <= emptyWait {
+			waits := o.Op.Role() == event.RoleSync && ev.calls.median(o) > emptyWait
+			paced := ev.paced(t, o.Op)
+			if !waits && !paced {
 				continue
 			}
 			seconds := ev.waitSeconds(t, o.Op)
@@ -58,6 +60,9 @@ func (ev *evidence) readLevels() {
 					t.levels[o.Op] = l
 					t.forget(o.Op) // what counted as the usual cycle may be from after the change
 				}
+			}
+			if paced {
+				continue
 			}
 			phases := ev.calls.byPhase(t, o.Op, seconds)
 			for _, phase := range phases {

@@ -22,10 +22,21 @@ func (f *finding) reportable(ev *evidence) bool {
 	if f.stall >= uint64(minStall) || f.loading && f.lost >= uint64(minStall) {
 		return true
 	}
-	if f.lostPct() < f.leastPct(ev) && !f.concentrated(ev) {
+	if f.lostPct() < f.leastPct(ev) && !f.concentrated(ev) || f.negligible(ev) {
 		return false
 	}
 	return f.sample >= minSample || f.sample >= minRelated && f.related >= minSample
+}
+
+// A thread that lives for 50 ms, as one that tries algorithms at the start, soon loses a large share of
+// its time. Less than this is negligible, whatever the share.
+const (
+	negligibleNS  = 50e6
+	negligiblePct = 0.1 // of the window
+)
+
+func (f *finding) negligible(ev *evidence) bool {
+	return f.lost < negligibleNS && percent(f.lost, ev.to-ev.from) < negligiblePct
 }
 
 // leastPct is the least share of the thread's time for which a finding is reported, percent.

@@ -129,7 +129,7 @@ func (cs *callStats) launchingBySecond(t *subject) []*launching {
 				from := max(sec.Second*1e9, t.from)
 				to := max(from, min((sec.Second+max(cs.in.SeriesStep, 1))*1e9, t.to))
 				l = t.newLaunching(uint64(float64(to-from) * left))
-				l.behind = behind[sec.Second].all(to - from)
+				l.behind = behind[sec.Second].all(to-from) || t.fullQueue[sec.Second]
 				by[sec.Second] = l
 			}
 			l.add(t, i, spent{sec.Calls, uint64(float64(sec.SumNS) * share(t.busyIn(o), o.SumNS))})

@@ -51,6 +51,7 @@ var preparations = []preparation{
 	{(*evidence).readSteps, "calls.stats subjects", ""},
 	{(*evidence).readWork, "calls.stats calls.series subjects", ""},
 	{(*evidence).readSites, "calls.series subjects", "calls.sites"},
+	{(*evidence).readQueues, "calls.series gpus.byIndex gpus.chosen gpus.holds subjects", ""},
 	{(*evidence).readLevels, "calls.series calls.sites subjects", ""},
 	{(*evidence).readVariable, "calls.series calls.sites subjects", ""},
 	{(*evidence).readEarlyWaits, "calls.stats calls.series queue.steps subjects", "early"},
@@ -183,6 +184,16 @@ func (ev *evidence) readStats() {
 		}
 		if v, ok := ev.calls.firstUse[o.PID]; !ok || o.First < v {
 			ev.calls.firstUse[o.PID] = o.First
+		}
+	}
+	// While a program runs, the sums of the last second are not there yet.
+	for i := range ev.in.Calls {
+		c := &ev.in.Calls[i]
+		if c.Op.Role() == event.RoleLaunch {
+			ev.procs.launchers[c.Thread] = true
+		}
+		if isWork(c.Op.Role()) {
+			ev.procs.workers[c.Thread], ev.procs.working[c.PID] = true, true
 		}
 	}
 	for _, g := range ev.in.GapStats {

@@ -36,6 +36,8 @@ type subject struct {
 	levels map[event.Op]gpuLevel
 	// variable is up to which duration, ns, waits of an operation are usual because their work varies.
 	variable map[event.Op]uint64
+	// fullQueue are the seconds of the series in which the launch queue may have been full.
+	fullQueue map[uint64]bool
 	// recaptures says that the thread makes graphs again and again.
 	recaptures bool
 	launching  *launching // how it spends its time while it is launch-bound

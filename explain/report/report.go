@@ -19,6 +19,7 @@ type Report struct {
 	NotExplained []NotExplained    `json:"not_explained"`
 	InFlight     []InFlight        `json:"in_flight,omitempty"` // calls that had not returned after a second
 	Idle         []Idle            `json:"idle,omitempty"`
+	QueueWaits   []QueueWait       `json:"queue_waits,omitempty"`
 	Ended        []Ended           `json:"ended,omitempty"`
 	GPUErrors    []GPUError        `json:"gpu_errors,omitempty"` // that the driver reported (Xid)
 	Workloads    []Workload        `json:"workloads,omitempty"`
@@ -240,6 +241,21 @@ type Idle struct {
 	NS      uint64  `json:"ns"`
 	Pct     float64 `json:"pct"` // of its wall time
 	On      string  `json:"on"`
+
+	Node string `json:"node,omitempty"` // in a report of several machines
+}
+
+// QueueWait is a thread that waited for room in a full launch queue: the GPU is the limit. This is not lost
+// time.
+type QueueWait struct {
+	Process string  `json:"process"`
+	PID     uint32  `json:"pid"`
+	TID     uint32  `json:"tid"`
+	NS      uint64  `json:"ns"`  // beyond what its launches usually take
+	Pct     float64 `json:"pct"` // of its wall time
+	// UtilPct is the GPU's utilisation meanwhile; 0 if it was not read. Then the queue is assumed to have been
+	// full because so many launches were made for each wait for the GPU.
+	UtilPct float64 `json:"util_pct,omitempty"`
 
 	Node string `json:"node,omitempty"` // in a report of several machines
 }

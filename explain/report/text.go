@@ -49,6 +49,7 @@ func WriteText(w io.Writer, r *Report, o TextOptions) error {
 	} else if len(r.Workloads) > 0 {
 		t.full(func() { t.workloads(r.Workloads) })
 	}
+	t.queueWaits(r.QueueWaits)
 	t.idle(r.Idle)
 	t.ended(r.Ended)
 	t.gpuErrors(r.GPUErrors)
@@ -311,6 +312,20 @@ func (t *text) notExplained(n *NotExplained) {
 			n.Effect.Process, n.Effect.TID, Duration(n.LostNS), where, pct(n.LostPct), pct(n.ExplainedPct)))
 	t.wrap("  why    ", n.Why)
 	t.effect(&n.Effect)
+}
+
+func (t *text) queueWaits(list []QueueWait) {
+	if len(list) > 0 {
+		t.line("")
+	}
+	for _, q := range list {
+		why := "the GPU is the limit, and was read as " + pct(q.UtilPct) + " busy"
+		if q.UtilPct == 0 {
+			why = "it made so many launches for each wait that the queue can have been full; the GPU was not read"
+		}
+		t.wrap("[GPU-bound] "+at(q.Node), fmt.Sprintf("%s (tid %d) waited for room in the launch queue for %s, %s of its "+
+			"time: %s", q.Process, q.TID, Duration(q.NS), pct(q.Pct), why))
+	}
 }
 
 func (t *text) idle(list []Idle) {

@@ -43,6 +43,7 @@ func Merge(list []*report.Report, order Order) *report.Report {
 		all.NotExplained = append(all.NotExplained, r.NotExplained...)
 		all.InFlight = append(all.InFlight, r.InFlight...)
 		all.Idle = append(all.Idle, r.Idle...)
+		all.QueueWaits = append(all.QueueWaits, r.QueueWaits...)
 		all.Ended = append(all.Ended, r.Ended...)
 		all.Workloads = append(all.Workloads, r.Workloads...)
 		all.Changes = append(all.Changes, r.Changes...)
@@ -86,6 +87,9 @@ func nameMachine(r *report.Report) {
 	}
 	for i := range r.Idle {
 		r.Idle[i].Node = r.Node
+	}
+	for i := range r.QueueWaits {
+		r.QueueWaits[i].Node = r.Node
 	}
 	for i := range r.Ended {
 		r.Ended[i].Node = r.Node
