@@ -51,7 +51,8 @@ func (ev *evidence) idleThreads() []report.Idle {
 		if pct := percent(total, t.wall()); pct >= minIdlePct {
 			list = append(list,
 				report.Idle{
-					Process: ev.procs.name(t.PID, ""), PID: t.PID, TID: t.TID, NS: total, Pct: round(pct), On: idleOn(most),
+					Process: ev.procs.name(t.PID, ""), PID: t.PID, TID: t.TID, NS: total, Pct: round(pct),
+					On: ev.procs.idleOn(t.PID, most),
 				})
 		}
 	}
@@ -99,7 +100,10 @@ var idleWords = []struct{ in, on string }{
 	{joining, "a new communicator: another rank joined it later"},
 }
 
-func idleOn(in string) string {
+func (ps *processes) idleOn(pid uint32, in string) string {
+	if in == event.Futex.String() && ps.hostFuncs[pid] > 0 {
+		return "condition: no work was handed over, or the GPU was at work, of whose end host functions tell"
+	}
 	for _, w := range idleWords {
 		if w.in == in {
 			return w.on

@@ -23,6 +23,7 @@ type processes struct {
 	workers   map[event.Thread]bool // threads that launch GPU work or wait for it
 	working   map[uint32]bool       // processes with such threads
 	receivers map[event.Thread]bool // threads that receive from data workers
+	hostFuncs map[uint32]uint64     // functions that processes queued for the driver to call on the host
 }
 
 // callStats are the statistics of calls, exact unless said otherwise, and what calls usually take.

@@ -23,7 +23,7 @@ var preparations = []preparation{
 	{
 		(*evidence).readStats, "",
 		"calls.stats calls.gapStats calls.firstOp calls.firstUse calls.firstLaunch " +
-			"procs.launchers procs.workers procs.working",
+			"procs.launchers procs.workers procs.working procs.hostFuncs",
 	},
 	{(*evidence).readKernels, "", "calls.kernels"},
 	{(*evidence).readNesting, "", "calls.nested"},
@@ -41,7 +41,7 @@ var preparations = []preparation{
 	// Threads and their waits, each with its root.
 	{
 		(*evidence).readSubjects,
-		"procs.parents procs.launchers procs.workers procs.working procs.receivers procs.x from to " +
+		"procs.parents procs.launchers procs.workers procs.working procs.hostFuncs procs.receivers procs.x from to " +
 			"calls.nested host.receiving host.reclaims host.held",
 		"subjects",
 	},
@@ -163,7 +163,7 @@ func (ev *evidence) window() (from, to uint64) {
 func (ev *evidence) readStats() {
 	ev.calls.stats, ev.calls.gapStats = map[threadOp]*store.OpStat{}, map[event.Thread]gapTotals{}
 	ev.procs.launchers, ev.procs.workers = map[event.Thread]bool{}, map[event.Thread]bool{}
-	ev.procs.working = map[uint32]bool{}
+	ev.procs.working, ev.procs.hostFuncs = map[uint32]bool{}, map[uint32]uint64{}
 	ev.calls.firstOp, ev.calls.firstUse = map[processOp]uint64{}, map[uint32]uint64{}
 	ev.calls.firstLaunch = map[uint32]uint64{}
 	for i := range ev.in.Ops {
@@ -177,6 +177,9 @@ func (ev *evidence) readStats() {
 		}
 		if isWork(o.Op.Role()) && o.Calls > 0 {
 			ev.procs.workers[o.Thread], ev.procs.working[o.PID] = true, true
+		}
+		if tellsHost(o.Op) {
+			ev.procs.hostFuncs[o.PID] = max(ev.procs.hostFuncs[o.PID], o.Calls) // a runtime call nests one of the driver
 		}
 		k := processOp{o.PID, o.Op}
 		if v, ok := ev.calls.firstOp[k]; !ok || o.First < v {

@@ -135,6 +135,7 @@ const minAnswers = 0.25
 // a process that works for it, or turns.
 func (ps *processes) settle(t *subject) {
 	ps.settleTurns(t)
+	ps.settleHostFuncs(t)
 	asked, waits := map[uint32]uint64{}, map[uint32]uint64{}
 	for _, r := range t.waits {
 		if len(r.chain) > 1 && (causeOf(r.kind).fromWorker || r.answer) {
