@@ -22,7 +22,7 @@ func (ps *processes) settleHostFuncs(t *subject) {
 		return
 	}
 	told := func(o *event.OffCPU, r *root) bool {
-		return r.between && r.kind == LockContention && r.behind(o) != 0 && !ps.workers[r.chain[1].Thread]
+		return r.between && causeOf(r.kind).told != "" && r.behind(o) != 0 && !ps.workers[r.chain[1].Thread]
 	}
 	waits := map[uint32]uint64{}
 	for o, r := range t.waits {
@@ -32,7 +32,7 @@ func (ps *processes) settleHostFuncs(t *subject) {
 	}
 	for o, r := range t.waits {
 		if told(o, &r) && waits[r.behind(o)] <= ps.hostFuncs[t.PID] {
-			r.kind = idleKind
+			r.kind = causeOf(r.kind).told
 			t.waits[o] = r
 		}
 	}

@@ -13,6 +13,7 @@ var causeLockContention = cause{
 	kind:         LockContention,
 	claimEpisode: claimLock,
 	passedOn:     InputStarvation,
+	told:         idleKind,
 	place:        sameLock,
 	describe:     describeLock,
 }
