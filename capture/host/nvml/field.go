@@ -9,7 +9,7 @@ type Field int
 const (
 	Util               Field = iota // percent of the last sample period in which any kernel was resident
 	UtilMem                         // percent of it in which memory was read or written
-	MemUsed                         // bytes, including what the driver reserves
+	MemUsed                         // bytes; what the driver reserves is in it only with drivers before 510
 	MemTotal                        // bytes
 	ClockSM                         // MHz, of the multiprocessors
 	ClockMem                        // MHz

@@ -51,7 +51,7 @@ func TestAHangingLibraryDoesNotBlockTheReader(t *testing.T) {
 	r := start(t, nvml.Options{Dirs: []string{lib.Dir}, ReadPatience: 200 * time.Millisecond})
 	until(t, r, "a reading", readings(1))
 	pid := r.State().PID
-	if err := lib.Set("gpus=1", "hang.nvmlDeviceGetMemoryInfo=1"); err != nil {
+	if err := lib.Set("gpus=1", "hang.nvmlDeviceGetMemoryInfo_v2=1"); err != nil {
 		t.Fatal(err)
 	}
 	until(t, r, "the loss", func(a *nvml.Taken) bool {

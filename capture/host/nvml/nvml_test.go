@@ -70,7 +70,7 @@ func readings(n int) func(*nvml.Taken) bool {
 func TestReadingsAreWhatTheLibrarySays(t *testing.T) {
 	t.Parallel()
 	lib := standIn(t, "gpus=2", "driver=550.54.15", "nvml=12.550.54.15", "name=NVIDIA H100 80GB HBM3",
-		"util=97", "util.1=0", "util_mem=41", "mem_used=74485596160", "mem_total=85520809984", "clock_sm=1200",
+		"util=97", "util.1=0", "util_mem=41", "mem_used=74485596160", "mem_reserved=502267904", "mem_total=85520809984", "clock_sm=1200",
 		"clock_mem=2619",
 		"max_sm=1980", "temp=84", "temp.1=35", "power=689123", "power_limit=700000", "reasons=0x60", "ecc_corrected=3",
 		"ecc_uncorrected=1", "ecc_corrected_ever=12", "ecc_uncorrected_ever=2", "mig.1=1",
@@ -174,6 +174,39 @@ func TestOnlyUnreadableFieldsAreMissing(t *testing.T) {
 	}
 	if all.Devices[1].Lost != nvml.GPULost {
 		t.Errorf("devices %+v", all.Devices)
+	}
+}
+
+// NVML's first function for memory counts what the driver reserves as used, unlike nvidia-smi.
+func TestReservedMemoryIsUsedOnlyIfTheLibraryCannotTell(t *testing.T) {
+	t.Parallel()
+	const used, reserved, total = 865 << 20, 479 << 20, 81559 << 20
+	settings := []string{
+		"gpus=1", fmt.Sprintf("mem_used=%d", used), fmt.Sprintf("mem_reserved=%d", reserved), fmt.Sprintf("mem_total=%d", total),
+	}
+	for _, tt := range []struct {
+		name, without, fail string
+		want                uint64
+	}{
+		{"counted apart", "", "", used},
+		{"library without the second function", "nvmlDeviceGetMemoryInfo_v2", "", used + reserved},
+		{"library without the first function", "nvmlDeviceGetMemoryInfo", "", used},
+		{"the second function refuses", "", "fail.nvmlDeviceGetMemoryInfo_v2=25", used + reserved},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			lib := standIn(t, append(slices.Clone(settings), tt.fail)...)
+			if tt.without != "" {
+				without(t, lib.Path, tt.without)
+			}
+			all := until(t, start(t, nvml.Options{Dirs: []string{lib.Dir}}), "a reading", readings(1))
+			if v, ok := all.Readings[0].Value(nvml.MemUsed); !ok || v != tt.want {
+				t.Errorf("used %d, %v, want %d", v, ok, tt.want)
+			}
+			if v, ok := all.Readings[0].Value(nvml.MemTotal); !ok || v != total {
+				t.Errorf("total %d, %v, want %d", v, ok, total)
+			}
+		})
 	}
 }
 

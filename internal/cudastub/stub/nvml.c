@@ -3,7 +3,7 @@
 // them, also while it runs (cudastub.NVML). Each line is NAME=VALUE, or NAME.GPU=VALUE for
 // one GPU, which goes before the line for all GPUs; the last of several equal names counts:
 //
-//	gpus=2  driver=535.1  util=97  temp.1=84  mem_used=…  reasons=96  ecc_corrected=3 …
+//	gpus=2  driver=535.1  util=97  temp.1=84  mem_used=…  mem_reserved=…  reasons=96  ecc_corrected=3 …
 //	process=GPU:PID:BYTES     one for each process
 //	xid=N:GPU:CODE            an error, once for each N
 //	fail.FUNCTION=CODE        the function returns the error
@@ -184,11 +184,24 @@ NVML_API int nvmlDeviceGetPciInfo_v3(nvmlDevice_t d, nvmlPciInfo_t *pci)
 	return 0;
 }
 
+// What the driver reserves counts as used here, and in _v2 it does not.
 NVML_API int nvmlDeviceGetMemoryInfo(nvmlDevice_t d, nvmlMemory_t *m)
 {
 	BEHAVE(gpu_of(d));
 	m->total = nvml_number("mem_total", gpu_of(d), default_memory(gpu_of(d)));
-	m->used = nvml_number("mem_used", gpu_of(d), default_used(gpu_of(d)));
+	m->used = nvml_number("mem_used", gpu_of(d), default_used(gpu_of(d))) + nvml_number("mem_reserved", gpu_of(d), 0);
 	m->free = m->total - m->used;
+	return 0;
+}
+
+NVML_API int nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t d, nvmlMemory_v2_t *m)
+{
+	BEHAVE(gpu_of(d));
+	if (m->version != NVML_MEMORY_V2)
+		return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
+	m->total = nvml_number("mem_total", gpu_of(d), default_memory(gpu_of(d)));
+	m->used = nvml_number("mem_used", gpu_of(d), default_used(gpu_of(d)));
+	m->reserved = nvml_number("mem_reserved", gpu_of(d), 0);
+	m->free = m->total - m->used - m->reserved;
 	return 0;
 }

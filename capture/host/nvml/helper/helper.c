@@ -34,6 +34,7 @@ static struct {
 	int (*pci)(nvmlDevice_t, nvmlPciInfo_t *);
 	int (*util)(nvmlDevice_t, nvmlUtilization_t *);
 	int (*memory)(nvmlDevice_t, nvmlMemory_t *);
+	int (*memory_v2)(nvmlDevice_t, nvmlMemory_v2_t *);
 	int (*clock)(nvmlDevice_t, int, unsigned int *);
 	int (*max_clock)(nvmlDevice_t, int, unsigned int *);
 	int (*temp)(nvmlDevice_t, int, unsigned int *);
@@ -64,6 +65,7 @@ static const struct {
 	{&nvml.pci, {"nvmlDeviceGetPciInfo_v3"}},
 	{&nvml.util, {"nvmlDeviceGetUtilizationRates"}},
 	{&nvml.memory, {"nvmlDeviceGetMemoryInfo"}},
+	{&nvml.memory_v2, {"nvmlDeviceGetMemoryInfo_v2"}},
 	{&nvml.clock, {"nvmlDeviceGetClockInfo"}},
 	{&nvml.max_clock, {"nvmlDeviceGetMaxClockInfo"}},
 	{&nvml.temp, {"nvmlDeviceGetTemperature"}},
@@ -238,15 +240,28 @@ static void read_ecc(struct record *r, nvmlDevice_t d)
 	}
 }
 
+// read_memory asks the function that counts the driver's reserved memory apart. The older
+// one, of drivers before 510, counts it as used.
+static void read_memory(struct record *r, nvmlDevice_t d)
+{
+	nvmlMemory_v2_t v2 = {.version = NVML_MEMORY_V2};
+	nvmlMemory_t v1 = {0};
+	if (nvml.memory_v2 && !nvml.memory_v2(d, &v2)) {
+		put(r, FIELD_MEM_USED, 0, v2.used);
+		put(r, FIELD_MEM_TOTAL, 0, v2.total);
+		return;
+	}
+	GET(memory, (d, &v1), (put(r, FIELD_MEM_USED, e, v1.used), put(r, FIELD_MEM_TOTAL, e, v1.total)));
+}
+
 static void read_device(unsigned int i, struct record *r)
 {
 	nvmlDevice_t d = gpus[i].handle;
 	nvmlUtilization_t u = {0};
-	nvmlMemory_t m = {0};
 	unsigned int v = 0, pending = 0;
 	unsigned long long w = 0;
 	GET(util, (d, &u), (put(r, FIELD_UTIL, e, u.gpu), put(r, FIELD_UTIL_MEM, e, u.memory)));
-	GET(memory, (d, &m), (put(r, FIELD_MEM_USED, e, m.used), put(r, FIELD_MEM_TOTAL, e, m.total)));
+	read_memory(r, d);
 	GET(clock, (d, NVML_CLOCK_SM, &v), put(r, FIELD_CLOCK_SM, e, v));
 	GET(clock, (d, NVML_CLOCK_MEM, &v), put(r, FIELD_CLOCK_MEM, e, v));
 	GET(temp, (d, NVML_TEMPERATURE_GPU, &v), put(r, FIELD_TEMP, e, v));

@@ -20,6 +20,7 @@ enum {
 	NVML_ERROR_TIMEOUT = 10,
 	NVML_ERROR_FUNCTION_NOT_FOUND = 13,
 	NVML_ERROR_GPU_IS_LOST = 15,
+	NVML_ERROR_ARGUMENT_VERSION_MISMATCH = 25,
 	NVML_ERROR_UNKNOWN = 999,
 };
 
@@ -39,6 +40,14 @@ typedef struct {
 typedef struct {
 	unsigned long long total, free, used; // bytes
 } nvmlMemory_t;
+
+// Of nvmlDeviceGetMemoryInfo_v2, with its version: NVML_STRUCT_VERSION(Memory, 2).
+typedef struct {
+	unsigned int version;
+	unsigned long long total, reserved, free, used; // bytes
+} nvmlMemory_v2_t;
+
+#define NVML_MEMORY_V2 ((unsigned int)(sizeof(nvmlMemory_v2_t) | 2 << 24))
 
 // Of nvmlDeviceGetComputeRunningProcesses and of its _v2.
 typedef struct {
@@ -66,6 +75,7 @@ typedef struct {
 
 _Static_assert(sizeof(nvmlUtilization_t) == 8, "nvmlUtilization_t");
 _Static_assert(sizeof(nvmlMemory_t) == 24, "nvmlMemory_t");
+_Static_assert(sizeof(nvmlMemory_v2_t) == 40, "nvmlMemory_v2_t");
 _Static_assert(sizeof(nvmlProcessInfo_v1_t) == 16, "nvmlProcessInfo_v1_t");
 _Static_assert(sizeof(nvmlProcessInfo_v2_t) == 24, "nvmlProcessInfo_v2_t");
 _Static_assert(sizeof(nvmlPciInfo_t) == 68, "nvmlPciInfo_t");
