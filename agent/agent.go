@@ -111,10 +111,11 @@ type Status struct {
 	InFlight  []event.InFlight // calls that had not returned after a second, oldest first
 	Where     []string         // for each of InFlight: the place in the program's own code, empty if unknown
 	Processes []Traced
-	Losses    []event.Loss // since the start, non-zero only
-	Fill      float64      // of the event ring, 0 to 1
-	CPU       float64      // of one core, used by this process in the last second
-	RSS       uint64       // bytes
+	Losses    []event.Loss  // since the start, non-zero only
+	Fill      float64       // of the event ring, 0 to 1
+	CPU       float64       // of one core, used by this process and its reader of GPUs in the last second
+	GPUReader time.Duration // CPU time of the process that reads GPUs, since the start
+	RSS       uint64        // bytes
 	DBBytes   int64
 }
 
@@ -145,7 +146,8 @@ type Summary struct {
 	Processes  []Traced
 	Libraries  []string
 	Losses     []event.Loss
-	CPU        time.Duration // used by this process
+	CPU        time.Duration // used by this process and its reader of GPUs
+	GPUReader  time.Duration // of CPU: by the process that reads GPUs
 	MaxRSS     uint64        // bytes
 	Path       string
 	DBBytes    int64

@@ -54,6 +54,8 @@ func (r *run) finish() (Summary, error) {
 	s.Elapsed, s.Calls, s.Processes, s.Losses = status.Elapsed, status.Calls, status.Processes, status.Losses
 	s.Libraries, s.FirstEvent, s.DBBytes = r.targets.libraries(), r.drained.first, r.recorder.size()
 	s.CPU, s.MaxRSS = usage()
+	s.GPUReader = status.GPUReader
+	s.CPU += s.GPUReader
 	if r.opts.Record != nil {
 		s.Path = r.opts.Record.Path
 	}

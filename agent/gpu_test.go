@@ -52,12 +52,15 @@ func TestReadingsOfGPUsAreRecorded(t *testing.T) {
 		}
 	}}
 	began := time.Now()
-	_, err = agent.Run(t.Context(), agent.Options{
+	summary, err := agent.Run(t.Context(), agent.Options{
 		UID: agent.AnyUser, Duration: 4500 * time.Millisecond, NVML: []string{lib.Dir},
 		Record: &agent.Recording{Open: func(store.Session) (store.Writer, error) { return w, nil }},
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if summary.GPUReader <= 0 || summary.CPU <= summary.GPUReader {
+		t.Errorf("the tracer used %s of CPU, of which its reader of GPUs %s", summary.CPU, summary.GPUReader)
 	}
 	if took := time.Since(began); took > 10*time.Second {
 		t.Errorf("the run of 4.5 s took %s", took)

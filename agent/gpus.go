@@ -55,6 +55,7 @@ func gpuFollower(s *shared, names *processTable) follower {
 		second: func(t *second) {
 			g.take(&t.item.batch, func(pid uint32) { names.addUntraced(pid, "") })
 			t.lost[event.LostReading] += g.missed
+			t.status.GPUReader = g.reader.State().Used
 		},
 		close: func() { g.close() },
 	}

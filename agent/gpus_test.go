@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"log/slog"
 	"os/exec"
 	"testing"
 	"time"
@@ -37,5 +38,21 @@ func TestTheLibraryOfAProcessIsUsed(t *testing.T) {
 	}
 	if b.GPUs[0].TempC != 77 || len(b.GPUDevices) != 1 {
 		t.Errorf("%+v", b)
+	}
+}
+
+// The process that reads GPUs is a part of the tracer: what it uses is the tracer's use.
+func TestTheGPUReadersCPUTimeIsTheTracers(t *testing.T) {
+	t.Parallel()
+	o := newOwnUse(slog.New(slog.DiscardHandler))
+	f := o.follower()
+	at := func(reader time.Duration) float64 {
+		s := second{now: time.Now(), span: time.Second, status: &Status{GPUReader: reader}}
+		f.second(&s)
+		return s.status.CPU
+	}
+	at(time.Hour)
+	if cpu := at(2 * time.Hour); cpu < 3600 {
+		t.Errorf("the reader used an hour more in a second, and the tracer %f CPUs", cpu)
 	}
 }

@@ -14,7 +14,8 @@ import (
 // what is needed again.
 const releaseEvery = 5 * time.Second
 
-// ownUse measures this process's own CPU time and memory once a second, and keeps its memory small.
+// ownUse measures once a second this process's own CPU time, with that of the process that reads GPUs,
+// and its memory, and keeps it small.
 type ownUse struct {
 	log      *slog.Logger
 	cpu      time.Duration // at the end of the last second
@@ -28,6 +29,7 @@ func (o *ownUse) follower() follower {
 		start: func(*beginning) { o.releaseCode(time.Now()) },
 		second: func(s *second) {
 			cpu, rss := usage()
+			cpu += s.status.GPUReader
 			s.status.CPU, s.status.RSS = float64(cpu-o.cpu)/float64(s.span), rss
 			o.cpu = cpu
 			o.releaseCode(s.now)

@@ -165,7 +165,8 @@ type jsonSecond struct {
 	Processes     []jsonProcess     `json:"processes"`
 	Lost          map[string]uint64 `json:"lost"`
 	RingFill      float64           `json:"ring_fill"`
-	CPU           float64           `json:"tracer_cpu"`
+	CPU           float64           `json:"tracer_cpu"`        // with the process that reads GPUs
+	GPUReader     int64             `json:"gpu_reader_cpu_ns"` // CPU time of that process, since the start
 	RSS           uint64            `json:"tracer_rss_bytes"`
 	DBBytes       int64             `json:"db_bytes"`
 }
@@ -230,6 +231,7 @@ func (v *jsonView) Second(s *agent.Status) {
 		Syscalls: s.Syscalls, CallsNotShown: v.left, Dropped: v.lines.lost(), Ops: make([]jsonOp, 0, len(s.Ops)),
 		Processes: jsonProcesses(s.Processes),
 		InFlight:  jsonFlights(s), Lost: lostByKind(s.Losses), RingFill: s.Fill, CPU: s.CPU, RSS: s.RSS, DBBytes: s.DBBytes,
+		GPUReader: int64(s.GPUReader),
 	}
 	for _, o := range s.Ops {
 		l.Ops = append(l.Ops, jsonOp{
@@ -332,7 +334,8 @@ type jsonSummary struct {
 	Processes  []jsonProcess     `json:"processes"`
 	Libraries  []string          `json:"libraries"`
 	Lost       map[string]uint64 `json:"lost"`
-	CPU        int64             `json:"tracer_cpu_ns"`
+	CPU        int64             `json:"tracer_cpu_ns"`     // with the process that reads GPUs
+	GPUReader  int64             `json:"gpu_reader_cpu_ns"` // of that process alone
 	MaxRSS     uint64            `json:"tracer_max_rss_bytes"`
 	FirstEvent int64             `json:"first_event_ns"`
 	DB         string            `json:"db,omitempty"`
@@ -348,8 +351,8 @@ func (v *jsonView) summary(s *agent.Summary, next string) error {
 		Type: "summary", Elapsed: int64(s.Elapsed), Calls: s.Calls, Processes: jsonProcesses(s.Processes),
 		Libraries: append([]string{}, s.Libraries...), Lost: lostByKind(s.Losses), CPU: int64(s.CPU), MaxRSS: s.MaxRSS,
 		FirstEvent: int64(s.FirstEvent), DB: s.Path, DBBytes: s.DBBytes, ExitCode: s.ExitCode, Next: next,
-		Footprint: s.Footprint,
-		Dropped:   v.lines.lost(),
+		Footprint: s.Footprint, GPUReader: int64(s.GPUReader),
+		Dropped: v.lines.lost(),
 	})
 	return v.lines.close()
 }

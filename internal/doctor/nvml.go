@@ -32,13 +32,23 @@ func nvmlCheck(s *nvml.Seen) Check {
 	if s.Driver.GPUs != 1 {
 		gpus = fmt.Sprintf("%d GPUs are", s.Driver.GPUs)
 	}
-	c.Detail = fmt.Sprintf("%s read each second through %s: driver %s, NVML %s; one reading took %s of CPU",
-		gpus, s.Library, s.Driver.Version, s.Driver.NVML, s.CPU.Round(10*time.Microsecond))
+	c.Detail = fmt.Sprintf("%s read each second through %s: driver %s, NVML %s%s",
+		gpus, s.Library, s.Driver.Version, s.Driver.NVML, costWords(&s.State))
 	if missing := missingWords(s); missing != "" {
 		c.Status = Info
 		c.Detail += "; not told: " + missing
 	}
 	return c
+}
+
+// costWords are the CPU time of the start, and of each reading after it.
+func costWords(s *nvml.State) string {
+	each, ok := s.PerReading()
+	if !ok {
+		return ""
+	}
+	return fmt.Sprintf("; a reading takes %s of CPU, and the start with the first one %s",
+		each.Round(10*time.Microsecond), s.First.Round(10*time.Microsecond))
 }
 
 // noNVML says why nothing is read. Without a GPU that is normal.

@@ -26,7 +26,7 @@ func TestCheckSaysWhatOfTheGPUsIsRead(t *testing.T) {
 			"all is read",
 			[]string{"gpus=1", "driver=550.54.15"},
 			OK,
-			[]string{"1 GPU is read each second through ", "driver 550.54.15, NVML 12.535.261.03; one reading took "},
+			[]string{"1 GPU is read each second through ", "driver 550.54.15, NVML 12.535.261.03; a reading takes "},
 			"",
 		},
 		{"no GPU", []string{"gpus=0"}, OK, []string{"0 GPUs are read"}, ""},
@@ -86,6 +86,17 @@ func look(t *testing.T, dir string) Check {
 	defer cancel()
 	s := nvml.Look(ctx, nvml.Options{Dirs: []string{dir}, Only: true})
 	return nvmlCheck(&s)
+}
+
+// The start is dear, and is not what each second costs.
+func TestCheckSaysWhatAReadingCosts(t *testing.T) {
+	t.Parallel()
+	c := nvmlCheck(&nvml.Seen{State: nvml.State{
+		Rounds: 5, CPU: 25400 * time.Microsecond, First: 24730 * time.Microsecond, Driver: nvml.Driver{GPUs: 1},
+	}})
+	if !strings.HasSuffix(c.Detail, "a reading takes 170µs of CPU, and the start with the first one 24.73ms") {
+		t.Error(c.Detail)
+	}
 }
 
 // NVIDIA's own library says what the stand-in does.

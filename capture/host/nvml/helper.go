@@ -36,6 +36,7 @@ func (r *Reader) read(ctx context.Context, w way) error {
 	in.Close()
 	cmd.Process.Kill()  // fails only if it ended
 	ended := cmd.Wait() // no other one is started while it hangs
+	r.used(cmd.ProcessState)
 	if err == nil {
 		err = &Failure{Stage: StageRead, Text: fmt.Sprintf("the helper ended (%v)", ended)}
 	}
@@ -49,8 +50,19 @@ func (r *Reader) runs(w way, pid int, unread func() bool) {
 	defer r.mu.Unlock()
 	r.state.Library, r.state.PID, r.unread = w.String(), pid, unread
 	if pid != 0 {
-		r.state.Rounds, r.state.CPU = 0, 0
+		r.state.Rounds, r.state.CPU, r.state.First = 0, 0, 0
 	}
+}
+
+// used adds the CPU time of a helper that ended; p is nil if its end is not known.
+func (r *Reader) used(p *os.ProcessState) {
+	if p == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ended += p.UserTime() + p.SystemTime()
+	r.state.Used = max(r.state.Used, r.ended) // a round may have told more: the kernel's sums are rounded
 }
 
 // watch waits for the end of the helper's output, or until it is silent for too long.
@@ -212,7 +224,10 @@ func (r *Reader) rounded(at uint64, cpu time.Duration) {
 	r.last = max(r.last, at)
 	r.state.Err = nil
 	r.state.Rounds++
-	r.state.CPU = cpu
+	r.state.CPU, r.state.Used = cpu, r.ended+cpu
+	if r.state.Rounds == 1 {
+		r.state.First = cpu
+	}
 }
 
 // unread reports whether there is something to read in a pipe.

@@ -139,3 +139,44 @@ func TestAKilledProcessLeavesNoHelper(t *testing.T) {
 		}
 	}
 }
+
+// What a helper used counts also after it ended, and the start is told apart from the readings.
+func TestTheCPUTimeOfReadingIsTold(t *testing.T) {
+	t.Parallel()
+	const start, reading = 60 * time.Millisecond, 10 * time.Millisecond
+	settings := []string{"gpus=1", "burn.nvmlInit_v2=60", "burn.nvmlDeviceGetTemperature=10"}
+	lib := standIn(t, settings...)
+	r := nvml.Start(nvml.Options{Dirs: []string{lib.Dir}, Only: true, Period: quick, Pause: quick})
+	t.Cleanup(r.Close)
+	state := func(after int, rounds uint64) (s nvml.State) { // of a helper other than after
+		t.Helper()
+		until(t, r, "readings", func(*nvml.Taken) bool {
+			s = r.State()
+			return s.PID != 0 && s.PID != after && s.Rounds >= rounds
+		})
+		return s
+	}
+	if _, ok := new(nvml.State).PerReading(); ok {
+		t.Error("there was no reading, but it has a cost")
+	}
+	s := state(0, 5)
+	// Clocks of whole milliseconds: a burn may be one short.
+	each, ok := s.PerReading()
+	if !ok || each < reading-time.Millisecond || s.First < start+reading-2*time.Millisecond || each >= s.First {
+		t.Errorf("each reading %s, first %s; state %+v", each, s.First, s)
+	}
+	if s.Used != s.CPU {
+		t.Errorf("all helpers used %s, the only one %s", s.Used, s.CPU)
+	}
+	if err := lib.Set(append(settings, "crash.nvmlDeviceGetPowerUsage=1")...); err != nil {
+		t.Fatal(err)
+	}
+	until(t, r, "the end", func(*nvml.Taken) bool { return r.State().Err != nil })
+	if err := lib.Set(settings...); err != nil {
+		t.Fatal(err)
+	}
+	next := state(s.PID, 2)
+	if next.Used < s.Used+start-time.Millisecond || next.CPU >= next.Used {
+		t.Errorf("both helpers used %s, the first one at least %s, the second one %s", next.Used, s.Used, next.CPU)
+	}
+}

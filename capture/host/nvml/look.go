@@ -7,24 +7,32 @@ import (
 	"time"
 )
 
-// Seen is the result of one reading.
+// Seen is the result of Look.
 type Seen struct {
 	State
 	Devices  []Device
-	Readings []Reading // of each GPU
+	Readings []Reading // the last of each GPU
 }
 
-// Look reads the GPUs once, or says in State.Err why it cannot. It stops when ctx is done.
+// Look reads the GPUs, or says in State.Err why it cannot. It reads them several times, because the
+// first reading costs more than each later one, and returns the last. It stops when ctx is done.
 func Look(ctx context.Context, o Options) Seen {
-	const step = 5 * time.Millisecond
+	const (
+		step   = 5 * time.Millisecond
+		period = 50 * time.Millisecond
+		rounds = 5
+	)
+	if o.Period == 0 {
+		o.Period = period
+	}
 	r := Start(o)
 	defer r.Close()
 	var s Seen
 	for {
 		t := r.Take()
 		s.Devices = append(s.Devices, t.Devices...)
-		s.Readings = append(s.Readings, t.Readings...)
-		if s.State = r.State(); s.Err != nil || s.Rounds > 0 && (len(s.Readings) > 0 || s.Driver.GPUs == 0) {
+		s.latest(t.Readings)
+		if s.State = r.State(); s.Err != nil || s.Rounds >= rounds && (len(s.Readings) > 0 || s.Driver.GPUs == 0) {
 			return s
 		}
 		select {
@@ -32,6 +40,17 @@ func Look(ctx context.Context, o Options) Seen {
 			s.Err = errors.New("NVML does not answer")
 			return s
 		case <-time.After(step):
+		}
+	}
+}
+
+// latest keeps the last reading of each GPU.
+func (s *Seen) latest(readings []Reading) {
+	for _, r := range readings {
+		if n := slices.IndexFunc(s.Readings, func(old Reading) bool { return old.GPU == r.GPU }); n >= 0 {
+			s.Readings[n] = r
+		} else {
+			s.Readings = append(s.Readings, r)
 		}
 	}
 }

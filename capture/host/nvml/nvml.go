@@ -140,6 +140,17 @@ type State struct {
 	Err     error         // why there are no readings; nil if there are, or if it is too early to know
 	Rounds  uint64        // readings of all GPUs by the helper that runs
 	CPU     time.Duration // that it used
+	First   time.Duration // of CPU: up to the end of its first reading, with loading the library and waking the GPUs
+	Used    time.Duration // CPU time of all helpers so far, also of those that ended
+}
+
+// PerReading is the mean CPU time of the readings after the first, of all GPUs; false if there were
+// none.
+func (s *State) PerReading() (time.Duration, bool) {
+	if s.Rounds < 2 {
+		return 0, false
+	}
+	return (s.CPU - s.First) / time.Duration(s.Rounds-1), true
 }
 
 // Reader keeps a helper running.
@@ -152,6 +163,7 @@ type Reader struct {
 	mu      sync.Mutex // guards what follows
 	pending Taken
 	state   State
+	ended   time.Duration // CPU time of the helpers that ended
 	// of the latest round, or up to which missed ones were counted, CLOCK_MONOTONIC ns; 0 before the first
 	last    uint64
 	unread  func() bool // whether the helper's pipe has unread data; nil without a helper

@@ -7,7 +7,7 @@
 //	process=GPU:PID:BYTES     one for each process
 //	xid=N:GPU:CODE            an error, once for each N
 //	fail.FUNCTION=CODE        the function returns the error
-//	hang.FUNCTION=1  crash.FUNCTION=1
+//	hang.FUNCTION=1  crash.FUNCTION=1  burn.FUNCTION=MS (of CPU)
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "nvml_stub.h"
@@ -89,6 +90,18 @@ unsigned long long nvml_number(const char *name, int gpu, unsigned long long oth
 	return v ? strtoull(v, NULL, 0) : otherwise;
 }
 
+// burn uses so many ms of CPU.
+static void burn(unsigned long long ms)
+{
+	struct timespec t;
+	unsigned long long end = 0, now;
+	do {
+		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+		now = (unsigned long long)t.tv_sec * 1000 + (unsigned long long)t.tv_nsec / 1000000;
+		end = end ? end : now + ms;
+	} while (now < end);
+}
+
 // nvml_behave does what is set for a function, and returns its error.
 int nvml_behave(const char *function, int gpu)
 {
@@ -100,6 +113,9 @@ int nvml_behave(const char *function, int gpu)
 	snprintf(name, sizeof name, "hang.%s", function);
 	while (nvml_number(name, gpu, 0))
 		pause();
+	snprintf(name, sizeof name, "burn.%s", function);
+	if (nvml_number(name, gpu, 0))
+		burn(nvml_number(name, gpu, 0));
 	snprintf(name, sizeof name, "fail.%s", function);
 	return (int)nvml_number(name, gpu, 0);
 }
