@@ -43,8 +43,12 @@ func coverageText(r *coverage.Report) string {
 
 func writeCovered(b *strings.Builder, p *coverage.Process) {
 	fmt.Fprintf(b, "%d %s: traced: %s\n", p.PID, clean(p.Name), howTraced(p))
+	inside := p.Copies()
 	for i := range p.Libraries {
 		l := &p.Libraries[i]
+		if l.Embedded && !l.Timed && len(inside) > 0 {
+			continue // named below
+		}
 		name := clean(l.Path)
 		if l.Embedded {
 			name = "a copy inside " + name
@@ -70,22 +74,53 @@ func writeCovered(b *strings.Builder, p *coverage.Process) {
 		}
 		fmt.Fprintf(b, "           %s\n", cmp.Or(strings.Join(facts, ", "), "no details known"))
 	}
-	writeReasons(b, "  not seen: ", p.NotSeen)
+	writeReasons(b, "  not seen: ", grouped(p.NotSeen, inside))
 }
 
-// howTraced describes p.Traced so that it fits the list of what is not seen: GPU work is seen,
-// except for some functions.
-func howTraced(p *coverage.Process) string {
-	n := 0
-	for _, r := range p.NotSeen {
-		if r.Code == "untraced_function" {
-			n += 1 + strings.Count(r.What, ", ") // one entry lists all functions with the same reason
+// grouped has one reason for all files with copies of the runtime, inside. NVIDIA's libraries are such
+// files, so most programs have some.
+func grouped(reasons []coverage.Reason, inside []string) []coverage.Reason {
+	if len(inside) == 0 {
+		return reasons
+	}
+	said := coverage.Reason{
+		Code: coverage.StrippedRuntime, What: "runtime calls from inside " + strings.Join(inside, ", "),
+		Why: "copies of the CUDA runtime without symbols; their launches, copies and waits are seen as driver calls",
+	}
+	list := []coverage.Reason{said}
+	for _, r := range reasons {
+		if r.Code != coverage.StrippedRuntime {
+			list = append(list, r)
 		}
 	}
-	if n == 0 || p.Traced != coverage.Yes {
+	return list
+}
+
+// howTraced describes p.Traced so that it fits the list of what is not seen: GPU work is seen, of
+// some files by the driver's calls only, except for some functions.
+func howTraced(p *coverage.Process) string {
+	n, other := 0, false
+	for _, r := range p.NotSeen {
+		switch r.Code {
+		case "untraced_function":
+			n += 1 + strings.Count(r.What, ", ") // one entry lists all functions with the same reason
+		case coverage.StrippedRuntime, "no_runtime":
+		default:
+			other = true
+		}
+	}
+	inside := len(p.Copies())
+	if p.Traced == coverage.No || p.Traced == coverage.Partly && (other || inside == 0) {
 		return string(p.Traced)
 	}
-	return "yes, except " + plural(uint64(n), "function")
+	said := "yes"
+	if inside > 0 {
+		said += ", " + plural(uint64(inside), "file") + " as driver calls"
+	}
+	if n > 0 {
+		said += ", except " + plural(uint64(n), "function")
+	}
+	return said
 }
 
 func writeReasons(b *strings.Builder, before string, reasons []coverage.Reason) {

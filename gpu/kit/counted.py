@@ -73,6 +73,29 @@ def operations(path):
     return ops
 
 
+# The code of a copy of the CUDA runtime without symbols inside a library: its calls are seen as
+# driver calls. NVIDIA's libraries have such copies.
+COPY = "stripped_runtime"
+
+# Codes of things not seen that do not make a process traced partly (docs/coverage.md).
+HARMLESS = ("no_runtime", "untraced_function")
+
+
+def judge_coverage(process):
+    """What is wrong with how a process of `check --coverage --json` is traced."""
+    timed = {lib["kind"] for lib in process["libraries"] if lib["timed"]}
+    wrong = [f"no {k} library is timed" for k in ("runtime", "driver") if k not in timed]
+    reasons = [n for n in process["not_seen"] or [] if n["code"] not in (COPY, *HARMLESS)]
+    wrong += [f"not seen: {n['what']} ({n['code']})" for n in reasons]
+    if process["traced"] not in ("yes", "partly") or process["traced"] == "partly" and not copies(process):
+        wrong.append(f"the program is not traced as it should be: {process['traced']}")
+    return wrong
+
+
+def copies(process):
+    return [n for n in process["not_seen"] or [] if n["code"] == COPY]
+
+
 def coverage(run, result):
     if run.covered is None:
         raise NotDone(run.failed)
@@ -83,16 +106,12 @@ def coverage(run, result):
     result.facts = {"traced": p["traced"], "backend": run.covered["backend"], "not_seen": p["not_seen"], "libraries": [
         {"kind": lib["kind"], "file": lib["path"], "version": lib["version"], "functions": len(lib["attached"] or []),
          "slow": lib["slow"] or []} for lib in p["libraries"]]}
-    kinds = {lib["kind"] for lib in p["libraries"] if lib["timed"]}
     for lib in result.facts["libraries"]:
         result.lines.append(f"{lib['kind']:<8} {lib['functions']:4d} functions  {lib['file']}")
-    result.lines += [f"not seen: {n['what']}: {n['why']}" for n in p["not_seen"] or []]
-    wrong = []
-    if p["traced"] != "yes":
-        wrong.append(f"the program is not traced as it should be: {p['traced']}")
-    wrong += [f"no {k} library is timed" for k in ("runtime", "driver") if k not in kinds]
-    result.judge(wrong, f"traced: yes, {sum(lib['functions'] for lib in result.facts['libraries'])} functions "
-                        f"of {len(p['libraries'])} libraries, attached with {run.covered['backend']}")
+    result.lines += [f"not seen: {n['what']} ({n['code']})" for n in p["not_seen"] or []]
+    seen = f", {len(copies(p))} copies of the runtime as driver calls" if copies(p) else ""
+    result.judge(judge_coverage(p), f"traced: {p['traced']}{seen}; {sum(lib['functions'] for lib in result.facts['libraries'])} "
+                 f"functions of {len(p['libraries'])} libraries, attached with {run.covered['backend']}")
 
 
 def compare(truth, recorded, ops, only_named):

@@ -42,6 +42,33 @@ class Calls(unittest.TestCase):
         self.assertTrue(self.verdicts({}, {"cudaFree": 1}, only_named=False)[1])
 
 
+class Coverage(unittest.TestCase):
+    REAL = {"traced": "partly", "libraries": [{"kind": "runtime", "timed": True}, {"kind": "driver", "timed": True},
+                                              {"kind": "runtime", "timed": False}],
+            "not_seen": [{"code": "stripped_runtime", "what": "runtime calls from inside libcublas.so.13"}]}
+
+    def wrong(self, **changed):
+        return counted.judge_coverage({**self.REAL, **changed})
+
+    def test_copies_of_the_runtime_without_symbols_are_right(self):
+        self.assertEqual(self.wrong(), [])
+        self.assertEqual(self.wrong(traced="yes", not_seen=[]), [])
+        self.assertEqual(self.wrong(traced="yes", not_seen=None), [])
+
+    def test_anything_else_that_is_not_seen_is_wrong(self):
+        for code in ("file_gone", "no_permission", "unreadable", "untraced_launch", "a_new_one"):
+            with self.subTest(code):
+                self.assertEqual(len(self.wrong(not_seen=[*self.REAL["not_seen"], {"code": code, "what": "it"}])), 1)
+
+    def test_partly_has_to_have_a_reason(self):
+        self.assertTrue(self.wrong(not_seen=[]))
+        self.assertTrue(self.wrong(not_seen=[{"code": "no_runtime", "what": "it"}]))
+        self.assertTrue(self.wrong(traced="no"))
+
+    def test_the_driver_has_to_be_timed(self):
+        self.assertTrue(self.wrong(libraries=[{"kind": "runtime", "timed": True}, {"kind": "driver", "timed": False}]))
+
+
 class Readings(unittest.TestCase):
     GPU = {"gpu_id": 0, "uuid": "GPU-1", "name": "H100", "driver_version": "550.54"}
     RECORDED = {"gpu_id": 0, "mem_used_mb": 1000, "temp_c": 50, "util_pct": 90, "clock_mhz": 1980, "power_w": 400.0}

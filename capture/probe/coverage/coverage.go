@@ -185,7 +185,7 @@ func (e *exam) library(p *Process, f *discover.File) {
 	switch {
 	case f.Library == nil:
 		p.NotSeen = append(p.NotSeen, Reason{
-			Code: "stripped_runtime", What: "runtime calls from inside " + base,
+			Code: StrippedRuntime, What: "runtime calls from inside " + base,
 			Why:  "it carries a copy of the CUDA runtime without symbols; the driver calls that they lead to are seen",
 			Next: "build it with nvcc --cudart=shared, or do not strip it; a library of NVIDIA's is as it is",
 		})
@@ -224,6 +224,33 @@ func unopened(base string, err error) Reason {
 		r.Code, r.Why, r.Next = "unreadable", err.Error(), "report this message"
 	}
 	return r
+}
+
+// StrippedRuntime is the code of a copy of the CUDA runtime without symbols.
+const StrippedRuntime = "stripped_runtime"
+
+// Copies are the names of the files with copies of the CUDA runtime without symbols, if the driver
+// calls that these copies make are seen; else none.
+func (p *Process) Copies() []string {
+	var names []string
+	driver := false
+	for i := range p.Libraries {
+		l := &p.Libraries[i]
+		driver = driver || l.Kind == cudalib.Driver && l.Timed
+		if l.Embedded && !l.Timed {
+			names = append(names, filepath.Base(l.Path))
+		}
+	}
+	stripped := 0
+	for _, r := range p.NotSeen {
+		if r.Code == StrippedRuntime {
+			stripped++
+		}
+	}
+	if !driver || stripped != len(names) { // one of the files has another problem
+		return nil
+	}
+	return names
 }
 
 // conclude says how much is seen. works: tracing does, on this machine.
