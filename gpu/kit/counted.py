@@ -50,10 +50,24 @@ class Run:
             raise NotDone(self.failed or f"the run did not reach the part {part}")
         return self.parts[part]
 
+    def process(self):
+        """The program, as `check --coverage --json` has it."""
+        if self.covered is None:
+            raise NotDone(self.failed)
+        mine = [p for p in self.covered["processes"] if p["pid"] == self.pid]
+        if not mine:
+            raise NotDone(f"check --coverage does not list the program (pid {self.pid})")
+        return mine[0]
+
     def seconds(self, part):
         """SQL condition for op_seconds: the part's seconds, in which nothing else is called."""
         p = self.need(part)
         return f"timestamp between {int(p['begin']) * 10**9} and {int(p['end']) * 10**9} and pid = {self.pid}"
+
+    def whole(self, part):
+        """The same for cuda_events."""
+        p = self.need(part)
+        return f"timestamp >= {int(p['begin']) * 10**9} and timestamp < {(int(p['end']) + 1) * 10**9} and pid = {self.pid}"
 
     def between(self, part):
         p = self.need(part)
@@ -97,12 +111,7 @@ def copies(process):
 
 
 def coverage(run, result):
-    if run.covered is None:
-        raise NotDone(run.failed)
-    mine = [p for p in run.covered["processes"] if p["pid"] == run.pid]
-    if not mine:
-        raise NotDone(f"check --coverage does not list the program (pid {run.pid})")
-    p = mine[0]
+    p = run.process()
     result.facts = {"traced": p["traced"], "backend": run.covered["backend"], "not_seen": p["not_seen"], "libraries": [
         {"kind": lib["kind"], "file": lib["path"], "version": lib["version"], "functions": len(lib["attached"] or []),
          "slow": lib["slow"] or []} for lib in p["libraries"]]}
@@ -114,38 +123,89 @@ def coverage(run, result):
                  f"functions of {len(p['libraries'])} libraries, attached with {run.covered['backend']}")
 
 
-def compare(truth, recorded, ops, only_named):
-    """Compares another tool's counts with the recorded ones by operation: rows of a table, the
-    differences, and functions not traced. only_named: the other tool leaves operations out."""
-    wanted, rows, wrong = {}, [], []
-    untraced = {}
+# Operations that do the same, of the runtime and of the driver: calls of a copy of the runtime
+# without symbols are recorded as the driver's.
+FAMILIES = {"launches": r"Launch(Cooperative)?Kernel", "memsets": r"Memset", "copies": r"Memcpy"}
+
+
+def family_of(op):
+    return next((name for name, pattern in FAMILIES.items() if re.search(pattern, op)), None)
+
+
+def of_runtime(op):
+    return op.startswith("cuda")
+
+
+def named(truth, ops):
+    """Another tool's counts by operation, and those of functions not traced by name."""
+    wanted, untraced = {}, {}
     for name, n in truth.items():
-        plain = re.sub(r"(_v\d+)+$", "", name)
-        op = ops.get(name) or ops.get(plain)
+        op = ops.get(name) or ops.get(re.sub(r"(_v\d+)+$", "", name))
         if op:
             wanted[op] = wanted.get(op, 0) + n
         elif re.match(r"(cuda|cu|nccl)[A-Z]", name) and not name.startswith(("cublas", "cudnn", "cupti", "cuda_")):
             untraced[name] = n
-    for op in sorted(set(wanted) | set(recorded), key=lambda o: -recorded.get(o, 0)):
-        want, got = wanted.get(op), recorded.get(op, 0)
+    return wanted, untraced
+
+
+class Calls:
+    """Compares another tool's counts with the recorded ones, by operation. only_named: the other
+    tool leaves operations out. within: how many of an operation's calls were made by another
+    traced call. copies: the program has copies of the runtime whose calls cannot be seen."""
+
+    def __init__(self, truth, recorded, ops, only_named, within=None, copies=False):
+        self.wanted, self.not_traced = named(truth, ops)
+        self.recorded, self.only_named, self.copies = recorded, only_named, copies
+        self.rows, self.wrong, self.families = [], [], []
+        self.by_copies = self._families(within or {}) if only_named else set()
+        for op in sorted(set(self.wanted) | set(recorded), key=lambda o: -recorded.get(o, 0)):
+            want, got, verdict = self.wanted.get(op), recorded.get(op, 0), self._verdict(op)
+            if verdict == "wrong":
+                self.wrong.append(f"{op}: {want or 0} counted, {got} recorded")
+            self.rows.append({"op": op, "counted": want, "recorded": got, "verdict": verdict})
+
+    def _families(self, within):
+        """Families of which all that is missing of the runtime was found, call for call, as calls
+        of the driver that no traced call made and that the other tool did not count itself."""
+        found = set()
+        for name in FAMILIES:
+            mine = [op for op in set(self.wanted) | set(self.recorded) if family_of(op) == name]
+            driver = [op for op in mine if not of_runtime(op)]
+            missing = sum(max(0, self.wanted.get(op, 0) - self.recorded.get(op, 0)) for op in mine if of_runtime(op))
+            bare = sum(self.recorded.get(op, 0) - within.get(op, 0) for op in driver)
+            counted = sum(self.wanted.get(op, 0) for op in driver)
+            if not missing and (not counted or all(self.wanted.get(op) in (None, self.recorded.get(op)) for op in driver)):
+                continue  # nothing is missing, and the other tool reports no driver calls, or all of them
+            right = bare - counted == missing and (self.copies or not missing)
+            self.families.append({"family": name, "missing": missing, "driver_alone": bare, "driver_counted": counted,
+                                  "verdict": "same" if right else "wrong"})
+            if right:
+                found.add(name)
+                continue
+            why = "" if self.copies or not missing else ", and the program has no copy of the runtime"
+            self.wrong.append(f"{name}: {missing} calls of the runtime are missing, {bare} of the driver are not within a "
+                              f"traced call, {counted} of them counted{why}")
+        return found
+
+    def _verdict(self, op):
+        want, got = self.wanted.get(op), self.recorded.get(op, 0)
         if want is None:
-            verdict = "not told" if only_named else "wrong"
-        elif want == got:
-            verdict = "same"
-        elif only_named and not op.startswith("cuda") and want < got:
-            verdict = "fewer, nested"  # CUPTI may leave out driver calls that the runtime makes
-        else:
-            verdict = "wrong"
-        if verdict == "wrong":
-            wrong.append(f"{op}: {want or 0} counted, {got} recorded")
-        rows.append({"op": op, "counted": want, "recorded": got, "verdict": verdict})
-    return rows, wrong, untraced
+            return "not told" if self.only_named else "wrong"
+        if want == got:
+            return "same"
+        if self.only_named and not of_runtime(op) and want < got:
+            return "fewer, nested"  # CUPTI may leave out driver calls that the runtime makes
+        if of_runtime(op) and want > got and family_of(op) in self.by_copies:
+            return "same, as driver calls"
+        return "wrong"
+
+
+WITHIN = "select op, sum(depth > 0) as n from cuda_events where source = 4 and {when} group by 1"
 
 
 def calls(run, result):
     part, kit = run.need("counted"), run.kit
-    when = run.seconds("counted")
-    rows = kit.ingero.query(run.db, f"select op, sum(calls) as n from op_seconds where {when} group by 1")
+    rows = kit.ingero.query(run.db, f"select op, sum(calls) as n from op_seconds where {run.seconds('counted')} group by 1")
     recorded = {r["op"]: r["n"] for r in rows}
     truth, by = part["cupti"], "CUPTI"
     if not truth and part["other"]:
@@ -158,17 +218,22 @@ def calls(run, result):
     if not truth:
         result.measured(f"not compared: {part['cupti_why']}; {sum(recorded.values()):,} calls were recorded")
         return
-    table, wrong, untraced = compare(truth, recorded, operations(kit.api), by == "CUPTI")
-    result.facts.update(operations=table, not_traced=untraced)
-    result.lines = [f"{t['op']:<32} {t['recorded']:>8}  {t['verdict']}" for t in table]
-    comparable = [t for t in table if t["counted"] is not None]
+    within = {r["op"]: r["n"] for r in kit.ingero.query(run.db, WITHIN.format(when=run.whole("counted")))}
+    c = Calls(truth, recorded, operations(kit.api), by == "CUPTI", within, bool(copies(run.process())))
+    result.facts.update(operations=c.rows, not_traced=c.not_traced, within=within, families=c.families)
+    result.lines = [f"{t['op']:<32} {t['recorded']:>8}  {t['verdict']}" for t in c.rows]
+    result.lines += [f"{f['family']}: {f['missing']} of the runtime are missing; {f['driver_alone']} of the driver are not "
+                     f"within a traced call, {f['driver_counted']} of them counted by {by}" for f in c.families]
+    comparable = [t for t in c.rows if t["counted"] is not None]
     total = sum(t["recorded"] for t in comparable)
     said = f"{total:,} calls of {len(comparable)} operations agree with the counts of {by}"
+    if found := sum(f["missing"] for f in c.families):
+        said += f", {found} of them as driver calls: libraries with copies of the runtime made them"
     if by == "CUPTI":
-        said += f"; {len(table) - len(comparable)} operations that it does not report: {BY_KINETO}"
+        said += f"; {len(c.rows) - len(comparable)} operations that it does not report: {BY_KINETO}"
     else:
         said += f" (CUPTI: {part['cupti_why']})"
-    result.judge(wrong, said)
+    result.judge(c.wrong, said)
 
 
 NESTED = """

@@ -16,9 +16,16 @@ API = os.path.join(os.path.dirname(os.path.realpath(__file__)), "../../docs/api.
 
 
 class Calls(unittest.TestCase):
-    def verdicts(self, truth, recorded, only_named=True):
-        rows, wrong, _ = counted.compare(truth, recorded, counted.operations(API), only_named)
-        return {r["op"]: r["verdict"] for r in rows}, wrong
+    # A run on an H100: what CUPTI counted, what was recorded, and what of it other calls made.
+    COUNTED = {"cudaLaunchKernel": 1250, "cudaLaunchKernelExC": 350, "cudaMemsetAsync": 50, "cudaMemcpyAsync": 205,
+               "cuLaunchKernel": 200}
+    RECORDED = {"cudaLaunchKernel": 950, "cuLaunchKernel": 1450, "cuLaunchKernelEx": 350, "cuMemsetD8Async": 50,
+                "cudaMemcpyAsync": 205, "cuMemcpyHtoDAsync": 150, "cuMemcpyDtoHAsync": 55}
+    WITHIN = {"cuLaunchKernel": 950, "cuMemcpyHtoDAsync": 150, "cuMemcpyDtoHAsync": 55}
+
+    def verdicts(self, truth, recorded, only_named=True, **more):
+        c = counted.Calls(truth, recorded, counted.operations(API), only_named, **more)
+        return {r["op"]: r["verdict"] for r in c.rows}, c.wrong
 
     def test_names_of_one_operation_are_added(self):
         counts = {"cudaLaunchKernel": 5, "__cudaLaunchKernel": 2, "cuMemcpyHtoDAsync_v2": 3}
@@ -27,19 +34,59 @@ class Calls(unittest.TestCase):
         self.assertEqual(wrong, [])
 
     def test_a_missing_call_is_wrong(self):
-        verdicts, wrong = self.verdicts({"cudaLaunchKernel": 7, "cudaMalloc": 1}, {"cudaLaunchKernel": 6})
-        self.assertEqual(verdicts, {"cudaLaunchKernel": "wrong", "cudaMalloc": "wrong"})
+        verdicts, wrong = self.verdicts({"cudaMalloc": 1, "cudaFree": 7}, {"cudaFree": 6})
+        self.assertEqual(verdicts, {"cudaFree": "wrong", "cudaMalloc": "wrong"})
         self.assertEqual(len(wrong), 2)
 
     def test_cupti_may_report_fewer_driver_calls_but_not_more_and_not_of_the_runtime(self):
-        fewer, _ = self.verdicts({"cuLaunchKernel": 3}, {"cuLaunchKernel": 9})
-        self.assertEqual(fewer, {"cuLaunchKernel": "fewer, nested"})
+        fewer, wrong = self.verdicts({"cuLaunchKernel": 3}, {"cuLaunchKernel": 9}, within={"cuLaunchKernel": 6})
+        self.assertEqual((fewer, wrong), ({"cuLaunchKernel": "fewer, nested"}, []))
+        self.assertTrue(self.verdicts({"cuLaunchKernel": 3}, {"cuLaunchKernel": 9}, within={"cuLaunchKernel": 5})[1])
         self.assertTrue(self.verdicts({"cuLaunchKernel": 9}, {"cuLaunchKernel": 3})[1])
         self.assertTrue(self.verdicts({"cudaMalloc": 3}, {"cudaMalloc": 9})[1])
 
     def test_what_a_full_count_does_not_have_is_wrong(self):
         self.assertEqual(self.verdicts({}, {"cudaFree": 1})[0]["cudaFree"], "not told")
         self.assertTrue(self.verdicts({}, {"cudaFree": 1}, only_named=False)[1])
+
+    def of_copies(self, counted=(), recorded=(), within=(), copies=True, only_named=True):
+        return self.verdicts({**self.COUNTED, **dict(counted)}, {**self.RECORDED, **dict(recorded)}, only_named,
+                             within={**self.WITHIN, **dict(within)}, copies=copies)
+
+    def test_calls_of_copies_of_the_runtime_are_found_as_driver_calls(self):
+        verdicts, wrong = self.of_copies()
+        self.assertEqual(wrong, [])
+        self.assertEqual(verdicts, {
+            "cudaLaunchKernel": "same, as driver calls", "cudaLaunchKernelExC": "same, as driver calls",
+            "cudaMemsetAsync": "same, as driver calls", "cudaMemcpyAsync": "same", "cuLaunchKernel": "fewer, nested",
+            "cuLaunchKernelEx": "not told", "cuMemsetD8Async": "not told", "cuMemcpyHtoDAsync": "not told",
+            "cuMemcpyDtoHAsync": "not told"})
+
+    def test_one_driver_call_too_few_or_too_many_is_wrong(self):
+        for name, changed in (
+                ("launch too few", {"recorded": {"cuLaunchKernelEx": 349}}),
+                ("launch too many", {"recorded": {"cuLaunchKernelEx": 351}}),
+                ("one more within", {"within": {"cuLaunchKernel": 951}}),
+                ("one less within", {"within": {"cuLaunchKernel": 949}}),
+                ("CUPTI counts one more of the runtime", {"counted": {"cudaLaunchKernel": 1251}}),
+                ("CUPTI counts one less of the runtime", {"counted": {"cudaLaunchKernel": 1249}}),
+                ("CUPTI counts one more of the driver", {"counted": {"cuLaunchKernel": 201}}),
+                ("memset too few", {"recorded": {"cuMemsetD8Async": 49}}),
+                ("memset too many", {"recorded": {"cuMemsetD8Async": 51}}),
+                ("copy too few", {"counted": {"cudaMemcpyAsync": 206}}),
+                ("copy too many", {"recorded": {"cudaMemcpyAsync": 206}})):
+            with self.subTest(name):
+                self.assertTrue(self.of_copies(**changed)[1])
+
+    def test_a_family_does_not_make_up_for_another(self):
+        self.assertTrue(self.of_copies(recorded={"cuMemsetD8Async": 49, "cuLaunchKernelEx": 351})[1])
+
+    def test_driver_calls_are_not_enough_without_a_copy_or_with_a_full_count(self):
+        self.assertTrue(self.of_copies(copies=False)[1])
+        self.assertTrue(self.of_copies(only_named=False)[1])
+
+    def test_other_operations_cannot_be_driver_calls(self):
+        self.assertEqual(self.of_copies(counted={"cudaMalloc": 1})[0]["cudaMalloc"], "wrong")
 
 
 class Coverage(unittest.TestCase):
