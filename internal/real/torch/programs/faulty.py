@@ -281,7 +281,9 @@ def main():
         elif a.fault == "recapture":
             with struck("recapture", n):
                 graph = torch.cuda.CUDAGraph()
-                with torch.cuda.graph(graph):  # not replayed: that would give the GPU more work
+                # Not replayed: that would give the GPU more work. The loader's thread allocates pinned
+                # memory meanwhile, which would end a capture in the mode "global", the default.
+                with torch.cuda.graph(graph, capture_error_mode="thread_local"):
                     for _ in range(int(a.ms)):
                         model(x)
 
