@@ -39,8 +39,8 @@ def parse(argv):
     a.add_argument("--cause-seconds", type=float, default=4,
                    help="seconds without the fault, and as many with it (%(default)s)")
     a.add_argument("--seconds", type=float, default=570, help="time limit of the whole run, s (%(default)s)")
-    a.add_argument("--rounds", type=int, default=3, help="rounds of the step overhead (%(default)s)")
-    a.add_argument("--window", type=float, default=2.5,
+    a.add_argument("--rounds", type=int, default=7, help="rounds of the step overhead, at most (%(default)s)")
+    a.add_argument("--window", type=float, default=0.4,
                    help="seconds of each measurement of the step overhead (%(default)s)")
     a.add_argument("--counts", metavar="COMMAND", default="",
                    help="command that prints how many calls a simulated GPU has counted (docs/real.md)")

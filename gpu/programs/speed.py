@@ -4,17 +4,25 @@ matrix products, which keep the GPU busy), graph (a CUDA graph of the small netw
 
 import argparse
 import json
+import os
 import sys
 import time
 
-import torch
-from torch import nn
+a = argparse.ArgumentParser()
+a.add_argument("--products", type=int, default=4, help="matrix products of a step of busy")
+a.add_argument("--cpus", default="", help="CPUs of the program; the last one is for its main thread")
+a = a.parse_args()
+CPUS = [int(c) for c in a.cpus.split(",") if c]
+if CPUS:
+    os.sched_setaffinity(0, CPUS)  # before there are other threads, which inherit it
+
+import torch  # noqa: E402
+from torch import nn  # noqa: E402
 
 
 def main():
-    a = argparse.ArgumentParser()
-    a.add_argument("--products", type=int, default=4, help="matrix products of a step of busy")
-    a = a.parse_args()
+    if len(CPUS) > 1:
+        os.sched_setaffinity(0, CPUS[-1:])  # the main thread alone; it is not moved between windows
 
     torch.manual_seed(1)
     layers = []

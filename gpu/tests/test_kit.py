@@ -10,7 +10,7 @@ import unittest
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
 
-from kit import causes, counted, nccl, result, smi  # noqa: E402
+from kit import causes, counted, nccl, overhead, result, smi  # noqa: E402
 
 API = os.path.join(os.path.dirname(os.path.realpath(__file__)), "../../docs/api.md")
 
@@ -194,6 +194,34 @@ class Paces(unittest.TestCase):
 
     def test_no_steps_with_the_fault(self):
         self.assertEqual(causes.paces({"ends": [10, 20, 30, 40], "after": 4}), (10.0, 0.0))
+
+
+class Overhead(unittest.TestCase):
+    def test_a_rate_is_compared_with_its_neighbours(self):
+        row = overhead.summary("eager", [100, 100, 50, 50], [90, 75, 40])  # the machine gets slower half-way
+        self.assertEqual((row["ratio"], row["lowest"], row["highest"]), (0.9, 0.8, 1.0))
+        self.assertEqual(row["spread_without"], round(50 / 75, 4))
+
+    def test_chance_is_what_rates_without_the_tracer_differ_by(self):
+        self.assertEqual(overhead.idle_ratios([100, 90, 100]), [0.9])
+        self.assertEqual(overhead.idle_ratios([100, 90, 100, 110]), [0.9, 1.0])
+        self.assertEqual(len(overhead.idle_ratios([1] * 8)), 6)
+        self.assertEqual(overhead.idle_ratios([1, 2, 3, 4, 5]), [1, 1, 1])
+
+    def test_the_program_has_whole_cores_of_its_own(self):
+        pairs = lambda cpu: {cpu & ~1, cpu | 1}  # noqa: E731
+        self.assertEqual(overhead.apart(range(16), pairs), ([12, 13, 14, 15], list(range(12))))
+        far = lambda cpu: {cpu % 8, cpu % 8 + 8}  # noqa: E731
+        self.assertEqual(overhead.apart(range(16), far)[0], [6, 7, 14, 15])
+        self.assertEqual(overhead.apart([4, 5, 6, 7], lambda cpu: {cpu}), ([6, 7], [4, 5]))
+
+    def test_too_few_cpus_are_shared(self):
+        self.assertEqual(overhead.apart([0, 1], lambda cpu: {cpu}), ([0, 1], [0, 1]))
+        self.assertEqual(overhead.apart([0, 1, 2, 3], lambda cpu: {0, 1, 2, 3}), ([0, 1, 2, 3], [0, 1, 2, 3]))
+
+    def test_siblings_are_read(self):
+        self.assertIn(0, overhead.siblings(0))
+        self.assertEqual(overhead.siblings(99999), {99999})
 
 
 class Ranks(unittest.TestCase):
