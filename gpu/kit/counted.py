@@ -95,10 +95,10 @@ COPY = "stripped_runtime"
 HARMLESS = ("no_runtime", "untraced_function")
 
 
-def judge_coverage(process):
+def judge_coverage(process, needed=("runtime", "driver")):
     """What is wrong with how a process of `check --coverage --json` is traced."""
     timed = {lib["kind"] for lib in process["libraries"] if lib["timed"]}
-    wrong = [f"no {k} library is timed" for k in ("runtime", "driver") if k not in timed]
+    wrong = [f"no {k} library is timed" for k in needed if k not in timed]
     reasons = [n for n in process["not_seen"] or [] if n["code"] not in (COPY, *HARMLESS)]
     wrong += [f"not seen: {n['what']} ({n['code']})" for n in reasons]
     if process["traced"] not in ("yes", "partly") or process["traced"] == "partly" and not copies(process):

@@ -43,8 +43,10 @@ class Ingero:
         """Rows as objects."""
         return self.json("query", db, "--format", "json", "--limit", "0", " ".join(sql.split()))
 
-    def explain(self, db):
-        return self.json("explain", db, "--since", "all", "--json")
+    def explain(self, db, begin=None, end=None):
+        """The report of all of a recording, or of a time of it, Unix s."""
+        when = ["--since", "all"] if begin is None else ["--from", str(begin), "--to", str(end)]
+        return self.json("explain", db, *when, "--json")
 
     def trace(self, db, log, what, stack="slow", more=(), **popen):
         """Starts a recording of what: a command (a list) or a pid."""

@@ -9,7 +9,7 @@ import sys
 import tempfile
 import time
 
-from . import causes, counted, ingero, nccl, overhead, process, queue_size
+from . import causes, counted, frameworks, ingero, nccl, overhead, process, queue_size
 from .result import MEASURED, NOT_DONE, NotDone, Result, document, exit_code, table
 
 # Steps, in their order, with what they show.
@@ -18,7 +18,8 @@ SHOWS = {"check": "the machine can be traced",
          "nccl": "collective operations of each rank are recorded",
          "causes": "the first cause reported is right, and so is who is blamed",
          "queue": "how many launches a stream's queue holds",
-         "overhead": "steps per second with the tracer, as a share of those without"}
+         "overhead": "steps per second with the tracer, as a share of those without",
+         "frameworks": "nothing is reported of healthy programs of other frameworks"}
 
 # s of work for the GPU while nvidia-smi is sampled; and if there is no nvidia-smi, only to see
 # whether there are readings.
@@ -161,7 +162,8 @@ def steps(kit):
             read(run, result)
         return step
 
-    do = {"check": check, "nccl": nccl.step, "causes": causes.step, "queue": queue_size.step, "overhead": overhead.step}
+    do = {"check": check, "nccl": nccl.step, "causes": causes.step, "queue": queue_size.step, "overhead": overhead.step,
+          "frameworks": frameworks.step}
     do.update({name: of_run(read) for name, (read, _) in counted.STEPS.items()})
     return [(name, do[name]) for name in chosen]
 

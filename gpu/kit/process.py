@@ -76,8 +76,8 @@ class Talk:
         except OSError:
             raise NotDone("the program ended early: " + self.errors()) from None
 
-    def wait_for(self, key, value, limit):
-        """The next line whose field key is value; NotDone after limit s."""
+    def wait_for(self, key, value, limit, instead=None):
+        """The next line whose field key is value, or instead; NotDone after limit s."""
         end = time.monotonic() + limit
         while True:
             try:
@@ -87,7 +87,7 @@ class Talk:
             if line is None:
                 raise NotDone(f"the program ended before it reported {value!r}: {self.errors()}")
             self.said.append(line)
-            if line.get(key) == value:
+            if line.get(key) in (value, instead or value):
                 return line
 
     def finish(self, limit):

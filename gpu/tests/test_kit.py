@@ -10,7 +10,7 @@ import unittest
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
 
-from kit import causes, counted, nccl, overhead, result, smi  # noqa: E402
+from kit import causes, counted, frameworks, nccl, overhead, process, result, smi  # noqa: E402
 
 API = os.path.join(os.path.dirname(os.path.realpath(__file__)), "../../docs/api.md")
 
@@ -222,6 +222,44 @@ class Overhead(unittest.TestCase):
     def test_siblings_are_read(self):
         self.assertIn(0, overhead.siblings(0))
         self.assertEqual(overhead.siblings(99999), {99999})
+
+
+class Frameworks(unittest.TestCase):
+    PROCESS = {"traced": "partly", "libraries": [{"kind": "driver", "timed": True}],
+               "not_seen": [{"code": "stripped_runtime", "what": "it"}]}
+
+    def judge(self, *kinds, **changed):
+        return frameworks.judge({**self.PROCESS, **changed}, [{"cause": {"kind": k}, "summary": "s"} for k in kinds])
+
+    def test_nothing_but_cold_start_may_be_reported(self):
+        self.assertEqual(self.judge(), [])
+        self.assertEqual(self.judge("cold_start"), [])
+        self.assertEqual(self.judge("cold_start", "driver_cpu"), ["driver_cpu: s"])
+
+    def test_the_driver_has_to_be_seen(self):
+        self.assertTrue(self.judge(libraries=[]))
+        self.assertTrue(self.judge(not_seen=[{"code": "untraced_launch", "what": "it"}]))
+
+    def test_only_whole_seconds_of_the_steady_part_count(self):
+        self.assertEqual(frameworks.window({"begin": 10.2, "end": 15.9}), (11, 15))
+
+
+class Talks(unittest.TestCase):
+    def wait(self, text, *args, **more):
+        with tempfile.TemporaryDirectory() as folder:
+            talk = process.Talk(["echo", text], os.path.join(folder, "log"))
+            try:
+                return talk.wait_for(*args, **more)
+            finally:
+                talk.close()
+
+    def test_a_line_may_come_instead(self):
+        self.assertEqual(self.wait('{"what": "a"}', "what", "a", 10), {"what": "a"})
+        self.assertEqual(self.wait('{"what": "b"}', "what", "a", 10, instead="b"), {"what": "b"})
+        with self.assertRaises(result.NotDone):
+            self.wait('{"what": "b"}', "what", "a", 10)
+        with self.assertRaises(result.NotDone):
+            self.wait('{"type": "b"}', "what", "a", 10)
 
 
 class Ranks(unittest.TestCase):
