@@ -18,7 +18,7 @@ class Run:
 
     def __init__(self, kit):
         self.kit, self.db, self.parts, self.failed, self.pid = kit, kit.file("calls.db"), {}, "", 0
-        self.covered, self.samples = None, smi.Samples()
+        self.covered, self.samples, self.told = None, smi.Samples(), []
 
     def record(self, load):
         """load: s of work for the GPU, while nvidia-smi is sampled."""
@@ -44,6 +44,7 @@ class Run:
             self.failed = str(e)
         finally:
             talk.close()
+            self.told = [v for v in talk.said if v.get("type") == "second"]
 
     def need(self, part):
         if part not in self.parts:
@@ -67,7 +68,8 @@ class Run:
     def whole(self, part):
         """The same for cuda_events."""
         p = self.need(part)
-        return f"timestamp >= {int(p['begin']) * 10**9} and timestamp < {(int(p['end']) + 1) * 10**9} and pid = {self.pid}"
+        begin, end = int(p["begin"]), int(p["end"]) + 1
+        return f"timestamp >= {begin * 10**9} and timestamp < {end * 10**9} and pid = {self.pid}"
 
     def between(self, part):
         p = self.need(part)
@@ -119,8 +121,9 @@ def coverage(run, result):
         result.lines.append(f"{lib['kind']:<8} {lib['functions']:4d} functions  {lib['file']}")
     result.lines += [f"not seen: {n['what']} ({n['code']})" for n in p["not_seen"] or []]
     seen = f", {len(copies(p))} copies of the runtime as driver calls" if copies(p) else ""
-    result.judge(judge_coverage(p), f"traced: {p['traced']}{seen}; {sum(lib['functions'] for lib in result.facts['libraries'])} "
-                 f"functions of {len(p['libraries'])} libraries, attached with {run.covered['backend']}")
+    functions = sum(lib["functions"] for lib in result.facts["libraries"])
+    result.judge(judge_coverage(p), f"traced: {p['traced']}{seen}; {functions} functions of {len(p['libraries'])} "
+                                    f"libraries, attached with {run.covered['backend']}")
 
 
 # Operations that do the same, of the runtime and of the driver: calls of a copy of the runtime
@@ -174,7 +177,8 @@ class Calls:
             missing = sum(max(0, self.wanted.get(op, 0) - self.recorded.get(op, 0)) for op in mine if of_runtime(op))
             bare = sum(self.recorded.get(op, 0) - within.get(op, 0) for op in driver)
             counted = sum(self.wanted.get(op, 0) for op in driver)
-            if not missing and (not counted or all(self.wanted.get(op) in (None, self.recorded.get(op)) for op in driver)):
+            alike = all(self.wanted.get(op) in (None, self.recorded.get(op)) for op in driver)
+            if not missing and (not counted or alike):
                 continue  # nothing is missing, and the other tool reports no driver calls, or all of them
             right = bare - counted == missing and (self.copies or not missing)
             self.families.append({"family": name, "missing": missing, "driver_alone": bare, "driver_counted": counted,
@@ -183,8 +187,8 @@ class Calls:
                 found.add(name)
                 continue
             why = "" if self.copies or not missing else ", and the program has no copy of the runtime"
-            self.wrong.append(f"{name}: {missing} calls of the runtime are missing, {bare} of the driver are not within a "
-                              f"traced call, {counted} of them counted{why}")
+            self.wrong.append(f"{name}: {missing} calls of the runtime are missing, {bare} of the driver are not "
+                              f"within a traced call, {counted} of them counted{why}")
         return found
 
     def _verdict(self, op):
@@ -205,7 +209,8 @@ WITHIN = "select op, sum(depth > 0) as n from cuda_events where source = 4 and {
 
 def calls(run, result):
     part, kit = run.need("counted"), run.kit
-    rows = kit.ingero.query(run.db, f"select op, sum(calls) as n from op_seconds where {run.seconds('counted')} group by 1")
+    when = run.seconds("counted")
+    rows = kit.ingero.query(run.db, f"select op, sum(calls) as n from op_seconds where {when} group by 1")
     recorded = {r["op"]: r["n"] for r in rows}
     truth, by = part["cupti"], "CUPTI"
     if not truth and part["other"]:
@@ -222,8 +227,8 @@ def calls(run, result):
     c = Calls(truth, recorded, operations(kit.api), by == "CUPTI", within, bool(copies(run.process())))
     result.facts.update(operations=c.rows, not_traced=c.not_traced, within=within, families=c.families)
     result.lines = [f"{t['op']:<32} {t['recorded']:>8}  {t['verdict']}" for t in c.rows]
-    result.lines += [f"{f['family']}: {f['missing']} of the runtime are missing; {f['driver_alone']} of the driver are not "
-                     f"within a traced call, {f['driver_counted']} of them counted by {by}" for f in c.families]
+    result.lines += [f"{f['family']}: {f['missing']} of the runtime are missing; {f['driver_alone']} of the driver are "
+                     f"not within a traced call, {f['driver_counted']} of them counted by {by}" for f in c.families]
     comparable = [t for t in c.rows if t["counted"] is not None]
     total = sum(t["recorded"] for t in comparable)
     said = f"{total:,} calls of {len(comparable)} operations agree with the counts of {by}"
@@ -293,12 +298,29 @@ def python(run, result):
                         f"{frames} of {stacks} stacks have Python frames")
 
 
+def reader_ms(told, begin, end):
+    """ms of CPU a second that the tracer's reader of GPUs took, from the tracer's lines between begin and end,
+    Unix s; None if there are less than two. GPUs are read once a second."""
+    lines = [v for v in told if begin * 1e9 <= v["at_ns"] <= end * 1e9]
+    if len(lines) < 2:
+        return None
+    first, last = lines[0], lines[-1]
+    return (last["gpu_reader_cpu_ns"] - first["gpu_reader_cpu_ns"]) * 1e3 / (last["at_ns"] - first["at_ns"])
+
+
 def readings(run, result):
     load = run.need("load")
     recorded = run.kit.ingero.query(run.db, f"""select * from gpu_snapshots
         where timestamp between {int(load["begin"] * 1e9)} and {int(load["end"] * 1e9)} order by timestamp""")
     gpus = run.kit.ingero.query(run.db, "select * from gpus")
-    smi.compare(recorded, gpus, run.samples, result)
+    cost = reader_ms(run.told, load["begin"], load["end"])
+    try:
+        smi.compare(recorded, gpus, run.samples, result)
+    finally:
+        result.facts["reader_cpu_ms"] = None if cost is None else round(cost, 3)
+        if cost is not None and recorded:
+            what = "1 GPU" if len(gpus) == 1 else f"{len(gpus)} GPUs"
+            result.lines.append(f"a reading of {what} takes {cost:.2f} ms of CPU, once a second")
 
 
 STEPS = {"coverage": (coverage, "which libraries of a PyTorch program are traced"),

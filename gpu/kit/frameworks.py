@@ -73,7 +73,8 @@ def one(kit, name):
     return {"program": name, "right": not wrong, "wrong": wrong, "seconds": to - begin, "steps": end["steps"],
             "calls": sum(calls.values()), "launches": {op: n for op, n in calls.items() if "Launch" in op},
             "traced": mine[0]["traced"], "copies": len(copies(mine[0])), "losses": kit.ingero.losses(db),
-            "tracer_cpu": round(summary["tracer_cpu_ns"] / summary["elapsed_ns"], 4), "others_pct": round(share * 100, 1), "verdict": report["verdict"],
+            "tracer_cpu": round(summary["tracer_cpu_ns"] / summary["elapsed_ns"], 4),
+            "others_pct": round(share * 100, 1), "verdict": report["verdict"],
             "chains": [{"kind": c["cause"]["kind"], **{k: c[k] for k in ("severity", "summary", "lost_pct")}}
                        for c in report["chains"]]}
 
@@ -91,8 +92,8 @@ def step(kit, result):
             missing.append(f"{name}: {e}")
     for r in rows:
         launches = ", ".join(f"{n:,} {op}" for op, n in sorted(r["launches"].items(), key=lambda v: -v[1]))
-        result.lines.append(f"{r['program']:<10} {'right' if r['right'] else 'WRONG':<6} {r['calls']:,} calls in {r['seconds']} s "
-                            f"({launches}), tracer {r['tracer_cpu']:.1%} of a CPU, traced {r['traced']}")
+        result.lines.append(f"{r['program']:<10} {'right' if r['right'] else 'WRONG':<6} {r['calls']:,} calls in "
+                            f"{r['seconds']} s ({launches}), tracer {r['tracer_cpu']:.1%} of a CPU, traced {r['traced']}")
         result.lines += [f"{'':<10} {w}" for w in r["wrong"]]
     result.lines += [f"{m.split(':')[0]:<10} not done, {m.split(':', 1)[1].strip()}" for m in missing]
     result.facts = {"programs": rows, "not_done": missing}

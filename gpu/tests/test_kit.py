@@ -160,6 +160,19 @@ class Readings(unittest.TestCase):
                 os.environ["PATH"] = path
 
 
+class Reader(unittest.TestCase):
+    TOLD = [{"at_ns": int(t * 1e9), "gpu_reader_cpu_ns": c} for t, c in
+            ((10, 25e6), (11.0, 26e6), (12.0, 26.5e6), (13.0, 27e6), (14, 90e6))]
+
+    def test_the_cost_is_that_of_the_time_asked_for(self):
+        self.assertAlmostEqual(counted.reader_ms(self.TOLD, 10.5, 13.5), 0.5)
+        self.assertAlmostEqual(counted.reader_ms(self.TOLD, 9, 11), 1)
+
+    def test_one_line_has_no_difference(self):
+        self.assertIsNone(counted.reader_ms(self.TOLD, 10.5, 11.5))
+        self.assertIsNone(counted.reader_ms([], 0, 100))
+
+
 class Causes(unittest.TestCase):
     GIL = next(c for c in causes.CAUSES if c.name == "gil")
     HEALTHY = next(c for c in causes.CAUSES if c.name == "healthy")
