@@ -118,8 +118,13 @@ def coverage(run, result):
         {"kind": lib["kind"], "file": lib["path"], "version": lib["version"], "functions": len(lib["attached"] or []),
          "slow": lib["slow"] or []} for lib in p["libraries"]]}
     for lib in result.facts["libraries"]:
+        if not lib["functions"] and copies(p):
+            continue  # named below
         result.lines.append(f"{lib['kind']:<8} {lib['functions']:4d} functions  {lib['file']}")
-    result.lines += [f"not seen: {n['what']} ({n['code']})" for n in p["not_seen"] or []]
+    result.lines += [f"not seen: {n['what']} ({n['code']})" for n in p["not_seen"] or [] if n["code"] != COPY]
+    if copies(p):
+        inside = [os.path.basename(lib["path"]) for lib in p["libraries"] if lib["embedded"] and not lib["timed"]]
+        result.lines.append(f"seen as driver calls: what copies of the runtime do inside {', '.join(inside)}")
     seen = f", {len(copies(p))} copies of the runtime as driver calls" if copies(p) else ""
     functions = sum(lib["functions"] for lib in result.facts["libraries"])
     result.judge(judge_coverage(p), f"traced: {p['traced']}{seen}; {functions} functions of {len(p['libraries'])} "

@@ -102,6 +102,26 @@ class Coverage(unittest.TestCase):
         self.assertEqual(self.wrong(traced="yes", not_seen=[]), [])
         self.assertEqual(self.wrong(traced="yes", not_seen=None), [])
 
+    def test_copies_are_named_in_one_line(self):
+        libraries = [{"kind": kind, "path": "/lib/" + name, "version": "", "attached": ["f"] * n, "slow": None,
+                      "embedded": not n, "timed": n > 0}
+                     for kind, name, n in (("runtime", "libcudart.so.13", 3), ("driver", "libcuda.so.1", 4),
+                                           ("runtime", "libcublas.so.13", 0), ("runtime", "libcurand.so.10", 0))]
+
+        class Run:
+            covered = {"backend": "session"}
+
+            def process(self):
+                seen = [{"code": "stripped_runtime", "what": "a"}, {"code": "stripped_runtime", "what": "b"}]
+                return {"traced": "partly", "libraries": libraries, "not_seen": seen}
+
+        r = result.Result("coverage", "")
+        counted.coverage(Run(), r)
+        self.assertEqual(r.outcome, "right")
+        self.assertEqual(r.lines, [
+            "runtime     3 functions  /lib/libcudart.so.13", "driver      4 functions  /lib/libcuda.so.1",
+            "seen as driver calls: what copies of the runtime do inside libcublas.so.13, libcurand.so.10"])
+
     def test_anything_else_that_is_not_seen_is_wrong(self):
         for code in ("file_gone", "no_permission", "unreadable", "untraced_launch", "a_new_one"):
             with self.subTest(code):
