@@ -189,7 +189,12 @@ func (o Op) String() string {
 }
 
 // Info returns the catalogue row, nil if the number is unknown.
-func (o Op) Info() *Info { return index.byOp[o] }
+func (o Op) Info() *Info {
+	if o >= OpSlots {
+		return nil
+	}
+	return index.byOp[o]
+}
 
 // Role returns the catalogue row's role, RoleOther if the number is unknown.
 func (o Op) Role() Role {
@@ -250,14 +255,14 @@ const (
 )
 
 type indexes struct {
-	byOp   map[Op]*Info
+	byOp   *[OpSlots]*Info
 	byName map[string]*Info
 	// bySymbol has only functions of libraries.
 	bySymbol map[string]*Info
 }
 
 var index = func() indexes {
-	x := indexes{make(map[Op]*Info, len(Catalog)), make(map[string]*Info, len(Catalog)), map[string]*Info{}}
+	x := indexes{new([OpSlots]*Info), make(map[string]*Info, len(Catalog)), map[string]*Info{}}
 	for i := range Catalog {
 		x.byOp[Catalog[i].Op] = &Catalog[i]
 		x.byName[Catalog[i].Name] = &Catalog[i]
