@@ -86,19 +86,12 @@ type WireFlightRec struct {
 	Reg           [11]uint64
 	StartStack    uint64
 	ThreadPointer uint64
-	Tramp         uint64
-	Ret           [16]WireFlightReturn
+	Returns       WireReturns
 	Call          [8]WireFlightCall
 	Nstack        int32
 	Pad2          uint32
 	Stack         [14]uint64
 	Comm          [16]int8
-}
-
-type WireFlightReturn struct {
-	_  structs.HostLayout
-	At uint64
-	To uint64
 }
 
 type WireGapRec struct {
@@ -433,6 +426,18 @@ type WireRequestSum struct {
 	Comm     [16]int8
 }
 
+type WireReturnAddr struct {
+	_  structs.HostLayout
+	At uint64
+	To uint64
+}
+
+type WireReturns struct {
+	_     structs.HostLayout
+	Tramp uint64
+	Ret   [8]WireReturnAddr
+}
+
 type WireSockRec struct {
 	_     structs.HostLayout
 	H     WireHdr
@@ -446,15 +451,16 @@ type WireSockRec struct {
 }
 
 type WireStackRec struct {
-	_     structs.HostLayout
-	H     WireHdr
-	Tgid  uint32
-	Len   uint32
-	Pc    uint64
-	Sp    uint64
-	Reg   [11]uint64
-	Far   uint64
-	Pages [2]uint64
+	_       structs.HostLayout
+	H       WireHdr
+	Tgid    uint32
+	Len     uint32
+	Pc      uint64
+	Sp      uint64
+	Reg     [11]uint64
+	Far     uint64
+	Pages   [2]uint64
+	Returns WireReturns
 }
 
 type WireStallRec struct {

@@ -47,7 +47,9 @@ func (d *decoder) stack(b []byte, r *Records) bool {
 		return false
 	}
 	arch := d.unwind.Arch()
-	addrs, whole := d.unwind.Unwind(int(w.Tgid), arch.Start(w.Pc, w.Sp, w.Reg[:]), stackMemory(w, data[:w.Len]))
+	mem := stackMemory(w, data[:w.Len])
+	mem.Trampoline, mem.Returns = returnsOf(&w.Returns)
+	addrs, whole := d.unwind.Unwind(int(w.Tgid), arch.Start(w.Pc, w.Sp, w.Reg[:]), mem)
 	s := RawStack{ID: StackID(w.Tgid, addrs), PID: w.Tgid, TID: w.H.Tid, Addrs: addrs, Cut: !whole}
 	if p, ok := d.python.take(w.H.Tid, w.H.Start); ok {
 		s.ID, s.Python = mixed(s.ID, p.hash), p.frames
@@ -71,6 +73,17 @@ func stackMemory(w *bpf.WireStackRec, data []byte) *unwind.Memory {
 	return &unwind.Memory{
 		Base: w.Sp &^ (unwind.PageBytes - 1), Data: data, Near: nearPages * unwind.PageBytes, Far: w.Far, Pages: w.Pages[:],
 	}
+}
+
+// returnsOf are the return addresses that the kernel replaced, and by what.
+func returnsOf(w *bpf.WireReturns) (trampoline uint64, list []unwind.Return) {
+	for _, r := range w.Ret {
+		if r.At == 0 {
+			break
+		}
+		list = append(list, unwind.Return{At: r.At, To: r.To})
+	}
+	return w.Tramp, list
 }
 
 // keepStack adds a stack and keeps its id for the call of the thread that began at

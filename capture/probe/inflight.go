@@ -2,8 +2,6 @@ package probe
 
 import (
 	"fmt"
-	"unsafe"
-
 	"golang.org/x/sys/unix"
 
 	"github.com/ingero-io/ingero/capture/bpf"
@@ -176,10 +174,10 @@ func (t *Tracer) flightCallers(w *bpf.WireFlightRec) (addrs []uint64, whole bool
 	if len(stack.Data) == 0 {
 		return nil, false
 	}
-	restoreReturns(stack, w)
+	stack.Trampoline, stack.Returns = returnsOf(&w.Returns)
 	arch := t.decode.unwind.Arch()
 	addrs, whole = t.decode.unwind.Unwind(int(w.Tgid), arch.Start(w.Pc, w.Sp, w.Reg[:]), stack)
-	if blocked := w.Out != 0 && w.State != 0; !blocked && !leadsOut(w, addrs) {
+	if blocked := w.Out != 0 && w.State != 0; !blocked && !leadsOut(stack, addrs) {
 		return nil, false
 	}
 	return addrs, whole
@@ -241,46 +239,12 @@ func (t *Tracer) copyStack(w *bpf.WireFlightRec) *unwind.Memory {
 	return &unwind.Memory{Base: w.Sp, Data: data[:got]}
 }
 
-// restoreReturns puts back the return addresses that the kernel replaced to probe returns.
-// On x86-64 one lies where the stack pointer was at the entry, on arm64 somewhere
-// below, where the function saved it. A signature in its high bits goes; where page
-// tables have five levels, those bits belong to the address.
-func restoreReturns(stack *unwind.Memory, w *bpf.WireFlightRec) {
-	const address = 1<<48 - 1 // the bits in which there is no signature
-	if w.Tramp == 0 {
-		return
-	}
-	at := stack.Base
-	for i := range w.Ret {
-		r := &w.Ret[i]
-		if r.At == 0 {
-			break
-		}
-		if r.To == w.Tramp {
-			continue // a tail call: the next one has the address
-		}
-		for ; at <= r.At && at-stack.Base+8 <= uint64(len(stack.Data)); at += 8 {
-			word := (*[8]byte)(stack.Data[at-stack.Base:])
-			if *(*uint64)(unsafe.Pointer(word))&address == w.Tramp&address {
-				*(*uint64)(unsafe.Pointer(word)) = r.To
-			}
-		}
-	}
-}
-
 // leadsOut reports whether a stack has the return addresses of all probed functions,
 // of which there is at least one.
-func leadsOut(w *bpf.WireFlightRec, addrs []uint64) bool {
+func leadsOut(stack *unwind.Memory, addrs []uint64) bool {
 	at := 0
-	if w.Ret[0].At == 0 {
-		return false
-	}
-	for i := range w.Ret {
-		r := &w.Ret[i]
-		if r.At == 0 {
-			break
-		}
-		if r.To == w.Tramp {
+	for _, r := range stack.Returns {
+		if r.To == stack.Trampoline {
 			continue
 		}
 		for at < len(addrs) && addrs[at] != r.To {
@@ -291,5 +255,5 @@ func leadsOut(w *bpf.WireFlightRec, addrs []uint64) bool {
 		}
 		at++
 	}
-	return true
+	return len(stack.Returns) > 0
 }

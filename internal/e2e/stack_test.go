@@ -270,3 +270,46 @@ func TestStacksThroughLibrariesLoadedLater(t *testing.T) {
 		t.Errorf("a stack of more than 400 frames has %d, cut: %v", n, s[3].Cut)
 	}
 }
+
+// A function whose return is probed has another return address on the stack: the kernel's. Callers
+// of such functions are found all the same.
+func TestStacksReachMainThroughFunctionsWhoseReturnIsProbed(t *testing.T) {
+	kerneltest.Require(t)
+	if _, err := exec.LookPath("gcc"); err != nil {
+		kerneltest.Lacks(t, "needs gcc")
+	}
+	dir := t.TempDir()
+	library, program := filepath.Join(dir, "libcudart.so.13"), filepath.Join(dir, "lookup")
+	for _, args := range [][]string{
+		{"-fPIC", "-shared", "-Wl,-soname,libcudart.so.13", "-Wl,-Bsymbolic", "-o", library, "testdata/stack/lookup.c"},
+		{"-o", program, "testdata/stack/lookup_main.c", library, "-Wl,-rpath," + dir},
+	} {
+		args = append([]string{"-O2", "-fomit-frame-pointer"}, args...)
+		if out, err := exec.Command("gcc", args...).CombinedOutput(); err != nil {
+			t.Fatalf("gcc %s: %v\n%s", args, err, out)
+		}
+	}
+	for _, backend := range probe.Backends {
+		t.Run(string(backend), func(t *testing.T) {
+			stacks := traceLines(t, backend, program, "one", "two", "jump")
+			if len(stacks) != 3 {
+				t.Fatalf("%d calls, want 3", len(stacks))
+			}
+			for i, s := range stacks {
+				want := []string{"__cudaGetKernel", "look", "main"}
+				if i == 1 {
+					want = slices.Insert(want, 1, "cudaGetKernel")
+				}
+				var got []string
+				for _, f := range s.Frames {
+					if len(got) < len(want) {
+						got = append(got, f.Symbol)
+					}
+				}
+				if n := len(s.Frames); !slices.Equal(got, want) || s.Cut || s.Frames[n-1].Symbol != "_start" {
+					t.Errorf("call %d: cut: %v, want %s to _start, got\n%s", i, s.Cut, want, describe(&s))
+				}
+			}
+		})
+	}
+}

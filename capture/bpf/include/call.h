@@ -37,15 +37,11 @@ static __always_inline void lose_half(u32 loss, u64 cookie)
 		lose(loss);
 }
 
-/* Where the kernel makes a probed function return to; 0 if not set up yet. */
+/* trampoline_of the running task, which is remembered. */
 static __always_inline u64 trampoline(struct thr *t)
 {
-	if (!t->tramp) {
-		struct task_struct *task = bpf_get_current_task_btf();
-		struct xol_area *area = BPF_CORE_READ(task, mm, uprobes_state.xol_area);
-		if (area)
-			t->tramp = BPF_CORE_READ(area, vaddr);
-	}
+	if (!t->tramp)
+		t->tramp = trampoline_of(bpf_get_current_task_btf());
 	return t->tramp;
 }
 

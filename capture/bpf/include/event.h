@@ -201,6 +201,20 @@ struct life_rec {
 	char comm[COMM_LEN];
 };
 
+#define NRETURN 8 /* probed functions whose return address is reported */
+
+/* Where a probed function really returns to: its stack has the trampoline instead. */
+struct return_addr {
+	u64 at; /* the stack pointer at its entry */
+	u64 to;
+};
+
+/* The return addresses that the kernel replaced in a thread's stack. */
+struct returns {
+	u64 tramp; /* what is there instead, 0 unknown or not needed */
+	struct return_addr ret[NRETURN]; /* innermost first; at is 0 after the last */
+};
+
 /*
  * The registers after a call returned, followed by a copy of the user stack. The
  * record may be longer than that. If `far` is 0, the copy is the bytes from sp up.
@@ -216,6 +230,7 @@ struct stack_rec {
 	u64 reg[NSAVED]; /* x86-64: rbx, rbp, r12 to r15; arm64: x19 to x29 */
 	u64 far;
 	u64 pages[(STACK_NEAR + STACK_FAR) / 64]; /* bit n % 64 of [n / 64]: page n could be read */
+	struct returns returns; /* of functions that the call was made in */
 };
 
 /* A span in which a CPU did not even take its timer interrupts. */
@@ -265,19 +280,11 @@ struct name_long_rec {
 	char more[NAME_MORE];
 };
 
-#define NRETURN 16 /* probed functions whose return address is reported */
-
 /* A call that a thread is in. */
 struct flight_call {
 	u64 start, sp; /* sp: at its entry */
 	u64 arg[NARGS];
 	u32 op, pad;
-};
-
-/* Where a probed function really returns to: its stack has the trampoline instead. */
-struct flight_return {
-	u64 at; /* the stack pointer at its entry */
-	u64 to;
 };
 
 /*
@@ -302,8 +309,7 @@ struct flight_rec {
 	u64 pc, sp;       /* of user space, when it last entered the kernel */
 	u64 reg[NSAVED];
 	u64 start_stack, thread_pointer; /* where its stack begins; see stack_depth of ustack.h */
-	u64 tramp;        /* address probed functions return to, 0 unknown */
-	struct flight_return ret[NRETURN]; /* innermost first; at is 0 after the last */
+	struct returns returns;
 	struct flight_call call[DEPTH];    /* outermost first */
 	s32 nstack;       /* bytes of stack used, negative errno */
 	u32 pad2;
@@ -377,13 +383,13 @@ _Static_assert(sizeof(struct off_rec) == 120, "off_rec");
 _Static_assert(sizeof(struct off_full_rec) == 120 + 8 + 4 * 32 + 8 + 112, "off_full_rec");
 _Static_assert(sizeof(struct total_rec) == 144, "total_rec");
 _Static_assert(sizeof(struct life_rec) == 56, "life_rec");
-_Static_assert(sizeof(struct stack_rec) == 152, "stack_rec");
+_Static_assert(sizeof(struct stack_rec) == 288, "stack_rec");
 _Static_assert(sizeof(struct stall_rec) == 24, "stall_rec");
 _Static_assert(sizeof(struct reclaim_rec) == 40, "reclaim_rec");
 _Static_assert(sizeof(struct sock_rec) == 48, "sock_rec");
 _Static_assert(sizeof(struct name_rec) == 240, "name_rec");
 _Static_assert(sizeof(struct name_long_rec) == 4096, "name_long_rec");
-_Static_assert(sizeof(struct flight_rec) == 1144, "flight_rec");
+_Static_assert(sizeof(struct flight_rec) == 1016, "flight_rec");
 _Static_assert(sizeof(struct request_rec) == 88, "request_rec");
 _Static_assert(sizeof(struct request_key) == 24, "request_key");
 _Static_assert(sizeof(struct request_sum) == 64, "request_sum");

@@ -9,6 +9,7 @@
 #define INGERO_USTACK_H
 #include "thread.h"
 #include "python.h"
+#include "returns.h"
 
 const volatile u32 stack_quota = 0;  /* stacks a CPU takes in 2^30 ns; 0: no limit */
 const volatile u32 stack_pages = 0;  /* pages that it copies in that time from large stacks; 0: no limit */
@@ -127,6 +128,13 @@ static __always_inline void copy_pages(struct stack_rec *r, u8 *to, u64 near, u6
 	}
 }
 
+/* Not inlined: there is one call for each size. */
+static __attribute__((noinline)) int stack_returns(struct stack_rec *r)
+{
+	replaced_returns(&r->returns, bpf_get_current_task_btf());
+	return 0;
+}
+
 static __always_inline void stack_head(struct stack_rec *r, struct pt_regs *c, const struct frame *f, u64 id)
 {
 	r->h = (struct hdr){ f->start, id, f->cookie, KIND_STACK, 0 };
@@ -145,6 +153,7 @@ static __always_inline void stack_head(struct stack_rec *r, struct pt_regs *c, c
 	for (int i = 0; i < 11; i++)
 		r->reg[i] = AREG(c, 19 + i);
 #endif
+	stack_returns(r);
 }
 
 /* Ring space is reserved by size classes: the size must be a constant. */

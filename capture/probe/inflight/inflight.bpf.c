@@ -5,6 +5,7 @@
 // Nothing is attached: user space runs the iterator about once a second, so calls
 // and context switches pay nothing for it.
 #include "thread.h"
+#include "returns.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -73,26 +74,6 @@ static __always_inline void registers(struct flight_rec *r, struct task_struct *
 	r->thread_pointer = BPF_CORE_READ(task, THREAD_POINTER);
 }
 
-/* The return addresses that the kernel replaced in the thread's stack. */
-static __always_inline void returns(struct flight_rec *r, struct task_struct *task)
-{
-	struct return_instance *ri = BPF_CORE_READ(task, utask, return_instances);
-
-	r->tramp = 0;
-	struct xol_area *area = BPF_CORE_READ(task, mm, uprobes_state.xol_area);
-	if (area)
-		r->tramp = BPF_CORE_READ(area, vaddr);
-#pragma unroll
-	for (int i = 0; i < NRETURN; i++) {
-		r->ret[i].at = r->ret[i].to = 0;
-		if (!ri)
-			continue;
-		r->ret[i].at = BPF_CORE_READ(ri, stack);
-		r->ret[i].to = BPF_CORE_READ(ri, orig_ret_vaddr);
-		ri = BPF_CORE_READ(ri, next);
-	}
-}
-
 static __always_inline void waits(struct flight_rec *r, const struct thr *t, struct task_struct *task, u32 depth)
 {
 	r->out = t->t_out;
@@ -137,7 +118,7 @@ int flights(struct bpf_iter__task *ctx)
 	calls(r, t, depth);
 	r->h.op = depth ? r->call[0].op : 0;
 	registers(r, task);
-	returns(r, task);
+	replaced_returns(&r->returns, task);
 	r->pad[0] = r->pad[1] = 0;
 	r->pad2 = 0;
 	/* A running thread has no current kernel stack to read, only that of its last sleep. */

@@ -44,11 +44,14 @@ type InFlightFlightRec struct {
 	Reg           [11]uint64
 	StartStack    uint64
 	ThreadPointer uint64
-	Tramp         uint64
-	Ret           [16]struct {
-		_  structs.HostLayout
-		At uint64
-		To uint64
+	Returns       struct {
+		_     structs.HostLayout
+		Tramp uint64
+		Ret   [8]struct {
+			_  structs.HostLayout
+			At uint64
+			To uint64
+		}
 	}
 	Call [8]struct {
 		_     structs.HostLayout

@@ -14,6 +14,15 @@ type Memory struct {
 	Far  uint64 // address of the first byte after the gap
 	// Pages has bit n%64 of word n/64 set if page n of Data was copied. Nil: all were.
 	Pages []uint64
+
+	Trampoline uint64   // what the kernel put in the place of return addresses; 0: nothing
+	Returns    []Return // the addresses that it replaced, innermost first
+}
+
+// Return is a return address that is not on the stack: the kernel replaced it to probe the return.
+type Return struct {
+	At uint64 // the stack pointer when the function was entered
+	To uint64
 }
 
 // at returns n bytes at an address, nil if not all of them were copied.
@@ -39,13 +48,34 @@ func (m *Memory) has(page uint64) bool {
 	return page/64 < uint64(len(m.Pages)) && m.Pages[page/64]>>(page%64)&1 != 0
 }
 
-// Word reads 8 bytes.
+// Word reads 8 bytes. Of return addresses that the kernel replaced it gives the original, if that is
+// known.
 func (m *Memory) Word(addr uint64) (uint64, bool) {
 	b := m.at(addr, 8)
 	if b == nil {
 		return 0, false
 	}
-	return binary.LittleEndian.Uint64(b), true
+	v := binary.LittleEndian.Uint64(b)
+	if m.Trampoline != 0 && v&address == m.Trampoline&address {
+		return m.replaced(addr)
+	}
+	return v, true
+}
+
+// address is the bits of a word in which there is no signature on arm64. Where page tables have
+// five levels, the bits of a signature belong to the address.
+const address = 1<<48 - 1
+
+// replaced is the return address that the kernel replaced at an address. On x86-64 that is where the
+// stack pointer was at the entry, on arm64 somewhere below, where the function saved it.
+func (m *Memory) replaced(addr uint64) (uint64, bool) {
+	for _, r := range m.Returns {
+		// Of a tail call, the next one has the address.
+		if addr <= r.At && r.To != m.Trampoline {
+			return r.To, true
+		}
+	}
+	return 0, false
 }
 
 // small reads the n low bytes at an address, n up to 8.
