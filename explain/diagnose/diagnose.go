@@ -146,17 +146,26 @@ func (f *finding) id(ev *evidence) string {
 	return fmt.Sprintf("%s-%012x", strings.ReplaceAll(f.kind, "_", "-"), h.Sum64()>>16)
 }
 
-// stack is the stack of the call that lost most, of those that have one.
+// stack is the stack of the call that lost most, of those that have one: of the calls that the
+// finding names, if one of them has a stack.
 func (ev *evidence) stack(f *finding) []string {
+	named := f.claims.op()
+	var other *event.Stack
 	for _, cl := range f.claims {
 		if cl.acc.Call == nil || cl.acc.Call.Stack == 0 {
 			continue
 		}
 		st, ok := ev.in.Stacks[cl.acc.Call.Stack]
-		if !ok {
-			continue
+		switch {
+		case !ok:
+		case placeOf(cl.acc) == named:
+			return recording.Frames(&st)
+		case other == nil:
+			other = &st
 		}
-		return recording.Frames(&st)
+	}
+	if other != nil {
+		return recording.Frames(other)
 	}
 	return []string{}
 }

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -44,12 +45,15 @@ func (t *text) full(f func()) {
 	f()
 }
 
+// noPlace is a line of a stack that names no code: a mere address, or that the rest is not known.
+var noPlace = regexp.MustCompile(`^(0x[0-9a-f]+$|… )`)
+
 // from names the place in the program that made the calls: the innermost function outside of CUDA's
-// libraries, Python functions first.
+// libraries, Python functions first. An address in no file is not a place to look at.
 func (t *text) from(frames []string) {
 	i := slices.IndexFunc(frames, pythonLine.MatchString)
 	if i < 0 {
-		i = slices.IndexFunc(frames, func(f string) bool { return !strings.Contains(f, "libcu") })
+		i = slices.IndexFunc(frames, func(f string) bool { return !strings.Contains(f, "libcu") && !noPlace.MatchString(f) })
 	}
 	if i >= 0 {
 		t.wrap("  in     ", ShortName(frames[i], t.width-stackLabelSize))

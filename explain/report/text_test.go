@@ -296,6 +296,31 @@ func TestWriteTextEndsLongStacks(t *testing.T) {
 	}
 }
 
+func TestTheBriefReportNamesAPlaceInTheProgram(t *testing.T) {
+	const cut = "… (its callers were not found)"
+	for _, c := range []struct {
+		stack []string
+		want  string // empty: none
+	}{
+		{[]string{"cudaMalloc [libcudart.so.13]", "0x7f0000000010", "run [engine]", "main [engine]"}, "run [engine]"},
+		{[]string{"libcudart.so.13+0x3a2cf", "0x7f0000000010", "train.py:74 in step"}, "train.py:74 in step"},
+		{[]string{"__cudaGetKernel [libcudart.so.13]", "0x7fffffffe000", cut}, ""},
+		{[]string{"__cudaGetKernel [libcudart.so.13]", cut}, ""},
+		{[]string{"libengine.so+0x10", cut}, "libengine.so+0x10"},
+	} {
+		var b strings.Builder
+		chain := full().Chains[0]
+		chain.Stack = c.stack
+		if err := report.WriteText(&b, &report.Report{Chains: []report.Chain{chain}}, report.TextOptions{Brief: true}); err != nil {
+			t.Fatal(err)
+		}
+		_, got, _ := strings.Cut(b.String(), "\n  in     ")
+		if got, _, _ = strings.Cut(got, "\n"); got != c.want {
+			t.Errorf("%q: the place is %q, want %q", c.stack, got, c.want)
+		}
+	}
+}
+
 func TestCallsInFlightAreListedUnlessTheyHang(t *testing.T) {
 	r := &report.Report{Verdict: "v", InFlight: []report.InFlight{
 		{
