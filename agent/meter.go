@@ -23,6 +23,14 @@ type meter struct {
 	ended []uint32                      // processes that ended, oldest first
 	past  map[event.Op]*stats.Histogram // calls of processes that are no longer listed
 	prev  uint64                        // total at the end of the last second
+
+	stacks map[event.Op]*stackCount // of this second
+}
+
+// stackCount is how many calls of an operation had a stack in this second.
+type stackCount struct {
+	n    int
+	told int // n when crowded last returned the operation
 }
 
 type procMeter struct {
@@ -39,21 +47,31 @@ type opMeter struct {
 }
 
 func newMeter() *meter {
-	return &meter{procs: map[uint32]*procMeter{}, past: map[event.Op]*stats.Histogram{}}
+	return &meter{
+		procs: map[uint32]*procMeter{}, past: map[event.Op]*stats.Histogram{}, stacks: map[event.Op]*stackCount{},
+	}
 }
 
 // follower sets the first limits of a run.
 func (m *meter) follower(s *shared, names *processTable) follower {
+	set := func(op event.Op, l limit) {
+		if err := s.tracer.SetLimit(op, l.stack, l.off); err != nil {
+			s.log.Warn("cannot set limits", "op", op, "err", err)
+		}
+	}
 	setLimits := func(span time.Duration) {
 		for op, l := range m.limits(span) {
-			if err := s.tracer.SetLimit(op, l.stack, l.off); err != nil {
-				s.log.Warn("cannot set limits", "op", op, "err", err)
-			}
+			set(op, l)
 		}
 	}
 	setLimits(time.Second)
 	return follower{
-		records: func(u *workItem) { m.calls(u.records.Calls) },
+		records: func(u *workItem) {
+			m.calls(u.records.Calls)
+			for _, op := range m.crowded() {
+				set(op, m.limit(op, time.Second))
+			}
+		},
 		ended: func(ends []event.Life) {
 			for pid := range processesOf(ends) {
 				m.exited(pid)
@@ -111,6 +129,14 @@ func (m *meter) calls(calls []event.Call) {
 		o.calls++
 		o.hist.Add(c.Duration)
 		o.longest = max(o.longest, c.Duration)
+		if c.Stack != 0 {
+			k := m.stacks[c.Op]
+			if k == nil {
+				k = &stackCount{}
+				m.stacks[c.Op] = k
+			}
+			k.n++
+		}
 		if c.Ret != 0 {
 			o.errors++
 		}
@@ -147,45 +173,51 @@ const (
 // limits derives each operation's limits from the medians so far, and from its rate in the last
 // span. Call it before ops.
 func (m *meter) limits(span time.Duration) map[event.Op]limit {
-	merged := map[event.Op]*stats.Histogram{}
-	recent := map[event.Op]uint64{}
-	for op, h := range m.past {
-		merged[op] = new(stats.Histogram)
-		merged[op].Merge(h)
-	}
-	for _, p := range m.procs {
-		for _, o := range p.ops {
-			if o == nil {
-				continue
-			}
-			h := merged[o.op]
-			if h == nil {
-				h = new(stats.Histogram)
-				merged[o.op] = h
-			}
-			h.Merge(&o.hist)
-			recent[o.op] += o.calls - o.prev
-		}
-	}
-	r := make(map[event.Op]limit, len(merged))
-	for i := range event.Catalog { // until there are enough samples
-		r[event.Catalog[i].Op] = limit{stack: firstSlow, off: firstOff}
-	}
-	for op, h := range merged {
-		if h.Count() < minSamples {
-			continue
-		}
-		u := time.Duration(unusual * h.Quantile(0.5))
-		r[op] = limit{stack: max(u, minStack, slowest(h, recent[op], span)), off: max(u, minOff)}
-	}
+	r := make(map[event.Op]limit, len(event.Catalog))
 	for i := range event.Catalog {
-		o := &event.Catalog[i]
-		if l := r[o.Op]; o.Role == event.RoleAlloc && float64(recent[o.Op]) < maxStacks*span.Seconds() {
-			l.stack = 1 // 0 would mean never
-			r[o.Op] = l
-		}
+		r[event.Catalog[i].Op] = m.limit(event.Catalog[i].Op, span)
 	}
 	return r
+}
+
+// limit is that of one operation.
+func (m *meter) limit(op event.Op, span time.Duration) limit {
+	var h stats.Histogram
+	var recent uint64
+	if past := m.past[op]; past != nil {
+		h.Merge(past)
+	}
+	for _, p := range m.procs {
+		if o := p.ops[op.Slot()]; o != nil {
+			h.Merge(&o.hist)
+			recent += o.calls - o.prev
+		}
+	}
+	l := limit{stack: firstSlow, off: firstOff} // until there are enough samples
+	if h.Count() >= minSamples {
+		u := time.Duration(unusual * h.Quantile(0.5))
+		l = limit{stack: max(u, minStack, slowest(&h, recent, span)), off: max(u, minOff)}
+	}
+	if op.Role() == event.RoleAlloc && float64(recent) < maxStacks*span.Seconds() {
+		l.stack = 1 // 0 would mean never
+	}
+	return l
+}
+
+// crowd is how many calls of an operation may get a stack in a second before its limit is derived
+// again: calls became more, or slower, than in the second before. Without that, the first of
+// them would get all stacks that a CPU takes in a second, and the slowest, which come later, none.
+const crowd = 3 * maxSlow
+
+// crowded lists the operations whose limits are to be derived again within the second.
+func (m *meter) crowded() (list []event.Op) {
+	for op, k := range m.stacks {
+		if k.n >= crowd && k.n >= k.told+maxSlow {
+			k.told = k.n
+			list = append(list, op)
+		}
+	}
+	return list
 }
 
 const (
@@ -250,4 +282,5 @@ func (m *meter) status(s *Status, span time.Duration, name func(uint32) string) 
 	s.Calls, s.PerSecond = m.total, float64(m.total-m.prev)/span.Seconds()
 	s.Ops = m.ops(span, name)
 	m.prev = m.total
+	clear(m.stacks)
 }

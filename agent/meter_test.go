@@ -68,6 +68,62 @@ func TestStacksOfSlowCallsAreForTheSlowest(t *testing.T) {
 	}
 }
 
+// When launches become many and slow within a second, as when training begins, the limit of the
+// second before would give their first ones all the stacks.
+func TestStacksOfACrowdedSecondAreForTheSlowest(t *testing.T) {
+	launch, _ := event.ByName("cudaLaunchKernel")
+	m := newMeter()
+	limit := m.limit(launch.Op, time.Second).stack
+	part := func(n int, usual uint64) (stacks, slowest, without int) {
+		list := make([]event.Call, n)
+		for i := range list {
+			c := event.Call{Op: launch.Op, Duration: usual, Thread: event.Thread{PID: 1, TID: 1}}
+			switch {
+			case i%400 == 399:
+				c.Duration = 2_000_000
+			case i%5 == 0:
+				c.Duration = 60_000 + 100*uint64(i%300)
+			}
+			if time.Duration(c.Duration) >= limit {
+				c.Stack = 1
+				stacks++
+			}
+			if c.Duration == 2_000_000 {
+				slowest++
+				if c.Stack == 0 {
+					without++
+				}
+			}
+			list[i] = c
+		}
+		m.calls(list)
+		for _, op := range m.crowded() {
+			limit = m.limit(op, time.Second).stack
+		}
+		return stacks, slowest, without
+	}
+	part(40, 5_000)
+	limit = m.limits(time.Second)[launch.Op].stack
+	var s Status
+	m.status(&s, time.Second, func(uint32) string { return "" })
+	sum, slow, without := 0, 0, 0
+	for range 20 { // drains
+		n, of, no := part(1000, 6_000)
+		sum, slow, without = sum+n, slow+of, without+no
+	}
+	if sum > 1000 {
+		t.Errorf("%d of 20,000 calls have a stack", sum)
+	}
+	if slow == 0 || without > 0 {
+		t.Errorf("%d of the %d slowest calls have none", without, slow)
+	}
+	// The next second begins with its own count.
+	m.status(&s, time.Second, func(uint32) string { return "" })
+	if got := m.crowded(); len(got) > 0 {
+		t.Errorf("%v is crowded before its first call", got)
+	}
+}
+
 // TestAUsualLongWaitGetsNoStack: llama.cpp makes 14 waits a token. One of them waits
 // for the token, always about as long: a thousand a second that are not slow.
 func TestAUsualLongWaitGetsNoStack(t *testing.T) {
