@@ -19,7 +19,10 @@ type hostIO struct {
 	usage   map[uint32]proc.Usage
 	names   []event.DeviceName
 	paths   []event.File
-	lookups int // in this drain
+	lookups int                  // in this drain
+	asked   map[uint32][]uint64  // inodes of files to be looked for in this drain, by process
+	mapped  map[uint32][]uint64  // those that no descriptor is open for: to be looked for among the mappings
+	read    map[uint32]time.Time // when the mappings of a process were read last
 }
 
 type waitedFile struct {
@@ -36,7 +39,7 @@ const (
 func newHostIO(fs proc.FS) *hostIO {
 	return &hostIO{
 		fs: fs, devices: map[event.Device]bool{}, files: map[waitedFile]bool{}, sockets: map[uint64]uint32{},
-		usage: map[uint32]proc.Usage{},
+		usage: map[uint32]proc.Usage{}, asked: map[uint32][]uint64{}, mapped: map[uint32][]uint64{}, read: map[uint32]time.Time{},
 	}
 }
 
@@ -53,7 +56,7 @@ func (h *hostIO) follower(s *shared) follower {
 			}
 		},
 		records: func(u *workItem) {
-			h.observe(&u.records, s.targets.watched())
+			h.observe(&u.records, s.targets.watched(), time.Now())
 			h.take(&u.batch)
 		},
 		ended: func(ends []event.Life) {
@@ -82,7 +85,7 @@ func (h *hostIO) requests(s *shared, to *store.Batch, last bool) {
 }
 
 // observe looks up the numbers in drained records while the objects still exist.
-func (h *hostIO) observe(r *probe.Records, traced map[int]bool) {
+func (h *hostIO) observe(r *probe.Records, traced map[int]bool, now time.Time) {
 	h.lookups = 0
 	for i := range r.OffCPU {
 		if o := &r.OffCPU[i]; o.Class == event.BlockIO && !o.Followed {
@@ -102,6 +105,7 @@ func (h *hostIO) observe(r *probe.Records, traced map[int]bool) {
 			c.TID = c.PID
 		}
 	}
+	h.find(now)
 }
 
 func (h *hostIO) device(d event.Device) {
@@ -124,9 +128,38 @@ func (h *hostIO) file(pid uint32, inode uint64) {
 	}
 	h.lookups++
 	h.files[k] = true
-	if p := h.fs.FileOf(int(pid), inode); p != "" {
-		h.paths = append(h.paths, event.File{PID: pid, Inode: inode, Path: p})
+	h.asked[pid] = append(h.asked[pid], inode)
+}
+
+// find looks for the files that are asked for: among the descriptors, which may be closed soon, at
+// once, and among the mappings of each process only every refreshEach.
+func (h *hostIO) find(now time.Time) {
+	for pid, inodes := range h.asked {
+		h.mapped[pid] = append(h.mapped[pid], h.named(pid, inodes, h.fs.OpenPaths(int(pid), inodes))...)
 	}
+	clear(h.asked)
+	for pid, inodes := range h.mapped {
+		switch {
+		case len(inodes) == 0:
+			delete(h.mapped, pid)
+		case now.Sub(h.read[pid]) >= refreshEach:
+			h.named(pid, inodes, h.fs.MappedPaths(int(pid), inodes))
+			h.read[pid] = now
+			delete(h.mapped, pid)
+		}
+	}
+}
+
+// named takes the names that were found, and returns the inodes without one.
+func (h *hostIO) named(pid uint32, inodes []uint64, names map[uint64]string) (rest []uint64) {
+	for _, i := range inodes {
+		if p := names[i]; p != "" {
+			h.paths = append(h.paths, event.File{PID: pid, Inode: i, Path: p})
+		} else {
+			rest = append(rest, i)
+		}
+	}
+	return rest
 }
 
 // socket finds the traced process that has a socket; 0 if none.
@@ -202,6 +235,8 @@ func (h *hostIO) second(list []event.HostMemory, traced map[int]bool, now time.T
 // forget drops a process that ended; its pid may be used again.
 func (h *hostIO) forget(pid uint32) {
 	delete(h.usage, pid)
+	delete(h.mapped, pid)
+	delete(h.read, pid)
 	for k := range h.files {
 		if k.pid == pid {
 			delete(h.files, k)

@@ -62,36 +62,45 @@ func (f FS) Usage(pid int) (u Usage, err error) {
 // maxDescriptors bounds how many of a process's files are searched.
 const maxDescriptors = 1024
 
-// FileOf returns the path of the file with the inode that the process has open or mapped; empty if
-// there is none.
-func (f FS) FileOf(pid int, inode uint64) string {
+// OpenPaths returns the paths of those of the files with the inodes that the process has open.
+func (f FS) OpenPaths(pid int, inodes []uint64) map[uint64]string {
 	dir := f.path(pid, "fd")
 	d, err := os.Open(dir)
 	if err != nil {
-		return ""
+		return nil
 	}
 	names, _ := d.Readdirnames(maxDescriptors) // a partial list is used
 	d.Close()                                  // read only
+	r := map[uint64]string{}
 	for _, n := range names {
 		var st syscall.Stat_t
 		p := filepath.Join(dir, n)
-		if syscall.Stat(p, &st) != nil || st.Ino != inode || st.Mode&syscall.S_IFMT != syscall.S_IFREG {
+		if syscall.Stat(p, &st) != nil || !slices.Contains(inodes, st.Ino) || st.Mode&syscall.S_IFMT != syscall.S_IFREG {
 			continue
 		}
 		if target, err := os.Readlink(p); err == nil && strings.HasPrefix(target, "/") {
-			return target
+			r[st.Ino] = target
 		}
 	}
-	maps, err := f.Maps(pid)
+	return r
+}
+
+// MappedPaths returns the paths of those of the files with the inodes that the process has mapped.
+// Of a process with a thousand mappings that takes some milliseconds.
+func (f FS) MappedPaths(pid int, inodes []uint64) map[uint64]string {
+	r := map[uint64]string{}
+	maps, err := f.mappings(pid, func(m *Mapping) bool {
+		return strings.HasPrefix(m.Path, "/") && slices.Contains(inodes, m.Inode)
+	})
 	if err != nil {
-		return ""
+		return nil
 	}
 	for i := range maps {
-		if maps[i].Inode == inode {
-			return maps[i].Path
+		if _, ok := r[maps[i].Inode]; !ok {
+			r[maps[i].Inode] = maps[i].Path
 		}
 	}
-	return ""
+	return r
 }
 
 // SocketOf reports whether one of the process's descriptors is the socket with the

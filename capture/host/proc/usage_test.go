@@ -58,8 +58,12 @@ func TestFilesAreFoundByInode(t *testing.T) {
 	defer f.Close()
 	st := must[os.FileInfo](t)(f.Stat()).Sys().(*syscall.Stat_t)
 	fs := proc.New("")
-	if got := fs.FileOf(os.Getpid(), st.Ino); got != path {
-		t.Errorf("open file is %q, want %q", got, path)
+	asked := []uint64{1 << 60, st.Ino}
+	if got := fs.OpenPaths(os.Getpid(), asked); len(got) != 1 || got[st.Ino] != path {
+		t.Errorf("open files are %v, want %s", got, path)
+	}
+	if got := fs.MappedPaths(os.Getpid(), asked); len(got) != 0 {
+		t.Errorf("mapped files are %v before one is", got)
 	}
 	if _, err := f.Write(make([]byte, os.Getpagesize())); err != nil {
 		t.Fatal(err)
@@ -67,11 +71,11 @@ func TestFilesAreFoundByInode(t *testing.T) {
 	m := must[[]byte](t)(unix.Mmap(int(f.Fd()), 0, os.Getpagesize(), unix.PROT_READ, unix.MAP_PRIVATE))
 	defer unix.Munmap(m)
 	f.Close()
-	if got := fs.FileOf(os.Getpid(), st.Ino); got != path {
-		t.Errorf("mapped file is %q, want %q", got, path)
+	if got := fs.OpenPaths(os.Getpid(), asked); len(got) != 0 {
+		t.Errorf("open files are %v after it was closed", got)
 	}
-	if got := fs.FileOf(os.Getpid(), 1<<60); got != "" {
-		t.Errorf("no such inode is %q", got)
+	if got := fs.MappedPaths(os.Getpid(), asked); len(got) != 1 || got[st.Ino] != path {
+		t.Errorf("mapped files are %v, want %s", got, path)
 	}
 	if got := proc.BlockDevice("", 1<<11, 5); got != "" {
 		t.Errorf("no such device is %q", got)
