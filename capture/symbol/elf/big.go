@@ -2,7 +2,6 @@ package elf
 
 import (
 	"bytes"
-	"cmp"
 	"debug/elf"
 	"encoding/binary"
 	"io"
@@ -25,9 +24,12 @@ type bigTable struct {
 	index            []place
 }
 
-// place locates a function: its address, relative to the lowest one, and its index in
-// the symbol section.
-type place struct{ addr, symbol uint32 }
+// place locates a function: its address, relative to the lowest one, in the upper half, and its
+// index in the symbol section in the lower. As a number it sorts in half the time of a structure.
+type place uint64
+
+func (p place) addr() uint32   { return uint32(p >> 32) }
+func (p place) symbol() uint32 { return uint32(p) }
 
 const (
 	maxAliases = 16      // names of one address that are looked at
@@ -62,12 +64,10 @@ func newBig(f *elf.File, file io.ReaderAt, s *elf.Section) *bigTable {
 	b.base, b.index = lowest, make([]place, 0, n)
 	b.each(func(i uint32, addr uint64) {
 		if addr-lowest <= math.MaxUint32 && len(b.index) < n {
-			b.index = append(b.index, place{uint32(addr - lowest), i})
+			b.index = append(b.index, place((addr-lowest)<<32|uint64(i)))
 		}
 	})
-	slices.SortFunc(b.index, func(x, y place) int {
-		return cmp.Or(cmp.Compare(x.addr, y.addr), cmp.Compare(x.symbol, y.symbol))
-	})
+	slices.Sort(b.index)
 	return b
 }
 
@@ -114,11 +114,11 @@ func (b *bigTable) find(addr uint64) (name string, start uint64) {
 		return "", 0
 	}
 	off := uint32(addr - b.base)
-	end := sort.Search(len(b.index), func(i int) bool { return b.index[i].addr > off })
+	end := sort.Search(len(b.index), func(i int) bool { return b.index[i].addr() > off })
 	for n := 0; end > 0 && n < maxNesting; n++ {
-		at := b.index[end-1].addr
+		at := b.index[end-1].addr()
 		from := end - 1
-		for from > 0 && b.index[from-1].addr == at {
+		for from > 0 && b.index[from-1].addr() == at {
 			from--
 		}
 		if name := b.best(b.index[from:end], uint64(off-at), n == 0); name != "" {
@@ -135,7 +135,7 @@ func (b *bigTable) best(names []place, behind uint64, nearest bool) string {
 	var c collector
 	for _, p := range names[:min(len(names), maxAliases)] {
 		var s [symSize]byte
-		if _, err := b.read(&b.symbols, uint64(p.symbol)*symSize, s[:]); err != nil {
+		if _, err := b.read(&b.symbols, uint64(p.symbol())*symSize, s[:]); err != nil {
 			return ""
 		}
 		c.strs = append(c.strs, b.text(b.order.Uint32(s[:])))
