@@ -110,7 +110,7 @@ func mean(samples []float32) float64 {
 
 // resize changes how buckets are made. What is known of the rank stays.
 func (r *Rank) resize(width, merge uint32) {
-	if width == 0 || width > MaxWidth || merge == 0 || merge > maxMerge {
+	if width == 0 || width > MaxWidth || merge == 0 || merge > MaxMerge {
 		return
 	}
 	if r.width > 0 {

@@ -94,7 +94,7 @@ func (c *Cohort) push(now time.Duration, p *Push, scratch *scratch, refused *[Re
 
 func (c *Cohort) rank(now time.Duration, p *Push, r *RankPush, s *scratch, refused *[Reasons]uint64) {
 	m, why, ok := c.member(now, p, r)
-	if r.Newest > newestMost {
+	if r.Newest > MaxPosition {
 		why, ok = RefusedPosition, false
 	}
 	if !ok {
@@ -162,7 +162,7 @@ func (c *Cohort) member(now time.Duration, p *Push, r *RankPush) (m *member, why
 			return nil, RefusedRank, false
 		case r.Rank < 0:
 			return nil, RefusedRank, false
-		case len(c.members) >= min(maxCohortRanks, max(c.size, min(int(p.Size), c.size+max(2, c.size/4)))):
+		case len(c.members) >= min(MaxCohortRanks, max(c.size, min(int(p.Size), c.size+max(2, c.size/4)))):
 			return nil, RefusedFull, false
 		}
 		i = c.add(member{rank: r.Rank, node: p.Node})
@@ -336,7 +336,7 @@ func (c *Cohort) resize(now time.Duration, noise float64) {
 	}
 	noise *= math.Sqrt(float64(c.merge)) // of a bucket that is not merged
 	want := uint32(1)
-	for want < maxMerge && noise/math.Sqrt(float64(want)) > mergeNoise {
+	for want < MaxMerge && noise/math.Sqrt(float64(want)) > mergeNoise {
 		want *= 2
 	}
 	if want > m || 2*want < m {

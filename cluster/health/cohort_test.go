@@ -1,6 +1,7 @@
 package health_test
 
 import (
+	"cmp"
 	"encoding/binary"
 	"math"
 	"math/rand/v2"
@@ -287,7 +288,7 @@ func TestGoneMissingAndEndOfJob(t *testing.T) {
 		c.run(time.Minute)
 		c.silent[6] = true
 		c.run(12 * time.Second)
-		if m := c.of(health.KindMissing); len(m) != 1 || m[0].Rank != 6 || m[0].Folded {
+		if m := c.of(health.KindMissing); len(m) != 1 || m[0].Rank != 6 || m[0].Node != 7 || m[0].Folded {
 			t.Errorf("%+v", c.verdicts)
 		}
 		c.silent[6] = false
@@ -746,6 +747,29 @@ func TestPushIsSmall(t *testing.T) {
 	size := binary.Size(p.Ranks) + binary.Size(p.Echo) + 8*3 + 4*3 + 1
 	if size > 1000 || size < 8*64 {
 		t.Errorf("8 ranks are %d bytes", size)
+	}
+}
+
+func TestSweepGoesByCohort(t *testing.T) {
+	f := health.NewFleet()
+	silent := func(cohort uint64, node int) bool { return cohort%2 == 0 && node == 4 }
+	var got []health.Verdict
+	for tick := range 10 {
+		now := time.Duration(tick+1) * health.PushEvery
+		for cohort := uint64(1); cohort <= 200; cohort++ {
+			for node := range 8 {
+				if tick < 5 || !silent(cohort, node) {
+					f.Push(now, &health.Push{
+						Cohort: cohort, Node: uint64(node + 1), Sent: now, Size: 8,
+						Ranks: []health.RankPush{{Rank: int32(node), Newest: uint64(tick), Interval: 0.2}},
+					})
+				}
+			}
+		}
+		got = f.Sweep(now, got)
+	}
+	if len(got) != 100 || !slices.IsSortedFunc(got, func(a, b health.Verdict) int { return cmp.Compare(a.Cohort, b.Cohort) }) {
+		t.Errorf("%d verdicts, or not by cohort: %v", len(got), got)
 	}
 }
 

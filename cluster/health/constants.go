@@ -34,8 +34,10 @@ const (
 	quorumShare, quorumLeast = 0.6, 3
 
 	// mergeNoise is the noise (log) of a bucket above which buckets are merged: as many as bring it
-	// below, 64 at most. Tuned on a real job of variable sequence lengths.
-	mergeNoise, maxMerge = 0.06, 64
+	// below. Tuned on a real job of variable sequence lengths.
+	mergeNoise = 0.06
+	// MaxMerge is how many buckets may be merged.
+	MaxMerge = 64
 	// mergeEvery is the time between two changes of how many are merged, or of a bucket's width.
 	mergeEvery = 30 * time.Second
 	// mergeStall bounds what one stalled bucket adds to a merged one, in medians of those merged.
@@ -102,12 +104,14 @@ const (
 	// goneAfter is the time between the two answers in which peers must still run after a process ended.
 	goneAfter = time.Second
 
-	// What one fleet accepts. A push is of one node, a cohort of one kind of rank.
-	maxCohorts, maxRanks, maxCohortRanks, maxNodeRanks = 1 << 16, 1 << 20, 1 << 14, 64
+	// What one fleet accepts.
+	maxCohorts, maxRanks = 1 << 16, 1 << 20
+	// MaxCohortRanks is how many ranks a cohort may have, MaxNodeRanks how many a push.
+	MaxCohortRanks, MaxNodeRanks = 1 << 14, 64
 	// valueMost bounds a bucket's value, the log of seconds: e^20 s is 15 years.
 	valueMost = 20
-	// newestMost bounds a bucket's position.
-	newestMost = 1 << 62
+	// MaxPosition bounds a bucket's position.
+	MaxPosition = 1 << 62
 )
 
 // slower is the slowdown that the test is made for (log): 10 %. Half of it is the least that can be found.

@@ -1,11 +1,15 @@
 package health
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Fleet keeps cohorts, as many as its memory is meant for. It is not safe for concurrent use.
 type Fleet struct {
 	cohorts map[uint64]*Cohort
 	ranks   int
+	order   []uint64 // of Sweep
 	scratch scratch
 	refused [Reasons]uint64
 }
@@ -16,9 +20,9 @@ func NewFleet() *Fleet { return &Fleet{cohorts: map[uint64]*Cohort{}} }
 // Push takes a push and returns the answer to it, nil if it is refused. The answer is valid until
 // the next call. The push is not kept.
 func (f *Fleet) Push(now time.Duration, p *Push) *Reply {
-	if p.Cohort == 0 || p.Node == 0 || len(p.Ranks) == 0 || len(p.Ranks) > maxNodeRanks ||
-		p.Size < 1 || p.Size > maxCohortRanks || p.Width > MaxWidth || p.Merge > maxMerge || p.Width > 0 && p.Merge == 0 ||
-		p.Ranks[0].Newest > newestMost || !(p.Ranks[0].Interval >= 1e-5 && p.Ranks[0].Interval < 1e5) {
+	if p.Cohort == 0 || p.Node == 0 || len(p.Ranks) == 0 || len(p.Ranks) > MaxNodeRanks ||
+		p.Size < 1 || p.Size > MaxCohortRanks || p.Width > MaxWidth || p.Merge > MaxMerge || p.Width > 0 && p.Merge == 0 ||
+		p.Ranks[0].Newest > MaxPosition || !(p.Ranks[0].Interval >= 1e-5 && p.Ranks[0].Interval < 1e5) {
 		f.refused[RefusedPush]++
 		return nil
 	}
@@ -54,10 +58,16 @@ func (f *Fleet) Poll(now time.Duration, p Poll) *Reply {
 	return c.reply()
 }
 
-// Sweep is called every PushEvery. It appends what changed in cohorts to out, and forgets those of
-// which nothing comes any more.
+// Sweep is called every PushEvery. It appends what changed in cohorts to out, in the order of their
+// numbers, and forgets those of which nothing comes any more.
 func (f *Fleet) Sweep(now time.Duration, out []Verdict) []Verdict {
-	for id, c := range f.cohorts {
+	f.order = f.order[:0]
+	for id := range f.cohorts {
+		f.order = append(f.order, id)
+	}
+	slices.Sort(f.order)
+	for _, id := range f.order {
+		c := f.cohorts[id]
 		before := len(c.members)
 		out = c.sweep(now, &f.scratch, out)
 		f.ranks += len(c.members) - before

@@ -97,10 +97,12 @@ const NoRank int32 = -1
 
 // Verdict is what is reported when a rank's or a cohort's condition begins or ends.
 type Verdict struct {
-	Kind     Kind
-	Cohort   uint64
-	Rank     int32 // NoRank: the whole cohort
-	Resolved bool  // it ended
+	Kind   Kind
+	Cohort uint64
+	Rank   int32 // NoRank: the whole cohort
+	// Node is which node pushed the rank, 0: the agent's own, or the whole cohort.
+	Node     uint64
+	Resolved bool // it ended
 	// Folded: part of a cohort_degraded, which is reported once instead. The first ones are told before
 	// it is known that there are more.
 	Folded bool

@@ -20,6 +20,9 @@ type Score struct {
 	Memory, CPU float64
 }
 
+// SlowScore is the Health of a rank that takes 10 % longer than its peers, which is what a straggler does.
+func SlowScore() float64 { return math.Exp(-slower) }
+
 // Score computes the score. memory and cpu are read by the agent; NaN if they are not known.
 func (r *Rank) Score(memory, cpu float64) Score {
 	ratio := func(excess float64) float64 { return min(1, math.Exp(-excess)) }

@@ -15,7 +15,11 @@ func (c *Cohort) sweep(now time.Duration, s *scratch, out []Verdict) []Verdict {
 }
 
 func (c *Cohort) verdict(k Kind, rank int32, now, since time.Duration, n int) Verdict {
-	return Verdict{Kind: k, Cohort: c.id, Rank: rank, At: now, Since: since, N: n, Mode: ModeFleet}
+	v := Verdict{Kind: k, Cohort: c.id, Rank: rank, At: now, Since: since, N: n, Mode: ModeFleet}
+	if i, ok := c.index[rank]; ok {
+		v.Node = c.members[i].node
+	}
+	return v
 }
 
 // silent reports ranks of which nothing came, unless most are silent: then the job has ended, or the
