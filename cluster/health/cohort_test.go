@@ -768,7 +768,8 @@ func TestSweepGoesByCohort(t *testing.T) {
 		}
 		got = f.Sweep(now, got)
 	}
-	if len(got) != 100 || !slices.IsSortedFunc(got, func(a, b health.Verdict) int { return cmp.Compare(a.Cohort, b.Cohort) }) {
+	byCohort := func(a, b health.Verdict) int { return cmp.Compare(a.Cohort, b.Cohort) }
+	if len(got) != 100 || !slices.IsSortedFunc(got, byCohort) {
 		t.Errorf("%d verdicts, or not by cohort: %v", len(got), got)
 	}
 }

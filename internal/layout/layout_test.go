@@ -84,6 +84,7 @@ var table = []row{
 	// Which rank of a job is slow.
 	{"cluster/health", ""},
 	{"cluster/simulate", "cluster/health"},
+	{"cluster/wire", "cluster/health"},
 	{"cluster/cmd/ingero-fleet", "cluster/simulate"},
 
 	// What is kept.

@@ -1,0 +1,102 @@
+package wire
+
+import (
+	"errors"
+	"strconv"
+
+	"github.com/ingero-io/ingero/cluster/health"
+)
+
+// Answer is what a fleet says on each response.
+type Answer struct {
+	// Threshold is the health score below which a rank is slow, and Quorum whether it is of enough
+	// ranks: what earlier agents go by, 0.1 to 0.99. NaN: not said, and Quorum means nothing.
+	Threshold float64
+	Quorum    bool
+	// Reply is what agents decide by, nil: none.
+	Reply *health.Reply
+}
+
+// AnswerTo is the answer with the reply to a push or poll. A straggler is by 10 % slower than its peers,
+// so that is the threshold.
+func AnswerTo(r *health.Reply) Answer {
+	if r == nil {
+		return Answer{Threshold: NoThreshold()}
+	}
+	return Answer{Threshold: health.SlowScore(), Quorum: r.Quorum(), Reply: r}
+}
+
+// Names of an answer's parts in headers of HTTP, and in metadata of gRPC.
+var (
+	httpNames = [...]string{"X-Ingero-Threshold", "X-Ingero-Quorum-Met", "X-Ingero-Reply"}
+	grpcNames = [...]string{"ingero-threshold", "ingero-quorum-met", "ingero-reply"}
+)
+
+// SetHTTP writes the answer into the headers of an HTTP response (an http.Header). What the
+// answer does not have is removed. An error says what no agent would accept; the headers are
+// then those of an answer without a reply.
+func (a Answer) SetHTTP(header map[string][]string) error { return a.set(header, httpNames) }
+
+// SetGRPC writes the answer into metadata of gRPC (a metadata.MD), as SetHTTP does.
+func (a Answer) SetGRPC(md map[string][]string) error { return a.set(md, grpcNames) }
+
+func (a Answer) set(h map[string][]string, names [3]string) error {
+	for _, n := range names {
+		delete(h, n)
+	}
+	if usableThreshold(a.Threshold) {
+		h[names[0]] = []string{strconv.FormatFloat(a.Threshold, 'g', -1, 64)}
+		h[names[1]] = []string{strconv.FormatBool(a.Quorum)}
+	}
+	if a.Reply == nil {
+		return nil
+	}
+	text, err := FormatReply(a.Reply)
+	if err != nil {
+		return within("reply", err)
+	}
+	h[names[2]] = []string{text}
+	return nil
+}
+
+// AnswerOfHTTP reads the answer from the headers of an HTTP response (an http.Header). Half a pair
+// of threshold and quorum counts as none, as does one that is out of range. An error is of the
+// reply; the rest of the answer is valid nevertheless.
+func AnswerOfHTTP(header map[string][]string) (Answer, error) { return answerOf(header, httpNames) }
+
+// AnswerOfGRPC reads the answer from metadata of gRPC (a metadata.MD: headers, else trailers), as
+// AnswerOfHTTP does.
+func AnswerOfGRPC(md map[string][]string) (Answer, error) { return answerOf(md, grpcNames) }
+
+func answerOf(h map[string][]string, names [3]string) (Answer, error) {
+	a := Answer{Threshold: NoThreshold()}
+	first := func(name string) string {
+		if v := h[name]; len(v) > 0 {
+			return v[0]
+		}
+		return ""
+	}
+	a.pair(first(names[0]), first(names[1]))
+	text := first(names[2])
+	if text == "" {
+		return a, nil
+	}
+	r, err := ParseReply(text)
+	if err != nil {
+		return a, within("reply", err)
+	}
+	a.Reply = r
+	return a, nil
+}
+
+// pair takes the published pair, if it is whole and in range.
+func (a *Answer) pair(threshold, quorum string) {
+	if len(threshold) > 32 {
+		return
+	}
+	v, err := strconv.ParseFloat(threshold, 64)
+	if errors.Is(err, strconv.ErrSyntax) || !usableThreshold(v) || quorum != "true" && quorum != "false" {
+		return
+	}
+	a.Threshold, a.Quorum = v, quorum == "true"
+}

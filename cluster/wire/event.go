@@ -1,0 +1,251 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/ingero-io/ingero/cluster/health"
+)
+
+// The types of a straggler's events, as published. Other verdicts have the names of their kinds.
+const (
+	EventStraggler = "straggler_state"
+	EventResolved  = "straggler_resolved"
+)
+
+// signalOwnWork is what our stragglers are found by.
+const signalOwnWork = "own_work"
+
+// maxEvidence is how many recordings an event names.
+const maxEvidence = 16
+
+// Event is a line of the events' stream: something about a rank or cohort began or ended. Readers leave
+// out what they do not know. Earlier agents' events have no more than the first two groups.
+type Event struct {
+	Type    string    `json:"type"`
+	Node    string    `json:"node_id,omitempty"` // none: of the whole cohort
+	Cluster string    `json:"cluster_id"`
+	At      time.Time `json:"timestamp"`
+	// ID is a UUID, the same from beginning to end.
+	ID        string `json:"event_id,omitempty"`
+	Rank      *int32 `json:"rank,omitempty"`
+	WorldSize int32  `json:"world_size,omitempty"`
+
+	Score     *float64 `json:"score,omitempty"`
+	Threshold *float64 `json:"threshold,omitempty"`
+	Mode      string   `json:"detection_mode,omitempty"`
+	Signal    string   `json:"dominant_signal,omitempty"`
+
+	// Resolved: it ended. Of a straggler the type says so too.
+	Resolved bool       `json:"resolved,omitempty"`
+	Folded   bool       `json:"folded,omitempty"` // see health.Verdict
+	Since    *time.Time `json:"since,omitempty"`
+	Cohort   string     `json:"cohort,omitempty"` // 16 hexadecimal digits
+	Ranks    int        `json:"ranks,omitempty"`  // compared, or concerned
+	// Excess is own work beyond what it is compared with, as a share; OwnMS and PeerMS are both, LostMS
+	// the difference, in milliseconds a step.
+	Excess   *float64 `json:"excess,omitempty"`
+	OwnMS    *float64 `json:"own_ms,omitempty"`
+	PeerMS   *float64 `json:"peer_ms,omitempty"`
+	LostMS   *float64 `json:"lost_ms_per_step,omitempty"`
+	Sigma    *float64 `json:"sigma,omitempty"`
+	G        *float64 `json:"g,omitempty"`
+	H        *float64 `json:"h,omitempty"`
+	Measured string   `json:"measured,omitempty"` // "device" or "host"
+	Cause    *Cause   `json:"cause,omitempty"`
+}
+
+// Cause is why a rank is slow.
+type Cause struct {
+	Kind    string `json:"kind"`
+	Culprit string `json:"culprit,omitempty"` // a process, file, device and so on
+	// MS is what it costs, in milliseconds a step, and Explained its share of what is lost.
+	MS        float64  `json:"ms_per_step,omitempty"`
+	Explained float64  `json:"explained,omitempty"`
+	Second    string   `json:"second,omitempty"` // the kind of the next one
+	Evidence  []string `json:"evidence_ids,omitempty"`
+}
+
+// About says of whom a verdict is.
+type About struct {
+	Node, Cluster string
+	ID            string // see Event.ID
+	WorldSize     int32
+}
+
+// NewEvent is the event of a verdict, with its cause if it is known. The verdict's times are since the
+// Unix epoch.
+func NewEvent(v health.Verdict, a About, cause *Cause) Event {
+	e := Event{
+		Type: v.Kind.String(), Node: a.Node, Cluster: a.Cluster, At: moment(v.At), ID: a.ID, WorldSize: a.WorldSize,
+		Mode: v.Mode.String(), Resolved: v.Resolved, Folded: v.Folded, Cohort: fmt.Sprintf("%016x", v.Cohort),
+		Ranks: v.N, Cause: cause,
+	}
+	if v.Since > 0 {
+		since := moment(v.Since)
+		e.Since = &since
+	}
+	if v.Rank != health.NoRank {
+		e.Rank = &v.Rank
+	}
+	switch v.Measured {
+	case health.MeasuredDevice:
+		e.Measured = "device"
+	case health.MeasuredHost:
+		e.Measured = "host"
+	}
+	switch v.Kind {
+	case health.KindStraggler:
+		e.Type, e.Signal = EventStraggler, signalOwnWork
+		if v.Resolved {
+			e.Type = EventResolved
+		}
+		e.Score, e.Threshold = known01(1/(1+v.Excess)), number(health.SlowScore())
+		e.statistics(v)
+	case health.KindSlowVsSelf:
+		e.statistics(v)
+	case health.KindCohortSlow:
+		e.Excess = number(v.Excess)
+	}
+	return e
+}
+
+func (e *Event) statistics(v health.Verdict) {
+	e.Excess, e.OwnMS, e.PeerMS, e.LostMS = number(v.Excess), milli(v.Own), milli(v.Peer), milli(max(0, v.Own-v.Peer))
+	e.Sigma, e.G, e.H = number(v.Sigma), number(v.G), number(v.H)
+}
+
+func moment(d time.Duration) time.Time { return time.Unix(0, int64(d)).UTC() }
+
+// number is v, nil if it is not finite.
+func number(v float64) *float64 {
+	if !finite(v) {
+		return nil
+	}
+	return &v
+}
+
+// milli is seconds in milliseconds, to the nanosecond; nil if they are not finite.
+func milli(seconds float64) *float64 { return number(math.Round(seconds*1e9) / 1e6) }
+
+// known01 is v, at most 1.
+func known01(v float64) *float64 {
+	if !(v >= 0) {
+		return nil
+	}
+	return number(math.Min(1, v))
+}
+
+// AppendEvent appends an event to b as a line of JSON. Texts that are too long are cut.
+func AppendEvent(b []byte, e *Event) ([]byte, error) {
+	if err := e.check(); err != nil {
+		return b, err
+	}
+	c := *e
+	c.Cause = e.Cause.clipped()
+	line := bytes.NewBuffer(b)
+	j := json.NewEncoder(line) // ends the line
+	j.SetEscapeHTML(false)
+	if err := j.Encode(&c); err != nil {
+		return b, wrong(Value, "", "%v", err)
+	}
+	return line.Bytes(), nil
+}
+
+// clipped is the cause with texts that are printable and not too long, nil if there is none.
+func (c *Cause) clipped() *Cause {
+	if c == nil {
+		return nil
+	}
+	d := Cause{Kind: clip(c.Kind), Culprit: clip(c.Culprit), Second: clip(c.Second)}
+	if finite(c.MS) && finite(c.Explained) {
+		d.MS, d.Explained = c.MS, c.Explained
+	}
+	for _, id := range c.Evidence[:min(len(c.Evidence), maxEvidence)] {
+		d.Evidence = append(d.Evidence, clip(id))
+	}
+	return &d
+}
+
+// clip makes a text valid, printable and no longer than a name.
+func clip(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return '?'
+	}, s[:min(len(s), 2*maxName)])
+	for i := range s {
+		if i > maxName-4 { // a rune has 4 bytes at most
+			return s[:i]
+		}
+	}
+	return s
+}
+
+// ParseEvent reads a line of the events' stream, also of earlier agents and of types that are not known.
+// What it does not know is left out.
+func ParseEvent(line []byte) (Event, error) {
+	var e Event
+	if len(line) > MaxEvent {
+		return e, wrong(Limit, "", "the line has %d bytes; %d at most", len(line), MaxEvent)
+	}
+	if err := json.Unmarshal(bytes.TrimSpace(line), &e); err != nil {
+		return Event{}, wrong(Malformed, "", "the line is no event: %v", err)
+	}
+	if err := e.check(); err != nil {
+		return Event{}, err
+	}
+	e.Cause = e.Cause.clipped()
+	return e, nil
+}
+
+func (e *Event) check() error {
+	if e.Type == "" {
+		return wrong(Value, "type", "is missing")
+	}
+	if e.Node == "" && (e.Type == EventStraggler || e.Type == EventResolved) {
+		return wrong(Value, "node_id", "is missing")
+	}
+	names := [...][2]string{
+		{"type", e.Type},
+		{"node_id", e.Node},
+		{"cluster_id", e.Cluster},
+		{"event_id", e.ID},
+		{"detection_mode", e.Mode},
+		{"dominant_signal", e.Signal},
+		{"cohort", e.Cohort},
+		{"measured", e.Measured},
+	}
+	for _, n := range names {
+		if err := checkName(n[0], n[1]); err != nil {
+			return err
+		}
+	}
+	if e.At.IsZero() {
+		return wrong(Value, "timestamp", "is missing")
+	}
+	numbers := [...]*float64{e.Score, e.Threshold, e.Excess, e.OwnMS, e.PeerMS, e.LostMS, e.Sigma, e.G, e.H}
+	for i, v := range numbers {
+		if v != nil && !finite(*v) {
+			return wrong(Value, [...]string{
+				"score", "threshold", "excess", "own_ms", "peer_ms", "lost_ms_per_step", "sigma", "g", "h",
+			}[i], "is not finite")
+		}
+	}
+	if e.Rank != nil && (*e.Rank < 0 || *e.Rank >= maxWorld) {
+		return wrong(Value, "rank", "is %d; from 0 to %d", *e.Rank, maxWorld-1)
+	}
+	if e.WorldSize < 0 || e.WorldSize > maxWorld {
+		return wrong(Value, "world_size", "is %d; from 0 to %d", e.WorldSize, maxWorld)
+	}
+	if e.Rank != nil && e.WorldSize > 0 && *e.Rank >= e.WorldSize {
+		return wrong(Value, "rank", "is %d of a world of %d", *e.Rank, e.WorldSize)
+	}
+	return nil
+}
