@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/ingero-io/ingero/cluster/health"
 )
@@ -172,20 +173,28 @@ func (c *Cause) clipped() *Cause {
 	return &d
 }
 
-// clip makes a text valid, printable and no longer than a name.
-func clip(s string) string {
+// clip makes a text printable and no longer than a name.
+func clip(s string) string { return printable(s, maxName) }
+
+// printable makes a text printable and no longer than most bytes.
+func printable(s string, most int) string {
 	s = strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {
 			return r
 		}
 		return '?'
-	}, s[:min(len(s), 2*maxName)])
-	for i := range s {
-		if i > maxName-4 { // a rune has 4 bytes at most
-			return s[:i]
-		}
+	}, s[:min(len(s), most+utf8.UTFMax)])
+	if len(s) <= most {
+		return s
 	}
-	return s
+	end := 0
+	for i := range s {
+		if i > most {
+			break
+		}
+		end = i
+	}
+	return s[:end]
 }
 
 // ParseEvent reads a line of the events' stream, also of earlier agents and of types that are not known.

@@ -85,6 +85,8 @@ var table = []row{
 	{"cluster/health", ""},
 	{"cluster/simulate", "cluster/health"},
 	{"cluster/wire", "cluster/health"},
+	{"cluster/fleetserver", "cluster/health cluster/wire"},
+	{"cluster/fleetclient", "cluster/wire"},
 	{"cluster/cmd/ingero-fleet", "cluster/simulate"},
 
 	// What is kept.
