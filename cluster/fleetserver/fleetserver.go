@@ -58,6 +58,7 @@ type Server struct {
 	nodes    names
 	clusters names // by cohort
 	counts   Counts
+	full     uint64 // pushes that were refused because the fleet is full
 }
 
 // Counts are what happened since the server was made.
@@ -99,6 +100,12 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("POST "+wire.PushPath, s.push)
 	mux.HandleFunc("GET "+wire.PollPath, s.poll)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c := http.NewResponseController(w)
+		now := time.Now()
+		// Before anything is written: the deadlines of the connection's last request may be over. Not supported
+		// by all writers; the server's own limits hold then.
+		_ = c.SetReadDeadline(now.Add(bodyTime))
+		_ = c.SetWriteDeadline(now.Add(bodyTime + writeTime))
 		if !s.allowed(r) {
 			s.mu.Lock()
 			s.counts.Denied++
@@ -107,11 +114,6 @@ func (s *Server) Handler() http.Handler {
 			http.Error(w, "missing or wrong bearer token", http.StatusUnauthorized)
 			return
 		}
-		c := http.NewResponseController(w)
-		now := time.Now()
-		// Not supported by all writers; the server's own limits hold then.
-		_ = c.SetReadDeadline(now.Add(bodyTime))
-		_ = c.SetWriteDeadline(now.Add(bodyTime + writeTime))
 		mux.ServeHTTP(w, r)
 	})
 }
@@ -184,7 +186,7 @@ func (s *Server) take(h http.Header, pushes []wire.Push, err error) (rejected in
 		reply := s.fleet.Push(now, &p.Health)
 		if reply == nil {
 			rejected++
-			why = "the fleet has as many cohorts and ranks as it keeps, or the interval between steps is none"
+			why = s.whyRefused()
 			continue
 		}
 		s.counts.Pushes++
@@ -198,6 +200,16 @@ func (s *Server) take(h http.Header, pushes []wire.Push, err error) (rejected in
 		}
 	}
 	return rejected, why
+}
+
+// whyRefused is why the fleet has just refused a push.
+func (s *Server) whyRefused() string {
+	full := s.fleet.Refused()[health.RefusedCohorts]
+	defer func() { s.full = full }()
+	if full > s.full {
+		return "the fleet has as many cohorts or ranks as it keeps"
+	}
+	return "ranks[0].interval: is no time between two steps"
 }
 
 func sum(faults [wire.Faults]uint64) (n uint64) {

@@ -224,6 +224,25 @@ func TestPartOfARequest(t *testing.T) {
 	}
 }
 
+func TestFullFleet(t *testing.T) {
+	s := fleetserver.New(fleetserver.Options{})
+	h := s.Handler()
+	p := push(0, second, 5)
+	why := ""
+	for n := 0; why == "" && n < 1<<17; n += wire.MaxPushes {
+		var b []byte
+		for i := range wire.MaxPushes {
+			p.Health.Cohort = uint64(1 + n + i)
+			b = append(b, body(t, p)...)
+		}
+		w := post(h, bytes.NewReader(b))
+		_, why, _ = wire.ParseResponse(w.Body.Bytes())
+	}
+	if c := s.Counts(); why != "the fleet has as many cohorts or ranks as it keeps" || c.Cohorts != 1<<16 {
+		t.Errorf("%q %+v", why, c)
+	}
+}
+
 func TestToken(t *testing.T) {
 	s := fleetserver.New(fleetserver.Options{Token: "right"})
 	good := body(t, push(0, second, 5))

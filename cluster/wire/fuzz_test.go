@@ -114,6 +114,24 @@ func FuzzReply(f *testing.F) {
 	})
 }
 
+func FuzzResponse(f *testing.F) {
+	f.Add(wire.AppendResponse(nil, 3, "why"))
+	f.Add(wire.AppendStatus(nil, "why\n\xff"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if why := wire.ParseStatus(b); why != wire.ParseStatus(wire.AppendStatus(nil, why)) {
+			t.Errorf("%q", why)
+		}
+		rejected, why, err := wire.ParseResponse(b)
+		if err != nil {
+			return
+		}
+		again, said, err := wire.ParseResponse(wire.AppendResponse(nil, rejected, why))
+		if err != nil || again != rejected || said != why || len(why) > 1<<10 {
+			t.Errorf("%d %q, %d %q, %v", rejected, why, again, said, err)
+		}
+	})
+}
+
 func FuzzPoll(f *testing.F) {
 	f.Add("cluster_id=c")
 	f.Add("cluster_id=c&cohort=00000000000000ff&node=n&rank=3&state=suspect")
