@@ -159,11 +159,22 @@ func (cs *callStats) baseline(c *event.Call, first bool) uint64 {
 	return base
 }
 
-// median is the median duration of an operation's calls, ns.
+// manyEmpty is from which share of empty waits on the median of all says too little of the others. If it is more
+// than half, see gpu_work.go.
+const manyEmpty = 0.2
+
+// median is the median duration of an operation's calls, ns; of waits for the GPU, if many found nothing queued, that
+// of the others: a program that waits elsewhere from some time on finds nothing left to wait for.
 func (cs *callStats) median(st *store.OpStat) uint64 {
 	v, ok := cs.medians[st]
 	if !ok {
 		v = st.Hist.Quantile(0.5)
+		if st.Op.Role() == event.RoleSync && v > emptyWait {
+			n, _ := st.Hist.Below(emptyWait)
+			if empty := share(n, st.Hist.Count()); empty >= manyEmpty {
+				v = st.Hist.Quantile((1 + empty) / 2)
+			}
+		}
 		cs.medians[st] = v
 	}
 	return v
