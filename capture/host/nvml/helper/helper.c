@@ -85,6 +85,9 @@ static struct {
 	int xid;  // the error of asking for events
 	uint64_t max_sm;
 	int max_sm_status;
+	unsigned int readings; // so far
+	int mig_status;
+	unsigned int mig;
 } gpus[MAX_GPUS];
 
 static unsigned int num_gpus;
@@ -254,6 +257,10 @@ static void read_memory(struct record *r, nvmlDevice_t d)
 	GET(memory, (d, &v1), (put(r, FIELD_MEM_USED, e, v1.used), put(r, FIELD_MEM_TOTAL, e, v1.total)));
 }
 
+// MIG_EVERY is how many readings share one of the MIG mode. On an H100 that call takes 165 us of CPU, as
+// long as all others together if their values are at hand, and the mode changes only with a reset.
+#define MIG_EVERY 60
+
 static void read_device(unsigned int i, struct record *r)
 {
 	nvmlDevice_t d = gpus[i].handle;
@@ -268,7 +275,9 @@ static void read_device(unsigned int i, struct record *r)
 	GET(power, (d, &v), put(r, FIELD_POWER, e, v));
 	GET(power_limit, (d, &v), put(r, FIELD_POWER_LIMIT, e, v));
 	GET(reasons, (d, &w), put(r, FIELD_REASONS, e, w));
-	GET(mig, (d, &v, &pending), put(r, FIELD_MIG, e, v == NVML_DEVICE_MIG_ENABLE));
+	if (gpus[i].readings++ % MIG_EVERY == 0)
+		GET(mig, (d, &v, &pending), (gpus[i].mig_status = e, gpus[i].mig = v == NVML_DEVICE_MIG_ENABLE));
+	put(r, FIELD_MIG, gpus[i].mig_status, gpus[i].mig);
 	put(r, FIELD_MAX_SM, gpus[i].max_sm_status, gpus[i].max_sm);
 	put(r, FIELD_XID, gpus[i].xid, 0);
 	read_ecc(r, d);
