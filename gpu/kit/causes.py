@@ -72,15 +72,11 @@ def paces(end):
 def arguments(kit, cause, step):
     seconds = kit.options.cause_seconds  # without the fault, and with it
     after = max(100, int(seconds / step))
-    if cause.hog:
-        steps = after + max(100, int(seconds / step))
-    elif cause.fault == "none":
-        steps = 2 * after
+    if cause.hog or cause.fault == "none":
+        length = ["--steps", str(2 * after)]
     else:
-        # What the fault adds to a step on average. The rival holds a mutex half of the time, Python's lock most of it.
-        own = {"item": 0.001, "empty-cache": 0.001, "mutex": step, "gil": 5 * step}.get(cause.name, cause.ms / 1e3)
-        steps = after + max(80, int(seconds / (step + own)))
-    args = ["--fault", cause.fault, "--ms", str(cause.ms), "--steps", str(steps), "--after", str(after),
+        length = ["--for", str(seconds)]
+    args = ["--fault", cause.fault, "--ms", str(cause.ms), *length, "--after", str(after),
             "--dir", kit.folder, "--work", str(kit.products(1.5))]
     if cause.hog == "worker":
         args += ["--batch", "64"]

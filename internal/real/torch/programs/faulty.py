@@ -91,7 +91,7 @@ def read_uncached(path, seconds):
 
 class Samples(Dataset):
     def __init__(self, a):
-        self.a, self.count = a, a.steps * a.batch
+        self.a, self.count = a, (a.steps if a.lasting is None else 1 << 40) * a.batch
 
     def __len__(self):
         return self.count
@@ -193,6 +193,7 @@ def arguments():
     a.add_argument("--fault", choices=FAULTS, default="none")
     a.add_argument("--steps", type=int, default=60)
     a.add_argument("--after", type=int, default=30, help="steps without the fault")
+    a.add_argument("--for", dest="lasting", type=float, help="seconds of steps with the fault, instead of --steps in all")
     a.add_argument("--ms", type=float, default=40, help="how long it strikes")
     a.add_argument("--batch", type=int, default=8)
     a.add_argument("--work", type=int, default=0, help="matrix products of a step, which keep the GPU busy")
@@ -291,7 +292,9 @@ def main():
     batches = iter(loader)  # starts the workers
     if a.pin is not None:
         os.sched_setaffinity(0, {a.pin})
-    for n in range(a.steps):
+    for n in range(a.steps if a.lasting is None else sys.maxsize):
+        if n > a.after and a.lasting is not None and time.monotonic_ns() > ends[a.after - 1] + a.lasting * 1e9:
+            break
         # The queue of batches in pinned memory. One worker's batches come in order, so a batch in
         # it is the next one.
         ready, asked = batches._data_queue.qsize() > 0, time.monotonic_ns()
@@ -315,7 +318,7 @@ def main():
             torch.cuda.synchronize()
         ends.append(time.monotonic_ns())
     torch.cuda.synchronize()
-    tell(what="end", fault=a.fault, pid=os.getpid(), steps=a.steps, after=a.after, ends=ends, waits=waits,
+    tell(what="end", fault=a.fault, pid=os.getpid(), steps=len(ends), after=a.after, ends=ends, waits=waits,
          dispatchers=[autograd()])
 
 
