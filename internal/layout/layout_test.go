@@ -83,6 +83,7 @@ var table = []row{
 
 	// Which rank of a job is slow.
 	{"cluster/health", ""},
+	{"cluster/ownwork", "account/collective cluster/health event"},
 	{"cluster/simulate", "cluster/health"},
 	{"cluster/wire", "cluster/health"},
 	{"cluster/fleetserver", "cluster/health cluster/wire"},

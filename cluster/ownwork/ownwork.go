@@ -1,0 +1,175 @@
+// Package ownwork measures the own work of ranks: how long each took for a step without the time in
+// which it waited in collectives, from the calls of NCCL and CUDA that a tracer records. Its steps are
+// what package health compares.
+//
+// It sees the host only. Which communicator steps are counted by, what a step is, and what is taken for
+// a wait is decided in communicator.go, pattern.go and wait.go. Where own work cannot be measured it
+// says why. docs/fleet.md has what follows for users.
+//
+// The package has no clock, no I/O and no goroutines.
+package ownwork
+
+import (
+	"slices"
+	"time"
+
+	"github.com/ingero-io/ingero/cluster/health"
+	"github.com/ingero-io/ingero/event"
+)
+
+// Source is what steps are counted by. Steps of different sources cannot be compared: if the source of a
+// process changes, what was learned of it is of another rank.
+type Source struct {
+	PID uint32
+	// Comm identifies the communicator: event.Collective.CommID.
+	Comm  uint64
+	Rank  int32  // in it; -1 if unknown
+	Ranks int32  // that it has; 0 if unknown
+	Every uint32 // collectives of the communicator that make a step
+}
+
+// Key is the same for all ranks whose steps can be compared, and not 0.
+func (s *Source) Key() uint64 {
+	h := (s.Comm ^ uint64(s.Every)*0x9e3779b97f4a7c15) * 1099511628211
+	return max(h^h>>32, 1)
+}
+
+// Step is a step of a rank. Its Seq counts steps of the communicator from its creation, so that it is the
+// same for all ranks; its times are since the Unix epoch. Its Work is the number of launches, graphs and
+// copies; its Measured is health.MeasuredHost.
+type Step struct {
+	Source
+	health.Step
+}
+
+// Tracker follows any number of processes. Calls that are given to it need not be stored one by one:
+// the weight of a call counts.
+type Tracker struct {
+	procs map[uint32]*process
+	last  *process // of the last call
+	drops []span   // in which records were dropped, oldest first
+	heard uint64   // Unix ns of the last Losses
+	find  finder
+}
+
+// NewTracker makes a Tracker.
+func NewTracker() *Tracker { return &Tracker{procs: map[uint32]*process{}} }
+
+// Calls takes calls in the order in which they returned.
+func (t *Tracker) Calls(calls []event.Call) {
+	for i := range calls {
+		c := &calls[i]
+		p := t.last
+		if p == nil || p.pid != c.PID {
+			if p = t.procs[c.PID]; p == nil {
+				if c.Op.Source() != event.SourceNCCL {
+					continue // it has no collectives
+				}
+				p = newProcess(c.PID)
+				t.procs[c.PID] = p
+			}
+			t.last = p
+		}
+		p.call(c, kinds[c.Op.Slot()])
+	}
+}
+
+// Collectives takes finished collectives (collective.Tracker.Take) after the calls that they are of, and
+// after those of the synchronisations that they were matched with.
+func (t *Tracker) Collectives(list []event.Collective) {
+	for i := range list {
+		if p := t.procs[list[i].PID]; p != nil {
+			p.collective(&list[i])
+		}
+	}
+}
+
+// Lives forgets processes that execute a new program.
+func (t *Tracker) Lives(lives []event.Life) {
+	for i := range lives {
+		if lives[i].Kind == event.LifeExec {
+			t.forget(lives[i].PID)
+		}
+	}
+}
+
+// Ended forgets threads, and processes whose main thread ended. Call it when no more of their calls will
+// come, after Take.
+func (t *Tracker) Ended(ends []event.Life) {
+	for i := range ends {
+		l := &ends[i]
+		if l.PID == l.TID {
+			t.forget(l.PID)
+		} else if p := t.procs[l.PID]; p != nil {
+			delete(p.threads, l.TID)
+			p.thread = nil
+		}
+	}
+}
+
+func (t *Tracker) forget(pid uint32) {
+	delete(t.procs, pid)
+	t.last = nil
+}
+
+// losing are the losses after which calls are missing, of which process is not known.
+var losing = [event.NumLossKinds]bool{
+	event.LostCall: true, event.LostNested: true, event.LostThread: true, event.LostMalformed: true,
+	event.LostLate: true, event.LostComm: true,
+}
+
+// Losses takes what was dropped between the last call of Losses and at (Unix ns). Call it before Take,
+// also if nothing was dropped. Steps of which a part is in that time are left out.
+func (t *Tracker) Losses(at uint64, list []event.Loss) {
+	from := t.heard
+	t.heard = at
+	for _, l := range list {
+		if l.Kind < event.NumLossKinds && losing[l.Kind] && l.Count > 0 {
+			t.drops = append(t.drops, span{from, at})
+			break
+		}
+	}
+	for len(t.drops) > 0 && t.drops[0].to+uint64(dropsKept) < at || len(t.drops) > maxDrops {
+		t.drops = slices.Delete(t.drops, 0, 1)
+	}
+}
+
+// Clock takes a reading of the clock of the process's GPU, as a share of the highest it can be.
+func (t *Tracker) Clock(pid uint32, at uint64, share float64) {
+	if p := t.procs[pid]; p != nil && share > 0 && share <= 1 {
+		p.clock(at, share)
+	}
+}
+
+// Take appends the steps that ended since the last Take, those of a process in order. Call it about once
+// a second, after Collectives, with the time up to which records have been taken (Unix ns).
+func (t *Tracker) Take(at uint64, list []Step) []Step {
+	for _, p := range t.procs {
+		list = p.take(t, at, list)
+	}
+	return list
+}
+
+// Bounds of what is kept, and times.
+const (
+	maxComms   = 16 // communicators of a process
+	maxThreads = 64 // of a process, that dispatch
+	maxWaits   = 1 << 16
+	maxClocks  = 64
+	maxDrops   = 128
+	dropsKept  = 2 * time.Minute
+	// silentAfter is the time without a collective after which a rank makes no steps. Validation and
+	// checkpoints take less or are no training.
+	silentAfter = 30 * time.Second
+	// clockFor is how far from a step the reading of a clock may be: readings come once a second.
+	clockFor = 1500 * time.Millisecond
+)
+
+// span is a time, Unix ns.
+type span struct{ from, to uint64 }
+
+// overlap is how long a span is within from and to.
+func (s span) overlap(from, to uint64) uint64 {
+	from, to = max(s.from, from), min(s.to, to)
+	return to - min(from, to)
+}

@@ -1,0 +1,148 @@
+package ownwork
+
+// Reason is why own work of a process is not measured, or what to know of it.
+type Reason uint8
+
+// The reasons. Up to NeverWaits steps are measured.
+const (
+	Measured Reason = iota
+	// NeverWaits: no wait for a collective was seen for many steps.
+	NeverWaits
+	// Dropped: records were dropped lately, and the steps of that time left out.
+	Dropped
+	// Learning: there were too few collectives yet.
+	Learning
+	// NoCollective: the process has called no collective of NCCL.
+	NoCollective
+	// OnlyPairs: it only sends and receives.
+	OnlyPairs
+	// Alone: its communicators have one rank.
+	Alone
+	// OldCommunicator: its communicators are older than the tracing, so that operations have other numbers
+	// on other ranks.
+	OldCommunicator
+	// SeveralRanks: it is several ranks of a communicator, whose threads are not told apart.
+	SeveralRanks
+	// NoPattern: its collectives do not repeat.
+	NoPattern
+	// Silent: no collective for 30 s.
+	Silent
+	// InGraphs: no collective for 30 s, but it launches CUDA graphs, which may contain them.
+	InGraphs
+	// Reasons is how many there are.
+	Reasons
+)
+
+var reasonTexts = [Reasons]string{
+	Measured: "measured on the host",
+	NeverWaits: "measured on the host; no wait for a collective was seen lately: it never waits, or in a way that " +
+		"is not traced",
+	Dropped:  "records were dropped: steps of that time are left out",
+	Learning: "too few collectives yet",
+	NoCollective: "no collective of NCCL was called: collectives of the CPU (gloo, MPI) and those in CUDA graphs " +
+		"are not seen",
+	OnlyPairs:       "it only sends to and receives from single ranks",
+	Alone:           "it is the only rank",
+	OldCommunicator: "its communicator is older than the tracing: start the tracer before the job",
+	SeveralRanks:    "the process is several ranks, which cannot be told apart",
+	NoPattern:       "its collectives follow no pattern that repeats, so that there are no steps",
+	Silent:          "no collective for 30 s",
+	InGraphs:        "no collective for 30 s but CUDA graphs, in which collectives are not seen",
+}
+
+// String is the reason as text for people.
+func (r Reason) String() string {
+	if r < Reasons {
+		return reasonTexts[r]
+	}
+	return "unknown"
+}
+
+// unwaitedSteps is after how many steps without a wait it is said.
+const unwaitedSteps = 64
+
+// Report is what is known of a process.
+type Report struct {
+	Reason Reason
+	Source Source // of the steps; zero if there are none
+	Steps  uint64 // so far
+	// Skipped is how many steps were left out because records were dropped.
+	Skipped uint64
+	// Pairs is how many sends and receives there were. A rank with some is a stage of a pipeline, or the
+	// like: ranks of its communicator may do different work.
+	Pairs uint64
+	// Follows is how much of a change of own work becomes a change of the step, and FollowsError its
+	// standard error. Near 0 the host has time to spare: no rank waits for what it does longer.
+	Follows, FollowsError float64
+	FollowsKnown          bool // there were enough steps, and own work varies
+}
+
+// Spare reports whether the host surely has time to spare, so that more own work of it makes no rank wait.
+func (r *Report) Spare() bool {
+	return r.FollowsKnown && r.Follows+2*r.FollowsError < spareMost
+}
+
+// spareMost is how much of a change of own work may become one of the step if the host has time to spare.
+// A rank that is last in a third of the steps or more is not such a one.
+const spareMost = 0.3
+
+// Report says what is known of a process at a time (Unix ns). Call it after Take.
+func (t *Tracker) Report(pid uint32, at uint64) Report {
+	p := t.procs[pid]
+	if p == nil {
+		return Report{Reason: NoCollective}
+	}
+	r := Report{Reason: p.reason(at), Steps: p.counts.steps, Skipped: p.counts.skipped, Pairs: p.pairs}
+	if r.Reason <= Dropped && p.chosen != nil {
+		r.Source = p.source()
+		r.Follows, r.FollowsError, r.FollowsKnown = p.follow.slope()
+	}
+	return r
+}
+
+func (p *process) reason(at uint64) Reason {
+	late := p.moved+uint64(silentAfter) < at
+	switch {
+	case p.moved == 0:
+		return NoCollective
+	case p.several():
+		return SeveralRanks
+	case p.counts.dropped:
+		return Dropped
+	case p.chosen != nil && p.counts.unwaited >= unwaitedSteps:
+		return NeverWaits
+	case p.chosen != nil:
+		return Measured
+	case late && p.graphs > p.moved:
+		return InGraphs
+	case late:
+		return Silent
+	case len(p.comms) == 0 && p.pairs > 0:
+		return OnlyPairs
+	}
+	return p.unusable()
+}
+
+// unusable is why none of the communicators can be used.
+func (p *process) unusable() Reason {
+	alone, old, full := true, true, false
+	for _, m := range p.comms {
+		if !m.known {
+			return Learning
+		}
+		alone = alone && m.ranks == 1
+		old = old && m.id == 0
+		full = full || m.full && m.every == 0
+	}
+	switch {
+	case len(p.comms) == 0:
+		return Learning
+	case alone:
+		return Alone
+	case old:
+		return OldCommunicator
+	case full:
+		return NoPattern
+	}
+	return Learning
+}
