@@ -29,6 +29,12 @@ type job struct {
 // train traces a job from before its first rank exists.
 func train(t *testing.T, args ...string) *job {
 	t.Helper()
+	return trainInto(t, nil, args...)
+}
+
+// trainInto is train with sinks.
+func trainInto(t *testing.T, sinks []agent.Sink, args ...string) *job {
+	t.Helper()
 	kerneltest.Require(t)
 	dir, err := rig.Folder("ingero-ranks-")
 	if err != nil {
@@ -65,7 +71,7 @@ func train(t *testing.T, args ...string) *job {
 	var truthErr error
 	ended := make(chan struct{})
 	_, err = agent.Run(ctx, agent.Options{
-		UID: agent.AnyUser, PIDs: []int{r.PID()}, Record: into(j.db),
+		UID: agent.AnyUser, PIDs: []int{r.PID()}, Record: into(j.db), Sinks: sinks,
 		Started: func(agent.Start) {
 			go func() {
 				defer close(ended)
