@@ -45,7 +45,8 @@ type communicator struct {
 type op struct {
 	at       uint64 // Unix ns; 0: its record was dropped
 	sign     uint32 // what it is, see signOf
-	launches uint32 // of the process before it
+	launches uint32 // of the process before it; it may wrap
+	full     uint32 // us in which launches of the process found the queue full before it; it may wrap
 }
 
 func (m *communicator) op(seq uint32) *op { return &m.ops[seq&uint32(len(m.ops)-1)] }
@@ -72,7 +73,7 @@ func (m *communicator) latest() uint64 {
 }
 
 // add takes an operation.
-func (m *communicator) add(x *event.Collective, launches uint32) {
+func (m *communicator) add(x *event.Collective, launches, full uint32) {
 	if x.Seq == 0 || x.Seq == m.last && m.born != 0 {
 		return
 	}
@@ -89,7 +90,7 @@ func (m *communicator) add(x *event.Collective, launches uint32) {
 	for seq := m.last + 1; seq < x.Seq; seq++ { // their records were dropped
 		m.put(op{sign: uint32(mix(uint64(seq)))})
 	}
-	m.put(op{x.At, signOf(x), launches})
+	m.put(op{x.At, signOf(x), launches, full})
 }
 
 // put appends an operation.

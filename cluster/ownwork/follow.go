@@ -9,16 +9,18 @@ import "math"
 // Its steps are from the end of a wait to the end of the next step's: there all ranks are at one. Between
 // two moments at which they are not, what a rank does later in one step it does sooner in the next.
 type follow struct {
-	last              uint64 // Unix ns: end of the last wait, 0 if not known
-	waited            uint64 // ns since
-	n                 float64
+	last              uint64  // Unix ns: end of the last wait, 0 if not known
+	waited            uint64  // ns since
+	seen              int     // steps
+	n                 float64 // steps that are averaged
 	own, took         float64 // means
 	square, both, all float64 // mean squares of what differs from them: own, own times took, took
 }
 
 const (
-	// followSteps is over how many steps it is averaged, followLeast how many it needs.
-	followSteps, followLeast = 128, 32
+	// followSteps is over how many steps it is averaged, followLeast how many it needs. The first ones load
+	// code, and are left out.
+	followSteps, followLeast, followFirst = 128, 32, 16
 	// followClip bounds by how much of its mean one step may differ: a stall is not how steps vary.
 	followClip = 0.5
 )
@@ -37,10 +39,13 @@ func (f *follow) step(waited, until uint64) {
 
 // add takes a step: own work, and all of it, in seconds.
 func (f *follow) add(own, took float64) {
+	if f.seen++; f.seen <= followFirst {
+		return
+	}
 	f.n = min(f.n+1, followSteps)
 	k := 1 / f.n
 	clip := func(d, mean float64) float64 {
-		if f.n < followLeast/2 {
+		if f.n < followLeast/8 {
 			return d
 		}
 		return min(max(d, -followClip*mean), followClip*mean)

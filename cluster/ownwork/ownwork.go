@@ -46,10 +46,11 @@ type Step struct {
 // the weight of a call counts.
 type Tracker struct {
 	procs map[uint32]*process
-	last  *process // of the last call
-	drops []span   // in which records were dropped, oldest first
-	heard uint64   // Unix ns of the last Losses
-	find  finder
+	// recent are processes of which calls came lately, by pid: several ranks' calls come mixed.
+	recent [64]*process
+	drops  []span // in which records were dropped, oldest first
+	heard  uint64 // Unix ns of the last Losses
+	find   finder
 }
 
 // NewTracker makes a Tracker.
@@ -59,7 +60,7 @@ func NewTracker() *Tracker { return &Tracker{procs: map[uint32]*process{}} }
 func (t *Tracker) Calls(calls []event.Call) {
 	for i := range calls {
 		c := &calls[i]
-		p := t.last
+		p := t.recent[c.PID%uint32(len(t.recent))]
 		if p == nil || p.pid != c.PID {
 			if p = t.procs[c.PID]; p == nil {
 				if c.Op.Source() != event.SourceNCCL {
@@ -68,7 +69,7 @@ func (t *Tracker) Calls(calls []event.Call) {
 				p = newProcess(c.PID)
 				t.procs[c.PID] = p
 			}
-			t.last = p
+			t.recent[c.PID%uint32(len(t.recent))] = p
 		}
 		p.call(c, kinds[c.Op.Slot()])
 	}
@@ -109,7 +110,7 @@ func (t *Tracker) Ended(ends []event.Life) {
 
 func (t *Tracker) forget(pid uint32) {
 	delete(t.procs, pid)
-	t.last = nil
+	t.recent[pid%uint32(len(t.recent))] = nil
 }
 
 // losing are the losses after which calls are missing, of which process is not known.

@@ -14,7 +14,8 @@ const (
 	other   kind = iota
 	launch       // adds to the launch queue
 	graph        // launches a graph
-	copying      // waits for its copy, or may
+	copying      // copies, and may wait for it; its arguments say where to
+	toHost       // copies to the host, and may wait for it
 	sync
 	move  // a collective
 	group // may launch collectives
@@ -33,17 +34,16 @@ var kinds = func() (k [event.OpSlots]kind) {
 			v = sync
 		case o.Role == event.RoleLaunch && o.Op.Source() == event.SourceGraph:
 			v = graph
-		case o.Role == event.RoleLaunch, o.Role == event.RoleCopy && strings.Contains(o.Name, "Async"):
-			v = launch
-		case o.Role == event.RoleCopy:
+		case o.Role == event.RoleCopy && strings.Contains(o.Name, "DtoH"):
+			v = toHost
+		case o.Role == event.RoleCopy && len(o.Args) > 1 && o.Args[1].Name == "kind":
 			v = copying
+		case o.Role == event.RoleLaunch, o.Role == event.RoleCopy:
+			v = launch
 		case o.Op == event.OpGroupEnd:
 			v = group
 		case o.Name == "ncclCommDestroy", o.Name == "ncclCommAbort":
 			v = gone
-		}
-		if o.Role == event.RoleCopy && o.Name == "cudaMemcpyAsync" {
-			v = copying // of pageable memory it waits
 		}
 		k[o.Op.Slot()] = v
 	}
@@ -110,19 +110,21 @@ func (p *process) call(c *event.Call, k kind) {
 	copied := th.copied
 	th.copied = 0
 	switch k {
-	case launch, graph, copying:
+	case launch:
 		p.launches += max(c.Weight, 1)
-		if k == graph {
-			p.graphs = c.Start
-		} else {
-			p.waits.launched(c, plainLaunch)
-		}
-		if k == copying && c.Args[1] == toHost {
+		p.waits.launched(c, plainLaunch)
+	case copying, toHost: // however long one takes, it may be the copy
+		p.launches += max(c.Weight, 1)
+		p.waits.queued++
+		if k == toHost || c.Args[1] == deviceToHost {
 			th.copied = c.Start
 		}
+	case graph:
+		p.launches += max(c.Weight, 1)
+		p.graphs = c.Start
 	case move:
-		p.waits.launched(c, collectiveLaunch)
 		p.move(c)
+		p.waits.launched(c, collectiveLaunch)
 	case group:
 		p.waits.launched(c, collectiveLaunch)
 	case sync:
@@ -132,8 +134,8 @@ func (p *process) call(c *event.Call, k kind) {
 	}
 }
 
-// toHost is cudaMemcpyDeviceToHost (driver_types.h).
-const toHost = 2
+// deviceToHost is cudaMemcpyDeviceToHost (driver_types.h).
+const deviceToHost = 2
 
 // move takes a call of a collective.
 func (p *process) move(c *event.Call) {
@@ -158,7 +160,7 @@ func (p *process) move(c *event.Call) {
 		}
 		p.last = m
 	}
-	m.add(&x, p.launches)
+	m.add(&x, p.launches, uint32(p.waits.full/1000))
 }
 
 func (p *process) forget(handle uint64) {

@@ -67,6 +67,9 @@ func (t *Tracker) dropped(from, to uint64) bool {
 func (p *process) step(seq uint32, from, to *op) Step {
 	took := to.at - from.at
 	waited, until := p.waits.within(from.at, to.at)
+	if full := to.full - from.full; full > 0 {
+		waited, until = min(waited+uint64(full)*1000, took), to.at
+	}
 	s := Step{
 		Source: p.source(),
 		Step: health.Step{

@@ -13,7 +13,8 @@ import (
 //     them); the GPU's own work before and after the collective is part of it, because it cannot be seen
 //     from the host when the collective began;
 //   - copies to the host just before such a synchronisation: a copy to pageable memory waits itself;
-//   - is in a launch that found the launch queue full while a collective was not waited for yet.
+//   - is in a launch, or a collective's call, that found the launch queue full while a collective was not
+//     waited for yet.
 //
 // A synchronisation that comes after no collective is own work: it waits for the rank's own GPU.
 
@@ -30,7 +31,8 @@ const (
 
 // waits are the waits of a process's threads that dispatch.
 type waits struct {
-	list   []span
+	list   []span            // of synchronisations
+	full   uint64            // ns of launches that found the queue full, in all: they are too many to list
 	open   bool              // there is a collective that no synchronisation came after
 	queued uint32            // launches since the last synchronisation
 	copies map[uint64]uint64 // by the begin of a synchronisation, that of the copy before it; Unix ns
@@ -45,7 +47,7 @@ func (w *waits) launched(c *event.Call, usual uint64) {
 		return
 	}
 	if c.Duration-min(c.Ledger.Total(), c.Duration) > usual {
-		w.add(span{c.Start, c.End()})
+		w.full += c.Duration
 	}
 }
 

@@ -30,7 +30,9 @@ const allStacksMB = 512
 
 // Trace runs a program as "ingero trace -- COMMAND" does, and reads the recording. env is the
 // result of hollow.Env and what else the program needs; settings are those of the hollow GPU.
-func Trace(t *testing.T, command, env []string, settings string, stacks probe.StackPolicy) (r Traced) {
+func Trace(
+	t *testing.T, command, env []string, settings string, stacks probe.StackPolicy, sinks ...agent.Sink,
+) (r Traced) {
 	t.Helper()
 	kerneltest.Require(t)
 	db, shared := filepath.Join(t.TempDir(), "run.db"), ""
@@ -50,7 +52,7 @@ func Trace(t *testing.T, command, env []string, settings string, stacks probe.St
 	var err error
 	r.Summary, err = agent.Run(t.Context(), agent.Options{
 		Command: command, UID: agent.AnyUser, Backend: probe.Backend(kerneltest.Backend()), Stack: stacks,
-		Stdout: &out, Stderr: &errs, InnerCalls: true, RingMB: ring,
+		Stdout: &out, Stderr: &errs, InnerCalls: true, RingMB: ring, Sinks: sinks,
 		Record: &agent.Recording{Path: db, Open: func(s store.Session) (store.Writer, error) {
 			return sqlite.OpenWriter(db, sqlite.Options{Session: s})
 		}},
