@@ -147,7 +147,7 @@ func TestTensorParallelRanksAreCountedByTheOutermostCommunicator(t *testing.T) {
 			j.ranks[6].hostSlow = 1.3
 			j.rounds(150, func() {
 				for range 12 {
-					j.work(2 * ms)
+					j.work(10 * ms)
 					j.launch(10, 20*time.Microsecond)
 					j.collect(opReduce, "tp", tp, 1<<16)
 				}
@@ -159,8 +159,17 @@ func TestTensorParallelRanksAreCountedByTheOutermostCommunicator(t *testing.T) {
 			})
 			j.reason(t, ownwork.Measured)
 			r := j.reports[j.ranks[6].pid]
-			if r.Source.Ranks != c.want || r.Source.Every != 1 {
+			if r.Source.Ranks != c.want || r.Source.Every != 1 || r.Source.Comm != j.comms[j.ranks[6].comm(c.last)].id {
 				t.Fatalf("counted by %+v", r.Source)
+			}
+			ways := map[uint64]bool{}
+			for _, s := range j.steps { // no step is of a time of which the waits were forgotten
+				if ways[s.Comm] = true; s.Wait == 0 && s.Comm == r.Source.Comm {
+					t.Fatalf("step %d has no wait: %+v", s.Seq, s)
+				}
+			}
+			if len(ways) < 2 {
+				t.Error("steps were not counted by another communicator first")
 			}
 			own, _, _ := j.mean(6, 0)
 			for i := range j.ranks {
@@ -259,7 +268,9 @@ func TestValidation(t *testing.T) {
 	j.rounds(100, j.ddp)
 	j.rounds(100, func() {
 		j.work(5 * ms)
-		j.collect(opReduce, "world", all, 8)
+		for n := range uint64(3) {
+			j.collect(opReduce, "world", all, 8+n)
+		}
 		j.wait()
 	})
 	j.rounds(100, j.ddp)
@@ -369,26 +380,34 @@ func TestGapInTheNumbers(t *testing.T) {
 	}
 }
 
+// A job that goes on with a new communicator at the same address; that the old one ended may not be seen.
 func TestCommunicatorIsMadeAnew(t *testing.T) {
-	j := newJob(3)
-	j.join("world", all)
-	j.rounds(100, j.ddp)
-	old := j.reports[100].Source
-	for _, r := range j.ranks {
-		j.call(r, opDestroy, 1000, handle["world"])
-	}
-	j.comms["other"] = nil // the next one has another id
-	j.join("world", all)
-	before := len(j.steps)
-	j.rounds(100, j.ddp)
-	j.reason(t, ownwork.Measured)
-	now := j.reports[100].Source
-	if now.Comm == old.Comm || now.Key() == old.Key() || now.Every != 4 {
-		t.Errorf("counted by %+v, before by %+v", now, old)
-	}
-	for _, s := range j.steps[before+60:] {
-		if s.Comm != now.Comm || s.Seq > 101 {
-			t.Fatalf("step %d of %+v", s.Seq, s.Source)
+	for _, destroyed := range []bool{true, false} {
+		j := newJob(3)
+		j.join("world", all)
+		j.rounds(100, j.ddp)
+		old := j.reports[100].Source
+		for i, r := range j.ranks {
+			c := j.comms[r.comm("world")]
+			c.seq++
+			j.call(r, opReduce, 20_000, handle["world"], 8, uint64(c.seq)|7<<32, 77) // nothing waits for it
+			if destroyed {
+				j.call(j.ranks[i], opDestroy, 1000, handle["world"])
+			}
+		}
+		j.comms["other"] = nil // the next one has another id
+		j.join("world", all)
+		before := len(j.steps)
+		j.rounds(700, j.ddp)
+		j.reason(t, ownwork.Measured)
+		now := j.reports[100].Source
+		if now.Comm != j.comms[j.ranks[0].comm("world")].id || now.Comm == old.Comm || now.Key() == old.Key() || now.Every != 4 {
+			t.Errorf("counted by %+v, before by %+v", now, old)
+		}
+		for _, s := range j.steps[before+90:] {
+			if s.Comm != now.Comm || s.Seq > 701 {
+				t.Fatalf("step %d of %+v", s.Seq, s.Source)
+			}
 		}
 	}
 }

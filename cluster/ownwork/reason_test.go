@@ -140,19 +140,36 @@ func TestThreadsBeside(t *testing.T) {
 					for range c.launches {
 						j.call(r, opLaunch, 5000)
 					}
-					j.call(r, opSync, 15e6, 5)
-					if !c.waits { // the other thread went on meanwhile
-						r.host = before + 1000
+					j.call(r, opSync, 5e6, 5)
+					if !c.waits { // the other thread goes on meanwhile
+						r.host = before
 					}
 					r.tid = r.pid
 				}
+				j.work(8 * ms)
 				j.wait()
 			})
 			own, wait, n := j.mean(0, 0)
-			if n < 50 || c.waits != (wait > 14*ms) || own > 22*ms {
+			if n < 50 || c.waits != (wait > 4*ms) || own < 26*ms || own > 30*ms {
 				t.Errorf("own work %v, wait %v in %d steps", own, wait, n)
 			}
 		})
+	}
+}
+
+// A launch that takes long although the queue cannot be full is own work.
+func TestSlowLaunch(t *testing.T) {
+	j := newJob(3)
+	j.join("world", all)
+	j.rounds(400, func() {
+		j.collect(opReduce, "world", all, 8)
+		for _, r := range j.ranks {
+			j.call(r, opLaunch, 7e6)
+		}
+		j.wait()
+	})
+	if own, wait, n := j.mean(0, 0); n < 50 || own < 7*ms || wait > ms {
+		t.Errorf("own work %v, wait %v in %d steps", own, wait, n)
 	}
 }
 
