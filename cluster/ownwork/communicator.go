@@ -19,6 +19,8 @@ const (
 	rivalTakes = 10
 	// minOps is the size that a ring of operations begins with.
 	minOps = 64
+	// lastSeq is the last number that is counted, so that none that is computed wraps.
+	lastSeq = 1<<32 - 1<<16
 )
 
 // communicator is one communicator of a process.
@@ -74,7 +76,7 @@ func (m *communicator) latest() uint64 {
 
 // add takes an operation.
 func (m *communicator) add(x *event.Collective, launches, full uint32) {
-	if x.Seq == 0 || x.Seq == m.last && m.born != 0 {
+	if x.Seq == 0 || x.Seq > lastSeq || x.Seq == m.last && m.born != 0 {
 		return
 	}
 	switch {

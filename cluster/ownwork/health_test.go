@@ -80,3 +80,29 @@ func TestMeasuredStepsNameTheStraggler(t *testing.T) {
 		})
 	}
 }
+
+// A host that is slower makes nobody wait if the GPU has work queued meanwhile. By own work alone it is a
+// straggler; that it has time to spare says that it is none.
+func TestStragglerWithTimeToSpareIsNone(t *testing.T) {
+	j := newJob(4)
+	j.join("world", all)
+	step := func() {
+		j.launch(50, time.Millisecond)
+		j.work(20 * ms)
+		j.launch(50, time.Millisecond)
+		j.collect(opReduce, "world", all, 1<<20)
+		j.wait()
+	}
+	j.rounds(400, step)
+	j.ranks[2].hostSlow = 1.3
+	j.rounds(400, step)
+	_, verdicts := judge(j.steps, 4)
+	if found := stragglers(verdicts); !found[2] || len(found) > 1 {
+		t.Errorf("stragglers: %v", found)
+	}
+	for _, r := range j.ranks {
+		if r := j.reports[r.pid]; !r.Spare() {
+			t.Errorf("rank %d: of its own work %.2f±%.2f follow", r.Source.Rank, r.Follows, r.FollowsError)
+		}
+	}
+}
