@@ -39,7 +39,8 @@ const (
 func newHostIO(fs proc.FS) *hostIO {
 	return &hostIO{
 		fs: fs, devices: map[event.Device]bool{}, files: map[waitedFile]bool{}, sockets: map[uint64]uint32{},
-		usage: map[uint32]proc.Usage{}, asked: map[uint32][]uint64{}, mapped: map[uint32][]uint64{}, read: map[uint32]time.Time{},
+		usage: map[uint32]proc.Usage{}, asked: map[uint32][]uint64{}, mapped: map[uint32][]uint64{},
+		read: map[uint32]time.Time{},
 	}
 }
 

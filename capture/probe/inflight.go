@@ -2,6 +2,7 @@ package probe
 
 import (
 	"fmt"
+
 	"golang.org/x/sys/unix"
 
 	"github.com/ingero-io/ingero/capture/bpf"

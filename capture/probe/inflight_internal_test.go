@@ -12,7 +12,9 @@ func TestAStackIsBelievedIfItLeadsOutOfAllCalls(t *testing.T) {
 	const tramp = 0x7fff_ffff_e000
 	w := &bpf.WireReturns{Tramp: tramp}
 	// A tail call shares the place of the return address.
-	copy(w.Ret[:], []bpf.WireReturnAddr{{At: 0x1008, To: 0x11}, {At: 0x1020, To: tramp}, {At: 0x1020, To: 0x22}, {At: 0x1028, To: 0x33}})
+	copy(w.Ret[:], []bpf.WireReturnAddr{
+		{At: 0x1008, To: 0x11}, {At: 0x1020, To: tramp}, {At: 0x1020, To: 0x22}, {At: 0x1028, To: 0x33},
+	})
 	m := &unwind.Memory{}
 	m.Trampoline, m.Returns = returnsOf(w)
 	if !leadsOut(m, []uint64{9, 0x11, 8, 0x22, 0x33, 7}) || leadsOut(m, []uint64{9, 0x22, 0x11, 0x33}) ||

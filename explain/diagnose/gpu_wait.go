@@ -71,8 +71,8 @@ func describeGPUWait(ev *evidence, f *finding, c *report.Chain) {
 	}
 	if l, ok := f.sub.levels[f.claims.op().op]; ok && f.claims.op().call {
 		if enqueues(f.claims.op().op) {
-			c.Summary = fmt.Sprintf("%s lost %s waiting for the GPU in %s: its launch queue was full, and a call took %s on average "+
-				"instead of %s", f.process(ev), f.pct(), e.Op, span(uint64(float64(l.usual)*l.times)), span(l.usual))
+			c.Summary = fmt.Sprintf("%s lost %s waiting for the GPU in %s: its launch queue was full, and a call took %s on "+
+				"average instead of %s", f.process(ev), f.pct(), e.Op, span(uint64(float64(l.usual)*l.times)), span(l.usual))
 		}
 		c.Cause.Detail += fmt.Sprintf("; since %s these waits took %.1f times as long as before, for as many launches",
 			clockOf(l.since/1e9), l.times)

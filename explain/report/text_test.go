@@ -311,7 +311,8 @@ func TestTheBriefReportNamesAPlaceInTheProgram(t *testing.T) {
 		var b strings.Builder
 		chain := full().Chains[0]
 		chain.Stack = c.stack
-		if err := report.WriteText(&b, &report.Report{Chains: []report.Chain{chain}}, report.TextOptions{Brief: true}); err != nil {
+		r := &report.Report{Chains: []report.Chain{chain}}
+		if err := report.WriteText(&b, r, report.TextOptions{Brief: true}); err != nil {
 			t.Fatal(err)
 		}
 		_, got, _ := strings.Cut(b.String(), "\n  in     ")
