@@ -267,7 +267,8 @@ func (ev *evidence) verdict(r *report.Report, worst float64, few int) string {
 	limit := ""
 	if len(r.QueueWaits) > 0 {
 		q := r.QueueWaits[0]
-		limit = fmt.Sprintf("; the GPU is the limit: %s waited for room in its launch queue for %.0f %% of its time", q.Process, q.Pct)
+		limit = fmt.Sprintf("; the GPU is the limit: %s waited for room in its launch queue for %.0f %% of its time",
+			q.Process, q.Pct)
 	}
 	return fmt.Sprintf("nothing wrong: %s calls on %s in %s checked; no cause took more than %.1f %% of a thread's time%s",
 		report.Count(r.Events), threads, span(ev.to-ev.from), worst, limit)
