@@ -18,14 +18,17 @@ func TestTheStackOfAFindingIsOfTheCallsThatItNames(t *testing.T) {
 process engine pid=100 parent=1 cgroup=/jobs/train traced
 thread main pid=100 tid=100 comm=engine dispatch
 repeat 50 {
-  call . thread=main op=cuLibraryLoadData dur=5us
-  repeat 4000 {
-    call . thread=main op=cudaLaunchKernel dur=4us..6us
-    skip thread=main dur=1us
+  call . thread=main op=cudaEventRecord dur=5us
+  repeat 20 {
+    repeat 200 {
+      call . thread=main op=cudaLaunchKernel dur=4us..6us
+      skip thread=main dur=1us
+    }
+    call . thread=main op=cudaStreamSynchronize dur=5us
   }
   call . thread=main op=cudaLaunchKernel dur=30ms stack=0x1
 }
-call . thread=main op=cuLibraryLoadData dur=60ms stack=0x2
+call . thread=main op=cudaEventRecord dur=60ms stack=0x2
 repeat 10 {
   call . thread=main op=cudaLaunchKernel dur=4us..6us
 }
