@@ -12,6 +12,10 @@ type Op uint16
 // OpSlots is how many slots a table by operation has. Every number of an operation is below it.
 const OpSlots = 1 << 12
 
+// LaunchQueue is how many launches a stream's queue holds before the next one waits for room. NVIDIA documents
+// no number; it is 1,022 on an H100 with driver 580 (gpu/run, docs/gpu.md).
+const LaunchQueue = 1022
+
 // Slot is the operation's place in a table of OpSlots.
 func (o Op) Slot() Op { return o % OpSlots }
 

@@ -275,7 +275,7 @@ func TestOtherPaths(t *testing.T) {
 	}
 }
 
-// slow is a body that begins to be read, and ends when it is told to.
+// slow is a request body that reports when it is first read, and ends when the test says so.
 type slow struct{ begun, end chan struct{} }
 
 func (s slow) Read([]byte) (int, error) {

@@ -20,8 +20,8 @@ import (
 
 const (
 	// fullQueue is from how many launches since the last synchronisation on the launch queue may be full.
-	// A queue holds 1,024 (docs/gpu.md); some may be in another one.
-	fullQueue = 512
+	// Some may be in another stream's queue.
+	fullQueue = event.LaunchQueue / 2
 	// plainLaunch and collectiveLaunch are what a launch and a collective's call take at most if the queue
 	// is not full, ns on a CPU. On an H100 launches took 4 us, and up to 2.8 ms in a full queue.
 	plainLaunch, collectiveLaunch = 20_000, 200_000

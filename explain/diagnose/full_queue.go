@@ -17,12 +17,9 @@ import (
 // a training loop of 1,800 launches a step.
 
 const (
-	// queueSize is how many launches a queue holds before the next one has to wait. NVIDIA documents
-	// no number; it is 1,022 on an H100 with driver 580 (gpu/run, docs/gpu.md).
-	queueSize = 1022
 	// fewQueued is how many launches for each wait for the GPU count as enough to fill the queue if the
 	// GPU was busy: a program may also wait where work is left in the queue (an event, another stream).
-	fewQueued = queueSize / 2
+	fewQueued = event.LaunchQueue / 2
 	// fullUtil is the least utilisation of a GPU that has work queued all the time, percent.
 	fullUtil = 95
 	// A reading is of up to a second before it. Those from utilFrom after a second's start to utilUntil after
@@ -50,7 +47,7 @@ func (ev *evidence) readQueues() {
 		t.fullQueue = map[uint64]bool{}
 		waits := ev.waitsOf(t.PID)
 		for second, launches := range ev.launchesOf(t.PID) {
-			least := uint64(queueSize)
+			least := uint64(event.LaunchQueue)
 			if util, known := ev.gpus.utilOf(t.PID, second, max(ev.in.SeriesStep, 1)); known {
 				if util < fullUtil {
 					continue

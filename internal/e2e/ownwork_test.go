@@ -65,8 +65,8 @@ func (o *ownWork) totals(ranks int) []totals {
 	return list
 }
 
-// pushed is what a fleet is told of ranks by their steps: the medians of what they push (log of seconds),
-// by rank, and the fleet's last answer.
+// pushed runs the steps through the ranks' agents and a fleet. It returns the median of what each rank pushes (log of
+// seconds), by rank, and the fleet's last answer.
 func (o *ownWork) pushed(ranks int) (x []float64, last health.Reply) {
 	agents := make([]*health.Rank, ranks)
 	steps := slices.Clone(o.steps)

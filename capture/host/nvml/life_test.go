@@ -140,7 +140,7 @@ func TestAKilledProcessLeavesNoHelper(t *testing.T) {
 	}
 }
 
-// What a helper used counts also after it ended, and the start is told apart from the readings.
+// The CPU time of a helper still counts after it has ended. That of its start is reported apart from its readings.
 func TestTheCPUTimeOfReadingIsTold(t *testing.T) {
 	t.Parallel()
 	const start, reading = 60 * time.Millisecond, 10 * time.Millisecond
