@@ -3,14 +3,11 @@ package diagnose_test
 import (
 	"path/filepath"
 	"regexp"
-	"strconv"
+	"slices"
 	"strings"
 	"testing"
 
-	"golang.org/x/tools/txtar"
-
 	"github.com/ingero-io/ingero/capture/host/framework"
-	"github.com/ingero-io/ingero/event/eventtext"
 	"github.com/ingero-io/ingero/explain/diagnose"
 	"github.com/ingero-io/ingero/explain/diagnose/diagnosetest"
 )
@@ -25,25 +22,25 @@ func TestAdviceFitsTheFramework(t *testing.T) {
 		"graph_recapture", "graph_recapture_capturing",
 		"input_starvation", "driver_cpu", "launch_bound", "graph_launch_drop", "graph_capture_failed",
 	} {
-		a, err := txtar.ParseFile(filepath.Join("testdata", name+".txtar"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		all := read(t, filepath.Join("testdata", name+".txtar"))
 		for by, torch := range map[framework.Name]bool{
 			framework.PyTorch: name != "driver_cpu", // its case is about launches
 			framework.CUDA:    false, framework.Llama: false, framework.JAX: false, framework.CuPy: false, framework.ONNX: false,
 		} {
 			t.Run(name+" "+string(by), func(t *testing.T) {
-				mark := " traced framework=" + strconv.Quote(string(by)) + "\n"
-				text := strings.ReplaceAll(section(a, "input"), " traced\n", mark)
-				if !strings.Contains(text, mark) {
+				r := *all
+				r.Processes = slices.Clone(all.Processes)
+				traced := 0
+				for i := range r.Processes {
+					if p := &r.Processes[i]; p.Traced {
+						p.Framework = string(by)
+						traced++
+					}
+				}
+				if traced == 0 {
 					t.Fatal("no traced process in the case")
 				}
-				r, err := eventtext.Parse(text)
-				if err != nil {
-					t.Fatal(err)
-				}
-				report := diagnose.Diagnose(diagnosetest.InputOf(r))
+				report := diagnose.Diagnose(diagnosetest.InputOf(&r))
 				if len(report.Chains) == 0 {
 					t.Fatal("no finding")
 				}

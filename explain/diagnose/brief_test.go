@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ingero-io/ingero/explain/diagnose"
-	"github.com/ingero-io/ingero/explain/diagnose/diagnosetest"
 	"github.com/ingero-io/ingero/explain/report"
 )
 
@@ -15,9 +13,7 @@ import (
 func TestAReportOfOneFindingFitsATerminal(t *testing.T) {
 	one := 0
 	for _, path := range cases(t) {
-		in := diagnosetest.InputOf(read(t, path))
-		in.CPUs = 2
-		r := diagnose.Diagnose(in)
+		_, r := diagnosed(t, path)
 		if len(r.Chains) != 1 || len(r.NotExplained)+len(r.InFlight)+len(r.GPUErrors)+len(r.Ended)+len(r.Idle) > 0 {
 			continue
 		}

@@ -23,6 +23,9 @@ var update = flag.Bool("update", false, "write what Diagnose says into testdata"
 // parsed caches the recordings of cases: some expand to 200,000 calls.
 var parsed sync.Map
 
+// reports caches what diagnosed returns.
+var reports sync.Map
+
 // read parses the input of a case. The recording is shared by the tests.
 func read(t testing.TB, path string) *eventtext.Recording {
 	t.Helper()
@@ -39,6 +42,23 @@ func read(t testing.TB, path string) *eventtext.Recording {
 	}
 	parsed.Store(path, r)
 	return r
+}
+
+// diagnosed is the input of a case on a machine with two CPUs, and its report. Tests share both and
+// change neither.
+func diagnosed(t testing.TB, path string) (*diagnose.Input, *report.Report) {
+	t.Helper()
+	type pair struct {
+		in *diagnose.Input
+		r  *report.Report
+	}
+	once, _ := reports.LoadOrStore(path, sync.OnceValue(func() pair {
+		in := diagnosetest.InputOf(read(t, path))
+		in.CPUs = 2
+		return pair{in, diagnose.Diagnose(in)}
+	}))
+	p := once.(func() pair)()
+	return p.in, p.r
 }
 
 func section(a *txtar.Archive, name string) string {
@@ -63,9 +83,8 @@ func TestDiagnose(t *testing.T) {
 	for _, path := range cases(t) {
 		t.Run(strings.TrimSuffix(filepath.Base(path), ".txtar"), func(t *testing.T) {
 			t.Parallel()
-			in := diagnosetest.InputOf(read(t, path))
-			in.CPUs = 2
-			got := checkedText(diagnose.Diagnose(in))
+			_, r := diagnosed(t, path)
+			got := checkedText(r)
 			a, err := txtar.ParseFile(path)
 			if err != nil {
 				t.Fatal(err)

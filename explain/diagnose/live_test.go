@@ -89,12 +89,14 @@ repeat 6000 {
 		t.Fatal(err)
 	}
 	recordings := map[string]*eventtext.Recording{"a hog for four of 95 seconds": rec}
+	reports := map[string]*report.Report{"a hog for four of 95 seconds": diagnose.Diagnose(diagnosetest.InputOf(rec))}
 	for _, path := range cases(t) {
 		recordings[path] = read(t, path)
+		_, reports[path] = diagnosed(t, path)
 	}
 	high := 0
 	for name, rec := range recordings {
-		whole := diagnose.Diagnose(diagnosetest.InputOf(rec))
+		whole := reports[name]
 		var end uint64
 		for i := range rec.Calls {
 			end = max(end, rec.Calls[i].End())

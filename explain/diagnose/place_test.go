@@ -102,10 +102,13 @@ func launchCPUs(in *diagnose.Input) map[uint16]bool {
 func TestFixesUseNoCPUOfALaunchingThread(t *testing.T) {
 	for _, path := range cases(t) {
 		for _, cpus := range []int{2, 4} {
-			in := diagnosetest.InputOf(read(t, path))
-			in.CPUs = cpus
+			in, r := diagnosed(t, path)
+			if cpus != in.CPUs {
+				other := *in
+				other.CPUs = cpus
+				in, r = &other, diagnose.Diagnose(&other)
+			}
 			taken := launchCPUs(in)
-			r := diagnose.Diagnose(in)
 			for i := range r.Chains {
 				for _, list := range movedTo(&r.Chains[i]) {
 					for _, cpu := range diagnose.ParseCPUs(list) {
@@ -124,9 +127,7 @@ func TestFixesUseNoCPUOfALaunchingThread(t *testing.T) {
 // finding's own.
 func TestSharesAddUp(t *testing.T) {
 	for _, path := range cases(t) {
-		in := diagnosetest.InputOf(read(t, path))
-		in.CPUs = 2
-		r := diagnose.Diagnose(in)
+		_, r := diagnosed(t, path)
 		for i := range r.Chains {
 			c := &r.Chains[i]
 			if c.LostNS == 0 || c.Cause.Kind == diagnose.Hang {

@@ -29,36 +29,34 @@ func TestDiagnoseIgnoresTheOrderOfItsInput(t *testing.T) {
 		in := diagnosetest.InputOf(read(t, path))
 		in.PerProcess = true
 		want := diagnose.Diagnose(in)
-		for range 2 {
-			shuffle(in.Calls)
-			for _, s := range in.Spans {
-				shuffle(s)
-			}
-			shuffle(in.Spans)
-			shuffle(in.Gaps)
-			shuffle(in.OffCPU)
-			shuffle(in.ThreadTimes)
-			shuffle(in.Ops)
-			shuffle(in.GapStats)
-			shuffle(in.Processes)
-			shuffle(in.Threads)
-			shuffle(in.Lives)
-			shuffle(in.Throttles)
-			shuffle(in.Losses)
-			shuffle(in.Series)
-			shuffle(in.GPUs)
-			shuffle(in.GPUMemory)
-			shuffle(in.Xids)
-			shuffle(in.Busy)
-			shuffle(in.Memory)
-			shuffle(in.Sites)
-			shuffle(in.Reclaims)
-			shuffle(in.Collectives)
-			shuffle(in.IO.Sums)
-			shuffle(in.IO.Connections)
-			if d := cmp.Diff(want, diagnose.Diagnose(in)); d != "" {
-				t.Fatalf("%s: another order gives another report:\n%s", path, d)
-			}
+		shuffle(in.Calls)
+		for _, s := range in.Spans {
+			shuffle(s)
+		}
+		shuffle(in.Spans)
+		shuffle(in.Gaps)
+		shuffle(in.OffCPU)
+		shuffle(in.ThreadTimes)
+		shuffle(in.Ops)
+		shuffle(in.GapStats)
+		shuffle(in.Processes)
+		shuffle(in.Threads)
+		shuffle(in.Lives)
+		shuffle(in.Throttles)
+		shuffle(in.Losses)
+		shuffle(in.Series)
+		shuffle(in.GPUs)
+		shuffle(in.GPUMemory)
+		shuffle(in.Xids)
+		shuffle(in.Busy)
+		shuffle(in.Memory)
+		shuffle(in.Sites)
+		shuffle(in.Reclaims)
+		shuffle(in.Collectives)
+		shuffle(in.IO.Sums)
+		shuffle(in.IO.Connections)
+		if d := cmp.Diff(want, diagnose.Diagnose(in)); d != "" {
+			t.Fatalf("%s: another order gives another report:\n%s", path, d)
 		}
 	}
 }
@@ -72,7 +70,7 @@ func TestControlsAreSilent(t *testing.T) {
 		"control_decode_eager", "control_decode_thinned", "control_graph_waits_attached", "control_waits_unseen_launches",
 		"control_turns",
 	} {
-		r := diagnose.Diagnose(diagnosetest.InputOf(read(t, filepath.Join("testdata", name+".txtar"))))
+		_, r := diagnosed(t, filepath.Join("testdata", name+".txtar"))
 		if len(r.Chains) != 0 || len(r.NotExplained) != 0 {
 			t.Errorf("%s: %d chains and %d unexplained, want silence", name, len(r.Chains), len(r.NotExplained))
 		}
@@ -86,7 +84,7 @@ func TestFaultsComeFirst(t *testing.T) {
 		if !slices.Contains(cases(t), path) || kind == diagnose.Unknown {
 			continue
 		}
-		r := diagnose.Diagnose(diagnosetest.InputOf(read(t, path)))
+		_, r := diagnosed(t, path)
 		if len(r.Chains) != 1 || r.Chains[0].Cause.Kind != kind || r.Chains[0].ExplainedPct < 80 {
 			t.Errorf("%s: %s", kind, checkedText(r))
 		}
@@ -132,8 +130,7 @@ func check(t *testing.T, in *diagnose.Input, r *report.Report) {
 func TestReportsAreSound(t *testing.T) {
 	kinds := map[store.EventKind]int{}
 	for _, path := range cases(t) {
-		in := diagnosetest.InputOf(read(t, path))
-		r := diagnose.Diagnose(in)
+		in, r := diagnosed(t, path)
 		check(t, in, r)
 		checkSums(t, path, in, r)
 		checkEvidence(t, path, in, r, kinds)

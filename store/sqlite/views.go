@@ -24,7 +24,7 @@ func views() string {
 	var b strings.Builder
 	b.WriteString(numbered(strings.NewReplacer("{launches}", opsThat(launchesKernel), "{reducing}", opsThat(reduces),
 		"{copy}", copyOf, "{ns}", copyNS, "{rest}", restNS, "{graph_ns}", graphCopyNS("c"), "{launch_ns}", graphCopyNS("g"),
-		"{repeated}", repeated,
+		"{repeated}", repeated, "{size}", sizeOfCopy, "{kernel}", kernelColumn,
 		"{sized0}", sized(0), "{sized1}", sized(1), "{sized2}", sized(2), "{sized3}", sized(3),
 		"{allocs}", opsThat(allocates), "{pinned_allocs}", opsThat(pins),
 		"{pinned}", strconv.Itoa(int(event.PinnedMemory)), "{device}", strconv.Itoa(int(event.DeviceMemory)), "{graph_ops}",
@@ -61,11 +61,9 @@ func graphCopyNS(row string) string {
 		"r.rest_ns % (r.weight - 1)) end", "r.", row+".")
 }
 
-// sizeOfCopy is an argument that is a size, of a call that shares a row.
-func sizeOfCopy(column string) string {
-	return "coalesce((select z.size / (c.weight - 1) + (n.n <= z.size % (c.weight - 1)) from rest_size z where n.n > 0 " +
-		"and z.ts = c.ts), " + column + ", 0)"
-}
+// sizeOfCopy is the argument that is a size, of a call that shares a row; null of others.
+const sizeOfCopy = "(select z.size / (c.weight - 1) + (n.n <= z.size % (c.weight - 1)) from rest_size z where n.n > 0 " +
+	"and z.ts = c.ts)"
 
 // sized is the n-th argument of any operation.
 func sized(n int) string {
@@ -74,8 +72,8 @@ func sized(n int) string {
 	if ops == "" {
 		return fmt.Sprintf("coalesce(%s, 0)", column)
 	}
-	return fmt.Sprintf("case when n.n > 0 and c.op in (%s) then %s else coalesce(%s, 0) end", ops, sizeOfCopy(column),
-		column)
+	return fmt.Sprintf("case when n.n > 0 and c.op in (%s) then coalesce(%s, %s, 0) else coalesce(%[3]s, 0) end", ops,
+		sizeOfCopy, column)
 }
 
 // numbered replaces an operation's name in braces by its number.
@@ -179,37 +177,30 @@ func hostView(b *strings.Builder, i *event.Info) {
 	}
 }
 
-// opView is the calls of one operation with its arguments by name.
+// opView is the calls of one operation with its arguments by name. What all these views have in
+// common is in op_calls: each connection to a recording parses every view.
 func opView(b *strings.Builder, i *event.Info) {
-	fmt.Fprintf(b, "\n-- %s\ncreate view %q as\n", i.Doc, i.Name)
-	b.WriteString("select s.node || ':' || c.ts || " + copyOf + " as id, c.ts as timestamp, " + copyNS +
-		" as duration_ns, s.node, t.pid, t.tid, t.comm,\n  ")
+	fmt.Fprintf(b, "\n-- %s\ncreate view %q as\nselect id, timestamp, duration_ns, node, pid, tid, comm, ", i.Doc, i.Name)
 	for n, a := range i.Args {
 		for _, f := range a.Fields {
-			fmt.Fprintf(b, "coalesce(a.a%d, 0) >> %d & %d as %q, ", n, f.Shift, 1<<f.Bits-1, f.Name)
+			fmt.Fprintf(b, "a%d >> %d & %d as %q, ", n, f.Shift, 1<<f.Bits-1, f.Name)
 		}
 		switch {
 		case len(a.Fields) > 0:
 		case n == i.BytesArg():
-			fmt.Fprintf(b, "%s as %q, ", sizeOfCopy(fmt.Sprintf("a.a%d", n)), a.Name)
+			fmt.Fprintf(b, "coalesce(size, a%d) as %q, ", n, a.Name)
 		default:
-			fmt.Fprintf(b, "coalesce(a.a%d, 0) as %q, ", n, a.Name)
+			fmt.Fprintf(b, "a%d as %q, ", n, a.Name)
 		}
 	}
 	if i.Op.TellsSite() {
-		fmt.Fprintf(b, "printf('0x%%x', coalesce(a.a%d, 0)) as call_site, ", event.SiteArg)
+		fmt.Fprintf(b, "printf('0x%%x', a%d) as call_site, ", event.SiteArg)
 	}
-	kernel := ""
+	b.WriteString("gpu_id, ret_code, stack_hash, weight, depth")
 	if i.Op.LaunchesKernel() {
-		kernel = ", " + kernelColumn + " as kernel"
+		b.WriteString(", kernel")
 	}
-	fmt.Fprintf(b, `coalesce(c.gpu, -1) as gpu_id, coalesce(c.ret, 0) as ret_code, coalesce(k.hash, 0) as stack_hash,
-  1 as weight, coalesce(c.depth, 0) as depth%s, n.n = 0 as stored
-from call c left join thread t on t.id = c.thread left join session s on s.id = t.session
-left join args a on a.id = c.args left join stack k on k.id = c.stack
-%s
-where c.op = %d;
-`, kernel, repeated, i.Op)
+	fmt.Fprintf(b, ", stored\nfrom op_calls where op = %d;\n", i.Op)
 }
 
 // describe fills the dictionaries that come with the program and creates the

@@ -146,6 +146,20 @@ left join args a on a.id = c.args
 left join stack k on k.id = c.stack
 {repeated};
 
+-- What the views of single operations have in common; op is its number. size is null of
+-- calls that have a row of their own: of these it is an argument.
+create view op_calls as
+select s.node || ':' || c.ts || {copy} as id, c.ts as timestamp, {ns} as duration_ns, s.node, t.pid, t.tid, t.comm, c.op,
+  coalesce(a.a0, 0) as a0, coalesce(a.a1, 0) as a1, coalesce(a.a2, 0) as a2, coalesce(a.a3, 0) as a3, {size} as size,
+  coalesce(c.gpu, -1) as gpu_id, coalesce(c.ret, 0) as ret_code, coalesce(k.hash, 0) as stack_hash, 1 as weight,
+  coalesce(c.depth, 0) as depth, {kernel} as kernel, n.n = 0 as stored
+from call c
+left join thread t on t.id = c.thread
+left join session s on s.id = t.session
+left join args a on a.id = c.args
+left join stack k on k.id = c.stack
+{repeated};
+
 create view off_cpu_events as
 select s.node || ':' || x.ts || 'o' as id, x.ts as timestamp, x.dur as duration, x.dur as duration_ns, s.node,
   (select p.rank from process p where p.pid = t.pid and p.session = t.session) as rank,

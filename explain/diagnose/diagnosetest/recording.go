@@ -225,12 +225,21 @@ func count(in *diagnose.Input, calls []event.Call) {
 			sites[k].AddN(c.Duration, max(c.Weight, 1))
 		}
 	}
+	medians := map[*stats.Histogram]uint64{}
+	median := func(h *stats.Histogram) uint64 {
+		m, ok := medians[h]
+		if !ok {
+			m = h.Quantile(0.5)
+			medians[h] = m
+		}
+		return m
+	}
 	for i := range calls {
 		c := &calls[i]
 		o := &in.Ops[at[threadOp{c.Thread, c.Op}]]
-		usual := o.Hist.Quantile(0.5)
-		if h := sites[site{threadOp{c.Thread, c.Op}, c.Args[event.SiteArg]}]; h != nil {
-			usual = min(usual, h.Quantile(0.5))
+		usual := median(o.Hist)
+		if c.Op.TellsSite() {
+			usual = min(usual, median(sites[site{threadOp{c.Thread, c.Op}, c.Args[event.SiteArg]}]))
 		}
 		if c.Ret != 0 || c.Start == o.First || store.WaitNS(&c.Ledger) >= uint64(store.NotableWait) ||
 			store.IsBulkCopy(c) || store.IsSlow(c.Duration, usual) {
