@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"strings"
@@ -22,17 +23,38 @@ import (
 type File struct {
 	path string
 
-	mu     sync.Mutex // guards what follows
-	opened *opened
-	closed bool
+	mu      sync.Mutex // guards what follows
+	rec     kept[store.Recording]
+	queries kept[*sqlite.Queries]
+	closed  bool
 }
 
 // New makes the source of a file, which need not exist yet.
-func New(path string) *File { return &File{path: path} }
+func New(path string) *File {
+	f := &File{path: path}
+	f.rec.open = func() (store.Recording, error) {
+		rec, err := sqlite.Open(path)
+		if err != nil {
+			return nil, err
+		}
+		if r, ok := rec.(interface{ Remember() }); ok {
+			r.Remember() // it is opened again when the file changes
+		}
+		return rec, nil
+	}
+	f.queries.open = func() (*sqlite.Queries, error) { return sqlite.OpenQueries(path) }
+	return f
+}
 
-// opened is an open recording with the number of its users.
-type opened struct {
-	rec   store.Recording
+// kept is something open, to be opened again when the file has changed.
+type kept[T io.Closer] struct {
+	open func() (T, error)
+	last *opened[T]
+}
+
+// opened is what was opened with the number of its users.
+type opened[T io.Closer] struct {
+	it    T
 	state string
 	users int
 	stale bool // to be closed by the last user
@@ -68,65 +90,80 @@ func (f *File) Read(ctx context.Context, use func(store.Recording) error) error 
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	o, err := f.acquire()
+	rec, release, err := acquire(f, &f.rec)
 	if err != nil {
 		return err
 	}
-	defer f.release(o)
-	return use(o.rec)
+	defer release()
+	return use(rec)
 }
 
-func (f *File) acquire() (*opened, error) {
+// acquire returns what is kept, opened again if the file has changed. The caller releases it once.
+func acquire[T io.Closer](f *File, k *kept[T]) (it T, release func(), err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed {
-		return nil, errClosed
+		return it, nil, errClosed
 	}
 	state := f.State()
-	if f.opened != nil && (state == "" || state != f.opened.state) {
-		f.drop()
+	if k.last != nil && (state == "" || state != k.last.state) {
+		k.drop()
 	}
-	if f.opened == nil {
-		rec, err := sqlite.Open(f.path)
+	if k.last == nil {
+		it, err := k.open()
 		if err != nil {
-			return nil, err
+			return it, nil, err
 		}
-		if r, ok := rec.(interface{ Remember() }); ok && state != "" {
-			r.Remember() // it is opened again when the file changes
-		}
-		f.opened = &opened{rec: rec, state: state}
+		k.last = &opened[T]{it: it, state: state}
 	}
-	f.opened.users++
-	return f.opened, nil
+	o := k.last
+	o.users++
+	return o.it, func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		o.users--
+		o.closeIfUnused()
+	}, nil
 }
 
-func (f *File) release(o *opened) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	o.users--
-	o.closeIfUnused()
+// drop forgets what is open. Its current users continue with it.
+func (k *kept[T]) drop() {
+	if k.last != nil {
+		k.last.stale = true
+		k.last.closeIfUnused()
+		k.last = nil
+	}
 }
 
-// drop forgets the open recording. Its current users continue with it.
-func (f *File) drop() {
-	f.opened.stale = true
-	f.opened.closeIfUnused()
-	f.opened = nil
-}
-
-func (o *opened) closeIfUnused() {
+func (o *opened[T]) closeIfUnused() {
 	if o.stale && o.users == 0 {
-		_ = o.rec.Close() // a reader has no data to lose
+		_ = o.it.Close() // a reader has no data to lose
 	}
+}
+
+// rows release the file when they are closed.
+type rows struct {
+	*sqlite.Rows
+	release func()
+}
+
+func (r rows) Close() error {
+	defer r.release()
+	return r.Rows.Close()
 }
 
 // Query implements recording.Source.
 func (f *File) Query(ctx context.Context, sql string, l store.Limits) (store.Rows, error) {
-	rows, err := sqlite.Query(ctx, f.path, sql, l)
+	q, release, err := acquire(f, &f.queries)
 	if err != nil {
+		return nil, err
+	}
+	r, err := q.Query(ctx, sql, l)
+	if err != nil {
+		release()
 		return nil, err // a nil *sqlite.Rows would not be nil as store.Rows
 	}
-	return rows, nil
+	return rows{r, sync.OnceFunc(release)}, nil
 }
 
 // Close implements recording.Source.
@@ -134,8 +171,7 @@ func (f *File) Close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.closed = true
-	if f.opened != nil {
-		f.drop()
-	}
+	f.rec.drop()
+	f.queries.drop()
 	return nil
 }

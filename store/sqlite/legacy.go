@@ -92,7 +92,7 @@ var legacyTables = []legacyTable{
 // legacy returns the layout of a file by an earlier Ingero, nil for any other.
 func (s *source) legacy() (*layout, error) {
 	if s.ours {
-		return nil, nil // no connections are kept, as each reads the whole schema
+		return nil, nil
 	}
 	c, err := s.connect()
 	if err != nil {

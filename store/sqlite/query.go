@@ -33,6 +33,8 @@ func withDefaults(l store.Limits) store.Limits {
 // Rows is the answer to a query. It implements store.Rows.
 type Rows struct {
 	source    *source
+	keep      func(*sqlite.Conn) bool // takes a connection that further queries can use
+	done      func()                  // called after that, or nil
 	conn      *sqlite.Conn
 	stmt      *sqlite.Stmt
 	cancel    context.CancelFunc
@@ -54,33 +56,28 @@ var _ store.Rows = (*Rows)(nil)
 // current views are there too, over its tables. The statement cannot change the file. Rows must be
 // closed.
 func Query(ctx context.Context, path, sql string, l store.Limits) (*Rows, error) {
-	l = withDefaults(l)
-	s, err := openSource(path)
+	q, err := OpenQueries(path)
 	if err != nil {
 		return nil, err
 	}
-	c, err := s.connectForQuery()
+	q.most = 0
+	r, err := q.Query(ctx, sql, l)
 	if err != nil {
-		s.close()
+		_ = q.Close() // no connection is kept
 		return nil, err
 	}
-	r := &Rows{source: s, conn: c, limits: l, parent: ctx}
-	r.ctx, r.cancel = context.WithTimeout(ctx, l.Time)
-	if err := r.prepare(sql); err != nil {
-		r.Close()
-		return nil, err
-	}
+	r.done = func() { _ = q.Close() } // likewise
 	return r, nil
 }
 
-// connectForQuery opens a connection with the public views, whichever version recorded the file. A
-// file that this version does not know is shown as it is.
-func (s *source) connectForQuery() (*sqlite.Conn, error) {
+// withViews gives each connection the public views, whichever version recorded the file. A file that
+// this version does not know is shown as it is.
+func (s *source) withViews() error {
 	l, err := s.legacy()
 	switch {
 	case errors.Is(err, store.ErrForeign):
 	case err != nil:
-		return nil, err
+		return err
 	case l != nil:
 		s.prepare = func(c *sqlite.Conn) error {
 			if err := l.normalize(c); err != nil {
@@ -91,23 +88,14 @@ func (s *source) connectForQuery() (*sqlite.Conn, error) {
 	default:
 		s.prepare = upgradeViews
 	}
-	return s.connect()
+	return nil
 }
 
 func (r *Rows) prepare(sql string) error {
-	if err := registerFunctions(r.conn); err != nil {
-		return err
-	}
 	r.conn.Limit(sqlite.LimitLength, int32(r.limits.Value))
-	r.conn.Limit(sqlite.LimitAttached, 0)
-	if r.limits.Columns > 0 {
-		r.conn.Limit(sqlite.LimitColumn, int32(r.limits.Columns))
-	}
+	r.conn.Limit(sqlite.LimitColumn, int32(cmp.Or(max(r.limits.Columns, 0), mostColumns)))
 	if n := r.limits.Statement; n > 0 && len(sql) > n {
 		return fmt.Errorf("%w: the statement has %d bytes, more than %d", store.ErrRefused, len(sql), n)
-	}
-	if err := exec(r.conn, "pragma cache_size = -16384"); err != nil {
-		return err
 	}
 	r.conn.SetInterrupt(r.ctx.Done())
 	guard := &guard{reads: newStatementReads(r.conn)}
@@ -262,10 +250,16 @@ func (r *Rows) Close() error {
 		_ = r.stmt.Finalize() // repeats the error of the last step
 		r.stmt = nil
 	}
-	r.cancel()
-	err := r.conn.Close()
+	conn, whole := r.conn, r.columns != nil && r.err == nil && r.ctx.Err() == nil
 	r.conn = nil
-	r.source.close()
+	r.cancel()
+	var err error
+	if !whole || !r.keep(conn) {
+		err = conn.Close()
+	}
+	if r.done != nil {
+		r.done()
+	}
 	return err
 }
 
