@@ -107,7 +107,7 @@ func (findings) notExplained(m *Model, n *report.NotExplained) row {
 
 func (findings) notice(n *live.Notice, now time.Time) row {
 	line, s := noticeLine(n), bad
-	if n.Change != nil {
+	if n.Change != nil || n.Over {
 		s = warn
 	}
 	at := time.Unix(0, int64(n.At))
@@ -124,6 +124,9 @@ func (findings) notice(n *live.Notice, now time.Time) row {
 func noticeLine(n *live.Notice) string {
 	if n.OOM != nil {
 		return report.OutOfMemory(n.OOM)
+	}
+	if n.Text != "" {
+		return report.OneLine(n.Text)
 	}
 	if n.Change != nil {
 		return report.OneLine("[changed] " + n.Change.Text())

@@ -123,6 +123,10 @@ func (v *View) Found(r *report.Report) {
 // the goroutine that calls the sinks.
 func (v *View) Changed(c *report.Change) { v.live.Changed(c) }
 
+// Told takes an event of a fleet in a line; over: it says that something has ended. It is called by the
+// goroutine that calls the sinks.
+func (v *View) Told(at uint64, line string, over bool) { v.live.Told(at, line, over) }
+
 // Batch implements agent.Sink.
 func (v *View) Batch(b *store.Batch) { v.live.Batch(b) }
 

@@ -65,6 +65,8 @@ type Notice struct {
 	OOM    *event.Life
 	Xid    *store.Xid
 	Change *report.Change // steps take longer
+	Text   string         // of a fleet
+	Over   bool           // the text says that something has ended
 }
 
 // GPU is the state of one GPU.
@@ -157,6 +159,11 @@ func (t *Stats) exited(pid uint32) {
 func (t *Stats) Changed(c *report.Change) {
 	own := *c
 	t.notice(Notice{At: c.AtNS, Change: &own})
+}
+
+// Told takes an event of a fleet in a line; over: it says that something has ended.
+func (t *Stats) Told(at uint64, line string, over bool) {
+	t.notice(Notice{At: at, Text: line, Over: over})
 }
 
 func (t *Stats) notice(n Notice) {

@@ -21,6 +21,7 @@ import (
 	"github.com/ingero-io/ingero/agent"
 	"github.com/ingero-io/ingero/capture/host/proc"
 	"github.com/ingero-io/ingero/capture/probe"
+	"github.com/ingero-io/ingero/cluster/wire"
 	"github.com/ingero-io/ingero/explain/report"
 	"github.com/ingero-io/ingero/internal/config"
 	"github.com/ingero-io/ingero/store"
@@ -46,6 +47,10 @@ nanoseconds longer. --pages counts page allocations per process (about 40 ns eac
 --annotate records what programs say they work on, such as step and epoch: see
 "ingero annotate --help".
 
+With --fleet the own work of each rank of a distributed job on this node (a step
+without its waits in collectives) is compared with that of the others: who is slower is
+told within seconds, here and at the socket of --events. Start it before the job.
+
 With --mcp an AI agent can query the recording while it is being made, over HTTPS as
 with "ingero mcp --http"; a token is read from $INGERO_MCP_TOKEN or ~/.ingero/mcp-token.
 With --dashboard other nodes can, as with "ingero dashboard"; their token is in
@@ -61,6 +66,7 @@ passes on. On a terminal it shows calls, ledgers, findings, memory and nodes in 
   sudo ingero trace --footprint -- ./load_data.sh   the same of a program and its children
   sudo ingero trace --out run.db -- python train.py a program from its first instruction
   sudo ingero trace --annotate -- python train.py   with the steps and epochs that it sends
+  sudo ingero trace --fleet fleet-1:4318            tell which rank the others wait for
   sudo ingero trace --mcp 127.0.0.1:8443            let an AI agent query it during the run
   sudo ingero trace --dashboard :8080               let other nodes query it during the run
   sudo ingero trace --json | jq 'select(.type == "call")'`,
@@ -100,6 +106,8 @@ type tracing struct {
 type traceView interface {
 	found(r *report.Report)   // report of the live diagnosis on the last seconds
 	changed(c *report.Change) // steps take longer since some seconds
+	// told shows that a rank is slower than its peers, or the like. who is its process, or empty.
+	told(e *wire.Event, who string)
 	run(ctx context.Context, o agent.Options) (agent.Summary, error)
 	summary(s *agent.Summary, next string) error
 }
@@ -165,6 +173,14 @@ func (t *tracing) watch(ctx context.Context, f *traceFlags) (agent.Summary, erro
 		t.opts.Sinks = append(t.opts.Sinks, live)
 	}
 	t.opts.Sinks = append(t.opts.Sinks, agent.NewLiveChanges(t.view.changed))
+	peers, err := f.peers.open(ctx, t)
+	if err != nil {
+		return agent.Summary{}, err
+	}
+	if peers != nil {
+		defer func() { _ = peers.Close() }() // if the run never began
+		t.opts.Sinks = append(t.opts.Sinks, peers)
+	}
 	unserve, err := t.serveBoth(ctx, f)
 	if err != nil {
 		return agent.Summary{}, err

@@ -22,6 +22,7 @@ type traceFlags struct {
 	maxDB    string
 	print    footprintFlag
 	metrics  metricsFlags
+	peers    peersFlags
 	pages    bool
 	inner    bool
 	annotate string
@@ -55,6 +56,7 @@ func (f *traceFlags) add(cmd *cobra.Command) {
 	fl.Lookup("annotate").NoOptDefVal = annotateHere
 	fl.StringVar(&f.maxDB, "max-db", "10g", "delete the oldest rows when the file grows beyond this; 0 for no limit")
 	f.metrics.add(cmd)
+	f.peers.add(cmd)
 	fl.StringVar(&f.serve, "dashboard", "",
 		"show the recording in a browser, and serve it to other nodes, at this address while it is made (127.0.0.1:8080)")
 	f.fleet.addNodes(cmd)

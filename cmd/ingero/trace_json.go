@@ -9,13 +9,14 @@ import (
 	"time"
 
 	"github.com/ingero-io/ingero/agent"
+	"github.com/ingero-io/ingero/cluster/wire"
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/explain/report"
 	"github.com/ingero-io/ingero/store"
 )
 
 // jsonView prints JSON lines. Each has a type: start, second, call, finding, change,
-// oom_kill, xid or summary;
+// event, oom_kill, xid or summary;
 // fields are only ever added. Times are Unix nanoseconds.
 type jsonView struct {
 	record *agent.Recording
@@ -52,6 +53,16 @@ type jsonChange struct {
 
 // changed prints a change.
 func (v *jsonView) changed(c *report.Change) { v.print(jsonChange{"change", time.Now().UnixNano(), c}) }
+
+// jsonEvent is an event of a fleet, as it is at the socket of --events.
+type jsonEvent struct {
+	Type  string      `json:"type"`
+	At    int64       `json:"at_ns"`
+	Event *wire.Event `json:"event"`
+}
+
+// told prints an event of a fleet.
+func (v *jsonView) told(e *wire.Event, _ string) { v.print(jsonEvent{"event", e.At.UnixNano(), e}) }
 
 // jsonOOM is a process that the kernel killed for lack of memory.
 type jsonOOM struct {

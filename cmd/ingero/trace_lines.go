@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ingero-io/ingero/agent"
+	"github.com/ingero-io/ingero/cluster/wire"
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/explain/report"
 	"github.com/ingero-io/ingero/store"
@@ -40,6 +41,9 @@ func (v *lineView) found(r *report.Report) {
 
 // changed prints a change.
 func (v *lineView) changed(c *report.Change) { v.print(changeLine(c)) }
+
+// told prints an event of a fleet.
+func (v *lineView) told(e *wire.Event, who string) { v.print(eventLine(e, who)) }
 
 // print writes a line, however long its reader pauses.
 func (v *lineView) print(line string) { v.lines.print([]byte(line+"\n"), true) }

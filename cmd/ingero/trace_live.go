@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/ingero-io/ingero/agent"
+	"github.com/ingero-io/ingero/cluster/wire"
 	"github.com/ingero-io/ingero/explain/report"
 	"github.com/ingero-io/ingero/tui"
 )
@@ -59,6 +60,12 @@ func (v *liveView) found(r *report.Report) {
 func (v *liveView) changed(c *report.Change) {
 	<-v.ready
 	v.view.Changed(c)
+}
+
+// told shows an event of a fleet.
+func (v *liveView) told(e *wire.Event, who string) {
+	<-v.ready
+	v.view.Told(uint64(e.At.UnixNano()), eventLine(e, who), e.Resolved)
 }
 
 func (v *liveView) summary(s *agent.Summary, next string) error {

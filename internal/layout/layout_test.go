@@ -24,6 +24,7 @@ var table = []row{
 	{"docs", ""},
 	{"event", ""},
 	{"internal/lists", ""},
+	{"internal/unixsocket", ""},
 	{"account/stats", ""},
 	{"event/eventtext", "event"},
 	{"explain/report", "event"},
@@ -37,7 +38,7 @@ var table = []row{
 	{"capture/host/owner", "capture/host/cgroup capture/host/proc"},
 	{"capture/host/nvml", "capture/host/cudalib"},
 	{"capture/label", ""},
-	{"capture/label/socket", "capture/host/proc capture/label event"},
+	{"capture/label/socket", "capture/host/proc capture/label event internal/unixsocket"},
 
 	// Names of addresses.
 	{"capture/symbol/kallsyms", "event"},
@@ -88,10 +89,13 @@ var table = []row{
 	{"cluster/wire", "cluster/health"},
 	{"cluster/fleetserver", "cluster/health cluster/wire"},
 	{"cluster/fleetclient", "cluster/wire"},
-	{"cluster/cmd/ingero-fleet", "cluster/simulate"},
+	{"cluster/eventsocket", "cluster/wire internal/unixsocket"},
+	{"cluster/cmd/ingero-fleet", "cluster/fleetserver cluster/simulate cluster/wire"},
 
 	// What is kept.
 	{"store", "event capture/host/framework capture/host/owner internal/lists account/stats"},
+	{"cluster/node", "cluster/health cluster/ownwork cluster/wire event store"},
+	{"cluster/fleetagent", "cluster/node cluster/wire store"},
 	{"explain/recording", "event account/ledger explain/report account/stats store"},
 	{"store/sqlite", "event account/footprint capture/host/framework capture/host/owner account/stats store"},
 	{"store/source", "explain/recording store store/sqlite"},
@@ -179,6 +183,7 @@ var table = []row{
 	// The command line and the terminal.
 	{"tui", "agent event fleet serve/nodeapi/wire explain/report store account/live"},
 	{"cmd/ingero", `agent bench bench/accuracy bench/agent internal/config serve/dashboard demo
+		cluster/eventsocket cluster/fleetagent cluster/fleetclient cluster/node cluster/wire
 		explain/compare explain/diagnose explain/label event export fleet capture/host/proc capture/label capture/label/socket
 		internal/cudastub internal/doctor
 		serve/mcpserver

@@ -21,7 +21,7 @@ const (
 )
 
 // Queries runs SQL on one file. It keeps connections, because a new one has to parse the file's
-// whole schema, which takes 15 ms. Whoever has it closes it when the file, or its write-ahead log,
+// whole schema, which takes 15 ms. Its owner closes it when the file, or its write-ahead log,
 // has changed: a kept connection may not notice. Its methods may be called by several goroutines.
 type Queries struct {
 	source *source

@@ -17,6 +17,7 @@ import (
 
 	"github.com/ingero-io/ingero/capture/host/proc"
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/internal/unixsocket"
 )
 
 // The limits. Those of a single line are in package label.
@@ -104,14 +105,12 @@ func (s *Server) listen() (err error) {
 	if err = makeFolder(s.path, s.opts.Home); err != nil {
 		return err
 	}
-	if s.fd, err = bind(s.path); err != nil {
+	if s.fd, err = unixsocket.Bind(s.path, mode()); err != nil {
 		return err
 	}
-	var st unix.Stat_t
-	if err = unix.Lstat(s.path, &st); err != nil {
+	if s.ino, err = unixsocket.Inode(s.path); err != nil {
 		return err
 	}
-	s.ino = st.Ino
 	if s.epoll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
 		return err
 	}
@@ -122,7 +121,7 @@ func (s *Server) listen() (err error) {
 func (s *Server) mistake(err error) error {
 	next := "choose another path: --annotate=PATH"
 	switch {
-	case errors.Is(err, ErrInUse):
+	case errors.Is(err, unixsocket.ErrInUse):
 		next = "stop that tracer, or choose another path for this one (--annotate=PATH) and give it to the programs " +
 			"in $" + PathEnv
 	case errors.Is(err, fs.ErrNotExist):
@@ -251,10 +250,7 @@ func (s *Server) Close() error {
 	}
 	if s.fd >= 0 {
 		unix.Close(s.fd)
-		var st unix.Stat_t
-		if unix.Lstat(s.path, &st) == nil && st.Ino == s.ino { // not another tracer's
-			os.Remove(s.path)
-		}
+		unixsocket.Remove(s.path, s.ino)
 	}
 	s.epoll, s.fd = -1, -1
 	return nil

@@ -18,6 +18,7 @@ import (
 	"github.com/ingero-io/ingero/capture/host/proc"
 	"github.com/ingero-io/ingero/capture/label/socket"
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/internal/unixsocket"
 )
 
 // listen starts a server with a clock that stands still until it is set.
@@ -295,7 +296,7 @@ func TestAStaleSocketIsReplacedAndALiveOneIsNot(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := socket.Options{Path: path, Proc: proc.New("")}
-	if _, err := socket.Listen(o); !errors.Is(err, socket.ErrInUse) || !strings.Contains(err.Error(), "INGERO_ANNOTATE") {
+	if _, err := socket.Listen(o); !errors.Is(err, unixsocket.ErrInUse) || !strings.Contains(err.Error(), "INGERO_ANNOTATE") {
 		t.Errorf("beside a live one: %v", err)
 	}
 	l.SetUnlinkOnClose(false)

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -12,7 +13,7 @@ import (
 )
 
 func main() {
-	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
+	os.Exit(run(context.Background(), os.Args[1:], os.Stdout, os.Stderr, os.Getenv))
 }
 
 // The exit codes.
@@ -31,7 +32,7 @@ func usage(format string, args ...any) error {
 }
 
 // run executes a command line and returns the exit code.
-func run(args []string, out, errs io.Writer) int {
+func run(ctx context.Context, args []string, out, errs io.Writer, env func(string) string) int {
 	root := &cobra.Command{
 		Use:           "ingero-fleet",
 		Short:         "Find the rank that the others wait for",
@@ -50,9 +51,9 @@ func run(args []string, out, errs io.Writer) int {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usage("%w; see %s --help", err, cmd.CommandPath())
 	})
-	root.AddCommand(simulateCommand(out, errs))
+	root.AddCommand(serveCommand(out, errs, env), simulateCommand(out, errs))
 	root.SetArgs(args)
-	err := root.Execute()
+	err := root.ExecuteContext(ctx)
 	if err == nil {
 		return 0
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -11,7 +12,7 @@ import (
 
 func try(args ...string) (code int, out, errs string) {
 	var o, e bytes.Buffer
-	code = run(args, &o, &e)
+	code = run(context.Background(), args, &o, &e, func(string) string { return "" })
 	return code, o.String(), e.String()
 }
 
@@ -71,6 +72,11 @@ func TestWrongCommandLines(t *testing.T) {
 		{"simulate", "--replay", "x", "--inject", "much"},
 		{"simulate", "--replay", "x", "--inject", "NaN"},
 		{"simulate", "--fast"},
+		{"serve", "now"},
+		{"serve", "--listen", ":0"},
+		{"serve", "--listen", "0.0.0.0:0"},
+		{"serve", "--key", "x"},
+		{"serve", "--client-ca", "x"},
 	} {
 		if code, out, errs := try(args...); code != exitUsage || out != "" || !strings.HasPrefix(errs, "ingero-fleet: ") {
 			t.Errorf("%v: %d: %s%s", args, code, errs, out)

@@ -1,0 +1,299 @@
+// Package eventsocket gives events, as lines of JSON, to programs that read them at a Unix socket, such as
+// one that cordons nodes. It only says what happens: nobody who reads can make it wait.
+package eventsocket
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/ingero-io/ingero/cluster/wire"
+	"github.com/ingero-io/ingero/internal/unixsocket"
+)
+
+// System is the path of the socket of a tracer that is run by root.
+const System = "/run/ingero/straggler.sock"
+
+// own is the path below the home folder of another user.
+const own = ".ingero/run/straggler.sock"
+
+const (
+	// maxReaders may be connected at a time.
+	maxReaders = 16
+	// writeTime is how long a reader may leave a line unread while others wait behind it.
+	writeTime = 50 * time.Millisecond
+	// waiting lines of a reader; what comes on top is dropped.
+	waiting = 256
+	// maxActive events that have begun and not ended are told to new readers.
+	maxActive = 1024
+)
+
+// Options of a socket.
+type Options struct {
+	Path  string // empty: System for root, else below Home
+	Home  string // of the user
+	Group string // name or number of a group that may read too; empty: none
+}
+
+// Server has the socket. Its methods may be called by several goroutines.
+type Server struct {
+	path     string
+	inode    uint64
+	listener net.Listener
+	accepted sync.WaitGroup
+
+	mu      sync.Mutex // guards the rest
+	readers map[*reader]bool
+	active  map[string][]byte // lines of what has begun and not ended, by type and id
+	order   []string          // of active
+	counts  Counts
+	closed  bool
+}
+
+// Counts are what happened since the start.
+type Counts struct {
+	Events  uint64 // sent, whether or not anybody read
+	Dropped uint64 // lines that a reader did not get: it was too slow
+	Refused uint64 // readers beyond the most
+	Readers int    // now
+}
+
+type reader struct {
+	conn  net.Conn
+	lines chan []byte
+}
+
+// Listen begins to listen. The error says what to do.
+func Listen(o Options) (*Server, error) {
+	path, mode := o.Path, fs.FileMode(0o700)
+	if path == "" {
+		path = System
+		if os.Geteuid() != 0 {
+			path = filepath.Join(o.Home, own)
+		}
+	}
+	s := &Server{path: path, readers: map[*reader]bool{}, active: map[string][]byte{}}
+	if err := s.listen(o, mode); err != nil {
+		next := "choose another path: --events=PATH"
+		if errors.Is(err, fs.ErrNotExist) {
+			next = "make its folder first, or choose another path: --events=PATH"
+		}
+		return nil, fmt.Errorf("listen for readers of events at %s: %w; %s", path, err, next)
+	}
+	s.accepted.Go(s.accept)
+	return s, nil
+}
+
+func (s *Server) listen(o Options, mode fs.FileMode) error {
+	gid := -1
+	if o.Group != "" {
+		var err error
+		if gid, err = groupOf(o.Group); err != nil {
+			return err
+		}
+		mode = 0o770
+	}
+	switch {
+	case o.Path == "" && s.path == System:
+		if err := unixsocket.MakeFolder(s.path, 0o755); err != nil {
+			return err
+		}
+	case o.Path == "":
+		if err := unixsocket.MakeFolder(s.path, 0o700); err != nil {
+			return err
+		}
+	}
+	fd, err := unixsocket.Bind(s.path, mode)
+	if err != nil {
+		return err
+	}
+	f := os.NewFile(uintptr(fd), s.path)
+	defer f.Close() // the listener has a copy
+	if gid >= 0 {
+		if err := os.Chown(s.path, -1, gid); err != nil {
+			os.Remove(s.path)
+			return err
+		}
+	}
+	if s.inode, err = unixsocket.Inode(s.path); err != nil {
+		return err
+	}
+	s.listener, err = net.FileListener(f)
+	return err
+}
+
+func groupOf(name string) (int, error) {
+	if n, err := strconv.ParseUint(name, 10, 31); err == nil {
+		return int(n), nil
+	}
+	g, err := user.LookupGroup(name)
+	if err != nil {
+		return 0, fmt.Errorf("there is no group %q on this machine", name)
+	}
+	return strconv.Atoi(g.Gid)
+}
+
+// Path is where the server listens.
+func (s *Server) Path() string { return s.path }
+
+// Counts returns what happened since the start.
+func (s *Server) Counts() Counts {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.counts
+	c.Readers = len(s.readers)
+	return c
+}
+
+func (s *Server) accept() {
+	for {
+		c, err := s.listener.Accept()
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil { // such as too many files
+			time.Sleep(writeTime)
+			continue
+		}
+		s.add(c)
+	}
+}
+
+// add begins to send to a reader: first what has begun and not ended.
+func (s *Server) add(c net.Conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || len(s.readers) >= maxReaders {
+		s.counts.Refused++
+		c.Close()
+		return
+	}
+	r := &reader{conn: c, lines: make(chan []byte, waiting)}
+	s.readers[r] = true
+	for _, key := range s.order {
+		s.give(r, s.active[key])
+	}
+	s.accepted.Go(func() { s.write(r) })
+	s.accepted.Go(func() { s.watch(r) })
+}
+
+// give queues a line for a reader, or drops it. mu is held.
+func (s *Server) give(r *reader, line []byte) {
+	select {
+	case r.lines <- line:
+	default:
+		s.counts.Dropped++
+	}
+}
+
+// write sends a reader's lines until it has gone. A line that was sent in part ends the connection: what
+// follows could not be read.
+func (s *Server) write(r *reader) {
+	defer func() {
+		s.remove(r)
+		r.conn.Close() // if the server is closed, after the last line
+	}()
+	for line := range r.lines {
+		if err := r.conn.SetWriteDeadline(time.Now().Add(writeTime)); err != nil {
+			return
+		}
+		n, err := r.conn.Write(line)
+		if err == nil {
+			continue
+		}
+		s.mu.Lock()
+		s.counts.Dropped++
+		s.mu.Unlock()
+		if n > 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
+			return
+		}
+	}
+}
+
+// watch waits for a reader to go. What it sends is not read.
+func (s *Server) watch(r *reader) {
+	var b [64]byte
+	for {
+		if _, err := r.conn.Read(b[:]); err != nil {
+			s.remove(r)
+			return
+		}
+	}
+}
+
+func (s *Server) remove(r *reader) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.readers[r] {
+		delete(s.readers, r)
+		close(r.lines)
+		r.conn.Close()
+	}
+}
+
+// Send tells all readers. It does not wait for them.
+func (s *Server) Send(e *wire.Event) error {
+	line, err := wire.AppendEvent(nil, e)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.counts.Events++
+	s.remember(e, line)
+	for r := range s.readers {
+		s.give(r, line)
+	}
+	return nil
+}
+
+// remember keeps what has begun, and forgets what has ended. mu is held.
+func (s *Server) remember(e *wire.Event, line []byte) {
+	if e.ID == "" {
+		return
+	}
+	if _, known := s.active[e.ID]; known || e.Resolved {
+		delete(s.active, e.ID)
+		for i, id := range s.order {
+			if id == e.ID {
+				s.order = append(s.order[:i], s.order[i+1:]...)
+				break
+			}
+		}
+	}
+	if e.Resolved {
+		return
+	}
+	if len(s.order) >= maxActive {
+		delete(s.active, s.order[0])
+		s.order = s.order[1:]
+	}
+	s.active[e.ID] = line
+	s.order = append(s.order, e.ID)
+}
+
+// Close ends all connections and removes the socket. It is safe to call twice.
+func (s *Server) Close() error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return nil
+	}
+	s.closed = true
+	for r := range s.readers {
+		close(r.lines)
+	}
+	clear(s.readers)
+	s.mu.Unlock()
+	err := s.listener.Close()
+	unixsocket.Remove(s.path, s.inode)
+	s.accepted.Wait()
+	return err
+}

@@ -1,0 +1,183 @@
+// Package fleetagent keeps a node's part of a fleet going: it sends what is due, gives the node the answers,
+// and tells what began or ended.
+package fleetagent
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/ingero-io/ingero/cluster/node"
+	"github.com/ingero-io/ingero/cluster/wire"
+	"github.com/ingero-io/ingero/store"
+)
+
+// Fleet is asked. Its methods are called by several goroutines; they end with their context.
+type Fleet interface {
+	Push(ctx context.Context, p *wire.Push) (wire.Answer, error)
+	Poll(ctx context.Context, p wire.Poll) (wire.Answer, error)
+	// Reachable reports whether the fleet has answered lately.
+	Reachable() bool
+}
+
+// Options of an agent.
+type Options struct {
+	Node  node.Options
+	Fleet Fleet
+	// Told is called with what began or ended, by one goroutine at a time. It must not call the agent.
+	Told   func(node.Said)
+	Logger *slog.Logger // nil: silent
+}
+
+// Agent is a node of a fleet. Its methods may be called by several goroutines.
+type Agent struct {
+	options Options
+	wake    chan struct{} // something is due earlier than before
+
+	mu      sync.Mutex // guards what follows
+	node    *node.Node
+	asking  map[uint64]bool // cohorts of which a request is on its way
+	failing string          // why the last request failed, empty if it did not
+	said    []node.Said
+
+	telling sync.Mutex // held while Told is called, taken before mu is given back
+}
+
+// New returns an agent. Run makes it ask.
+func New(o Options) *Agent {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Agent{options: o, wake: make(chan struct{}, 1), node: node.New(o.Node), asking: map[uint64]bool{}}
+}
+
+// Batch takes what was recorded. It keeps nothing of b.
+func (a *Agent) Batch(b *store.Batch) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.node.Batch(b)
+}
+
+// Second is called about once a second, after the batches up to at.
+func (a *Agent) Second(at time.Time) {
+	a.mu.Lock()
+	next := a.node.Next()
+	a.said = a.node.Second(uint64(at.UnixNano()), a.said[:0])
+	if due := a.node.Next(); due > 0 && (next == 0 || due < next) {
+		a.rouse()
+	}
+	a.tell()
+}
+
+// rouse has Run look at what is due.
+func (a *Agent) rouse() {
+	select {
+	case a.wake <- struct{}{}:
+	default:
+	}
+}
+
+// tell tells what is in said, and gives back mu.
+func (a *Agent) tell() {
+	if len(a.said) == 0 {
+		a.mu.Unlock()
+		return
+	}
+	said := append([]node.Said(nil), a.said...)
+	a.telling.Lock()
+	defer a.telling.Unlock()
+	a.mu.Unlock()
+	for _, s := range said {
+		a.options.Told(s)
+	}
+}
+
+// Run asks the fleet until ctx ends, and returns when all requests have ended.
+func (a *Agent) Run(ctx context.Context) {
+	var requests sync.WaitGroup
+	defer requests.Wait()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-a.wake:
+		case <-timer.C:
+		}
+		timer.Reset(a.ask(ctx, &requests))
+	}
+}
+
+// idle is how long an agent sleeps that has nothing to send. Second wakes it.
+const idle = time.Minute
+
+// ask sends what is due, and returns when to ask again.
+func (a *Agent) ask(ctx context.Context, requests *sync.WaitGroup) time.Duration {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	pushes, polls := a.node.Due(now())
+	for i := range pushes {
+		p := &pushes[i]
+		a.send(requests, p.Health.Cohort, func() (wire.Answer, error) { return a.options.Fleet.Push(ctx, p) })
+	}
+	for _, p := range polls {
+		a.send(requests, p.Health.Cohort, func() (wire.Answer, error) { return a.options.Fleet.Poll(ctx, p) })
+	}
+	if next := a.node.Next(); next > 0 {
+		return max(0, next-now())
+	}
+	return idle
+}
+
+// send asks, and takes the answer. mu is held. A cohort of which a request is on its way is left out:
+// pushes repeat what came before.
+func (a *Agent) send(requests *sync.WaitGroup, cohort uint64, ask func() (wire.Answer, error)) {
+	if a.asking[cohort] {
+		return
+	}
+	a.asking[cohort] = true
+	requests.Go(func() {
+		answer, err := ask()
+		a.mu.Lock()
+		delete(a.asking, cohort)
+		a.log(err)
+		a.said = a.node.Answer(now(), cohort, answer.Reply, a.said[:0])
+		a.rouse() // a poll may have become due
+		a.tell()
+	})
+}
+
+// log says when the fleet stops answering, and when it answers again. mu is held.
+func (a *Agent) log(err error) {
+	before := a.failing
+	a.failing = ""
+	if err != nil {
+		a.failing = err.Error()
+	}
+	switch {
+	case err != nil && before == "":
+		a.options.Logger.Warn("the fleet does not take what is sent; ranks are compared with their own past meanwhile",
+			"err", err)
+	case err == nil && before != "":
+		a.options.Logger.Info("the fleet answers again")
+	}
+}
+
+func now() time.Duration { return time.Duration(time.Now().UnixNano()) }
+
+// Status is what is known of the node's ranks.
+type Status struct {
+	Reachable bool // the fleet has answered lately
+	// Failing is why the last request failed, empty if it did not.
+	Failing string
+	Ranks   []node.RankStatus
+}
+
+// Status says what is known of processes, see node.Node.Status.
+func (a *Agent) Status(pids []uint32) Status {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return Status{Reachable: a.options.Fleet.Reachable(), Failing: a.failing, Ranks: a.node.Status(pids)}
+}

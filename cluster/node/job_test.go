@@ -1,0 +1,186 @@
+package node_test
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/ingero-io/ingero/account/collective"
+	"github.com/ingero-io/ingero/cluster/health"
+	"github.com/ingero-io/ingero/cluster/node"
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/store"
+)
+
+const began = 1_700_000_000_000_000_000 // Unix ns
+
+func opOf(t testing.TB, name string) event.Op {
+	t.Helper()
+	info, ok := event.ByName(name)
+	if !ok {
+		t.Fatal("no operation ", name)
+	}
+	return info.Op
+}
+
+// job is ranks that train together, each on a node of its own, and their fleet. In a step each works,
+// enters a collective, and waits for it: for the last one.
+type job struct {
+	t                    *testing.T
+	launch, reduce, wait event.Op
+	random               *rand.Rand
+	fleet                *health.Fleet
+	down                 bool // the fleet does not answer
+	members              []*member
+	comm                 uint64
+	seq                  uint32
+	now, second          uint64 // Unix ns
+	gpu                  time.Duration
+	polls                int
+}
+
+// member is a node with its rank.
+type member struct {
+	node    *node.Node
+	match   *collective.Tracker
+	batch   store.Batch
+	slow    float64 // host's factor
+	clock   int     // MHz, of 2,000
+	ended   bool
+	said    []node.Said
+	entered uint64
+}
+
+func newJob(t *testing.T, n int) *job {
+	j := &job{
+		t: t, launch: opOf(t, "cudaLaunchKernel"), reduce: opOf(t, "ncclAllReduce"), wait: opOf(t, "cudaStreamSynchronize"),
+		random: rand.New(rand.NewPCG(7, 8)), fleet: health.NewFleet(), now: began, second: began,
+	}
+	for i := range n {
+		j.members = append(j.members, &member{
+			node: node.New(node.Options{Name: "node-" + string(rune('a'+i)), Cluster: "c"}), match: collective.NewTracker(),
+			slow: 1, clock: 2000,
+		})
+	}
+	j.join()
+	return j
+}
+
+func pid(i int) uint32 { return uint32(100 + i) }
+
+func (j *job) call(i int, op event.Op, start, took uint64, args ...uint64) {
+	c := event.Call{Start: start, Duration: took, Thread: event.Thread{PID: pid(i), TID: pid(i)}, Op: op}
+	copy(c.Args[:], args)
+	m := j.members[i]
+	m.batch.Calls = append(m.batch.Calls, c)
+}
+
+// join makes a communicator of all ranks.
+func (j *job) join() {
+	j.comm += 7
+	j.seq = 0
+	for i := range j.members {
+		j.call(i, opOf(j.t, "ncclCommInitRankConfig"), j.now, 1e6, j.comm, uint64(len(j.members)), uint64(i), j.comm*11)
+		j.members[i].batch.GPUMemory = append(j.members[i].batch.GPUMemory, store.GPUProcess{PID: pid(i), Bytes: 1, Known: true})
+	}
+	j.now += 2e6
+}
+
+// step is a step of all. If j.gpu is not 0, the GPU takes so long from the begin of the step on, so that
+// hosts have time to spare.
+func (j *job) step() {
+	j.seq++
+	var last uint64
+	for i, m := range j.members {
+		if m.ended {
+			continue
+		}
+		work := uint64(float64(40*time.Millisecond) * m.slow * (1 + 0.02*j.random.NormFloat64()))
+		if j.gpu == 0 {
+			work *= 4
+		}
+		for k := range uint64(10) {
+			j.call(i, j.launch, j.now+k*work/10, 5000)
+		}
+		m.entered = j.now + work
+		j.call(i, j.reduce, m.entered, 20_000, j.comm, 1<<20, uint64(j.seq)|7<<32, 5)
+		last = max(last, m.entered+20_000, j.now+uint64(j.gpu))
+	}
+	last += 1e6
+	for i, m := range j.members {
+		if !m.ended {
+			j.call(i, j.wait, m.entered+21_000, last-m.entered-21_000, 5)
+		}
+	}
+	j.now = last + 1000
+	for j.second+1e9 <= j.now {
+		j.second += 1e9
+		j.feed()
+	}
+}
+
+// feed gives the nodes the records up to a second, and has them ask the fleet in it.
+func (j *job) feed() {
+	for _, m := range j.members {
+		slices.SortStableFunc(m.batch.Calls, func(a, b event.Call) int { return int(int64(a.End()) - int64(b.End())) })
+		n := 0
+		for n < len(m.batch.Calls) && m.batch.Calls[n].End() <= j.second {
+			n++
+		}
+		later := slices.Clone(m.batch.Calls[n:])
+		m.batch.Calls = m.batch.Calls[:n]
+		m.match.Calls(m.batch.Calls)
+		m.batch.Collectives = m.match.Take(j.second, nil)
+		m.batch.GPUs = append(m.batch.GPUs, store.GPUSnapshot{At: j.second - 5e8, ClockMHz: m.clock, MaxMHz: 2000})
+		m.node.Batch(&m.batch)
+		m.said = m.node.Second(j.second, m.said)
+		m.batch.Reset()
+		m.batch.Calls = append(m.batch.Calls, later...)
+	}
+	for at := time.Duration(j.second); at < time.Duration(j.second)+time.Second; at += 100 * time.Millisecond {
+		j.ask(at)
+	}
+}
+
+func (j *job) ask(at time.Duration) {
+	for _, m := range j.members {
+		if next := m.node.Next(); next == 0 || next > at {
+			continue
+		}
+		pushes, polls := m.node.Due(at)
+		for i := range pushes {
+			var a *health.Reply
+			if !j.down {
+				a = j.fleet.Push(at, &pushes[i].Health)
+			}
+			m.said = m.node.Answer(at, pushes[i].Health.Cohort, a, m.said)
+		}
+		j.polls += len(polls)
+		for _, p := range polls {
+			var a *health.Reply
+			if !j.down {
+				a = j.fleet.Poll(at, p.Health)
+			}
+			m.said = m.node.Answer(at, p.Health.Cohort, a, m.said)
+		}
+	}
+	if at%health.PushEvery < 100*time.Millisecond {
+		j.fleet.Sweep(at, nil)
+	}
+}
+
+// run runs steps for a time.
+func (j *job) run(d time.Duration) {
+	for until := j.now + uint64(d); j.now < until; {
+		j.step()
+	}
+}
+
+// said is what was said by all nodes, without what has ended since.
+func (j *job) said() (list []node.Said) {
+	for _, m := range j.members {
+		list = append(list, m.said...)
+	}
+	return list
+}

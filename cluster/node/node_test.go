@@ -1,0 +1,145 @@
+package node_test
+
+import (
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/ingero-io/ingero/cluster/health"
+	"github.com/ingero-io/ingero/cluster/node"
+	"github.com/ingero-io/ingero/cluster/ownwork"
+	"github.com/ingero-io/ingero/event"
+)
+
+// only fails unless exactly one thing was said, by the node of a rank.
+func (j *job) only(rank int, kind health.Kind) node.Said {
+	j.t.Helper()
+	all := j.said()
+	if len(all) != 1 || all[0].Kind != kind || all[0].Rank != int32(rank) || all[0].PID != pid(rank) ||
+		all[0].Ranks != int32(len(j.members)) || all[0].Resolved {
+		j.t.Fatalf("said: %+v", all)
+	}
+	if len(j.members[rank].said) != 1 {
+		j.t.Fatalf("it was said by another node: %+v", all)
+	}
+	return all[0]
+}
+
+var uuid = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`)
+
+func TestASlowRankIsToldFromItsBeginToItsEnd(t *testing.T) {
+	j := newJob(t, 4)
+	j.run(90 * time.Second)
+	if all := j.said(); len(all) > 0 {
+		t.Fatalf("of an even job: %+v", all)
+	}
+	j.polls = 0
+	began := time.Duration(j.now)
+	j.members[2].slow = 1.25
+	j.run(20 * time.Second)
+	s := j.only(2, health.KindStraggler)
+	if j.polls == 0 || j.polls > 40 {
+		t.Errorf("%d polls while the rank was a suspect", j.polls)
+	}
+	if d := s.Since - began; d < -2*time.Second || d > 3*time.Second {
+		t.Errorf("it began %s after it did", d)
+	}
+	if s.Excess < 0.15 || s.Excess > 0.35 || !uuid.MatchString(s.ID) {
+		t.Errorf("%+v", s)
+	}
+	status := j.members[2].node.Status([]uint32{9, pid(2)})
+	if len(status) != 2 || status[0].PID != 9 || status[0].Rank != health.NoRank ||
+		status[0].Reason != ownwork.NoCollective || status[1].Rank != 2 || status[1].Ranks != 4 ||
+		status[1].State != health.Straggler || status[1].Slow == nil || status[1].Slow.ID != s.ID ||
+		status[1].Own < 1.1*status[1].Peer || status[1].Peer < 0.1 || status[1].Cohort != s.Cohort {
+		t.Errorf("status: %+v", status)
+	}
+	j.members[2].slow = 1
+	j.run(60 * time.Second)
+	all := j.said()
+	if len(all) != 2 || !all[1].Resolved || all[1].ID != s.ID || all[1].Kind != s.Kind {
+		t.Errorf("afterwards: %+v", all)
+	}
+	if status := j.members[2].node.Status(nil); len(status) != 1 || status[0].Slow != nil {
+		t.Errorf("status afterwards: %+v", status)
+	}
+}
+
+// A host that is slower while the GPU has work queued keeps nobody waiting. If the clock of its GPU is lower
+// too, it does.
+func TestARankForWhichNobodyWaitsIsNotTold(t *testing.T) {
+	j := newJob(t, 4)
+	j.gpu = 180 * time.Millisecond
+	j.run(120 * time.Second)
+	j.members[1].slow = 1.4
+	j.run(30 * time.Second)
+	if all := j.said(); len(all) > 0 {
+		t.Fatalf("of a rank with time to spare: %+v", all)
+	}
+	if s := j.members[1].node.Status(nil); len(s) != 1 || s[0].State != health.Straggler || !s[0].Spare || s[0].Slow != nil {
+		t.Fatalf("this tests nothing: %+v", s)
+	}
+	j.members[1].clock = 1500
+	j.run(5 * time.Second)
+	if s := j.only(1, health.KindStraggler); s.Excess < 0.2 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// What was learned of one communicator is not of the next.
+func TestANewCommunicatorBeginsAnew(t *testing.T) {
+	j := newJob(t, 4)
+	j.run(60 * time.Second)
+	j.members[3].slow = 1.3
+	j.run(20 * time.Second)
+	s := j.only(3, health.KindStraggler)
+	j.join()
+	j.run(60 * time.Second)
+	all := j.said()
+	if len(all) < 2 || !all[1].Resolved || all[1].ID != s.ID {
+		t.Fatalf("said: %+v", all)
+	}
+	if status := j.members[3].node.Status(nil); len(status) != 1 || status[0].Cohort == s.Cohort || status[0].Cohort == 0 {
+		t.Errorf("status: %+v", status)
+	}
+}
+
+func TestAProcessThatEndsWhileOthersRunIsGone(t *testing.T) {
+	j := newJob(t, 4)
+	j.run(60 * time.Second)
+	m := j.members[0]
+	m.batch.Ended = append(m.batch.Ended, pid(0))
+	m.batch.Lives = append(m.batch.Lives, event.Life{
+		At: j.now, Kind: event.LifeExit, Thread: event.Thread{PID: pid(0), TID: pid(0)},
+	})
+	m.ended = true
+	j.run(20 * time.Second)
+	j.only(0, health.KindGone)
+	if s := m.node.Status(nil); len(s) != 1 || !s[0].Exited {
+		t.Errorf("status: %+v", s)
+	}
+	j.run(60 * time.Second)
+	if s := m.node.Status(nil); len(s) != 0 || m.node.Next() != 0 {
+		t.Errorf("a minute later: %+v", s)
+	}
+}
+
+// Without a fleet a rank is compared with its own past, once it has had one.
+func TestAFleetThatDoesNotAnswer(t *testing.T) {
+	j := newJob(t, 4)
+	j.run(90 * time.Second)
+	j.down = true
+	j.run(60 * time.Second)
+	j.members[1].slow = 1.3
+	j.run(30 * time.Second)
+	s := j.only(1, health.KindSlowVsSelf)
+	if s.Mode != health.ModeLocalCached {
+		t.Errorf("%+v", s)
+	}
+	j.down = false
+	j.run(30 * time.Second)
+	all := j.members[1].said
+	if len(all) < 3 || !all[1].Resolved || all[1].ID != s.ID || all[2].Kind != health.KindStraggler || all[2].Resolved {
+		t.Errorf("said: %+v", all)
+	}
+}

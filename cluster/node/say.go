@@ -1,0 +1,115 @@
+package node
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"time"
+
+	"github.com/ingero-io/ingero/cluster/health"
+)
+
+// lowerClock is by which share the clock of a GPU must be lower than before for its rank to be taken for
+// slow although its host has time to spare: the host's waits then do not show what the GPU needs.
+const lowerClock = 0.03
+
+// say appends a verdict to out, unless it is known that nobody waits for the rank.
+func (n *Node) say(r *rank, v health.Verdict, out []Said) []Said {
+	switch v.Kind {
+	case health.KindStraggler, health.KindSlowVsSelf:
+	default:
+		return append(out, n.about(r, v))
+	}
+	if !v.Resolved {
+		r.held = &v
+		return n.review(r, out)
+	}
+	r.held = nil
+	return n.resolve(r, v, out)
+}
+
+// resolve says that what was told has ended.
+func (n *Node) resolve(r *rank, v health.Verdict, out []Said) []Said {
+	if r.told == nil || r.told.Kind != v.Kind {
+		return out
+	}
+	end := Said{v, r.pid, r.source.Ranks, r.told.ID}
+	r.told = nil
+	return append(out, end)
+}
+
+// review looks again at a rank that is slow: whether others wait for it may become known later.
+func (n *Node) review(r *rank, out []Said) []Said {
+	if r.held == nil || r.spare(r.held) {
+		return out
+	}
+	s := n.about(r, *r.held)
+	r.told, r.held = &s, nil
+	return append(out, s)
+}
+
+// spare reports whether the rank's host has time to spare, so that what it does longer makes nobody wait,
+// and its GPU is not known to be slower.
+func (r *rank) spare(v *health.Verdict) bool {
+	return r.report.Spare() && r.clock.fallen(v.Since) < lowerClock
+}
+
+func (n *Node) about(r *rank, v health.Verdict) Said {
+	return Said{v, r.pid, r.source.Ranks, n.uuid(&v)}
+}
+
+// uuid is a UUID of version 8 (RFC 9562), made of whose verdict it is and when it was given: no two are
+// the same, and it needs no source of random numbers.
+func (n *Node) uuid(v *health.Verdict) string {
+	b := binary.BigEndian.AppendUint64(nil, n.id)
+	b = binary.BigEndian.AppendUint64(b, v.Cohort)
+	b = binary.BigEndian.AppendUint32(b, uint32(v.Rank))
+	b = binary.BigEndian.AppendUint64(append(b, byte(v.Kind)), uint64(v.At))
+	h := sha256.Sum256(b)
+	h[6], h[8] = h[6]&0x0f|0x80, h[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", h[:4], h[4:6], h[6:8], h[8:10], h[10:16])
+}
+
+// trend has means of a GPU's clock, one about every second.
+type trend struct {
+	means [64]mean
+	n     int // so far
+}
+
+type mean struct {
+	from  time.Duration
+	sum   float64
+	count int
+}
+
+// add takes the clock of a step, as a share of the highest; 0 is not known.
+func (t *trend) add(at time.Duration, share float64) {
+	if share <= 0 {
+		return
+	}
+	m := &t.means[(t.n+len(t.means)-1)%len(t.means)]
+	if t.n == 0 || at-m.from >= time.Second {
+		m = &t.means[t.n%len(t.means)]
+		*m = mean{from: at}
+		t.n++
+	}
+	m.sum += share
+	m.count++
+}
+
+// fallen is by which share the clock is lower since a time than before; 0 if it is not known.
+func (t *trend) fallen(since time.Duration) float64 {
+	var before, after mean
+	for i := range min(t.n, len(t.means)) {
+		m, to := &t.means[i], &before
+		if m.from >= since {
+			to = &after
+		}
+		to.sum += m.sum
+		to.count += m.count
+	}
+	if before.count == 0 || after.count == 0 {
+		return 0
+	}
+	return 1 - after.sum/float64(after.count)/(before.sum/float64(before.count))
+}

@@ -1,0 +1,67 @@
+package node
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/ingero-io/ingero/cluster/health"
+	"github.com/ingero-io/ingero/cluster/ownwork"
+)
+
+// RankStatus is what is known of a process that is, or may be, a rank. Times are those of a step.
+type RankStatus struct {
+	PID    uint32
+	Rank   int32 // health.NoRank: not known
+	Ranks  int32
+	Cohort uint64 // 0: none
+	State  health.State
+	Mode   health.Mode
+	// Own and Wait are seconds of own work and in collectives; Peer is what the median of the others takes,
+	// 0: not known.
+	Own, Wait, Peer float64
+	// G is the evidence that the rank is slow, from 0.
+	G        float64
+	Measured health.Measured
+	Reason   ownwork.Reason // why nothing is measured, or what to know of it
+	Skipped  uint64         // steps that were left out because records were dropped
+	Exited   bool
+	// Spare: its host has time to spare, so that what it does longer makes nobody wait.
+	Spare bool
+	Slow  *Said // nil: it is not
+}
+
+// Status is what is known of processes, by number. Processes in pids that are no ranks are in it with the
+// reason.
+func (n *Node) Status(pids []uint32) []RankStatus {
+	var list []RankStatus
+	for pid, r := range n.ranks {
+		s := RankStatus{
+			PID: pid, Rank: r.source.Rank, Ranks: r.source.Ranks, State: r.judge.State(), Mode: r.judge.Mode(),
+			Own: float64(r.pushed.Own), Wait: float64(r.pushed.Wait), G: float64(r.pushed.G), Measured: r.pushed.Measured,
+			Reason: r.report.Reason, Skipped: r.report.Skipped, Exited: r.ended > 0, Spare: r.report.Spare(),
+		}
+		for id, c := range n.cohorts {
+			if slices.Contains(c.ranks, r) {
+				s.Cohort = id
+			}
+		}
+		if e := r.judge.Echo(); e.N > 0 {
+			s.Peer = math.Exp(float64(e.Mid))
+		}
+		if r.told != nil {
+			said := *r.told
+			s.Slow = &said
+		}
+		list = append(list, s)
+	}
+	for _, pid := range pids {
+		if n.ranks[pid] == nil {
+			list = append(list, RankStatus{
+				PID: pid, Rank: health.NoRank, Reason: n.work.Report(pid, uint64(n.now)).Reason,
+			})
+		}
+	}
+	slices.SortFunc(list, func(a, b RankStatus) int { return cmp.Compare(a.PID, b.PID) })
+	return list
+}
