@@ -22,6 +22,8 @@ import (
 const (
 	// callTime is for a push or poll with its retry: the next one is due by then.
 	callTime = 2 * time.Second
+	// listTime is for a list of all cohorts.
+	listTime = 10 * time.Second
 	// retryAfter is the pause before the one retry after an error of the network.
 	retryAfter = 200 * time.Millisecond
 	// unreachableAfter is how many calls in a row must fail.
@@ -181,6 +183,24 @@ func takePoll(r *http.Response, body []byte) (wire.Answer, error) {
 	return wire.ParseAnswer(body)
 }
 
+// Cohorts asks what the fleet knows, of one cluster if it has a name.
+func (c *Client) Cohorts(ctx context.Context, cluster string) (*wire.CohortList, error) {
+	ctx, cancel := context.WithTimeout(ctx, listTime)
+	defer cancel()
+	path := wire.CohortsPath
+	if cluster != "" {
+		path += "?" + url.Values{"cluster_id": {cluster}}.Encode()
+	}
+	r, body, err := c.send(ctx, http.MethodGet, path, nil, wire.MaxCohortList+1)
+	if err != nil {
+		return nil, err
+	}
+	if r.StatusCode != http.StatusOK {
+		return nil, &StatusError{Code: r.StatusCode}
+	}
+	return wire.ParseCohortList(body)
+}
+
 type take func(r *http.Response, body []byte) (wire.Answer, error)
 
 // call sends a request, a second time if the network fails, and counts what comes of it.
@@ -192,12 +212,12 @@ func (c *Client) call(ctx context.Context, method, path string, body []byte, tak
 	parent := ctx
 	ctx, cancel := context.WithTimeout(ctx, c.limit)
 	defer cancel()
-	r, answer, err := c.send(ctx, method, path, body)
+	r, answer, err := c.send(ctx, method, path, body, maxBody)
 	if err != nil && ctx.Err() == nil && c.wait(ctx, retryAfter) == nil {
 		c.mu.Lock()
 		c.counts.Retried++
 		c.mu.Unlock()
-		r, answer, err = c.send(ctx, method, path, body)
+		r, answer, err = c.send(ctx, method, path, body, maxBody)
 	}
 	if err == nil {
 		a, err = take(r, answer)
@@ -210,8 +230,8 @@ func (c *Client) call(ctx context.Context, method, path string, body []byte, tak
 	return a, err
 }
 
-// send sends a request once. An error is one of the network.
-func (c *Client) send(ctx context.Context, method, path string, body []byte) (*http.Response, []byte, error) {
+// send sends a request once, and reads no more than most bytes of the answer. An error is one of the network.
+func (c *Client) send(ctx context.Context, method, path string, body []byte, most int64) (*http.Response, []byte, error) {
 	r, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(body))
 	if err != nil {
 		return nil, nil, err
@@ -227,7 +247,7 @@ func (c *Client) send(ctx context.Context, method, path string, body []byte) (*h
 		return nil, nil, fmt.Errorf("ask the fleet: %w", err)
 	}
 	defer resp.Body.Close()
-	b, err := io.ReadAll(io.LimitReader(resp.Body, maxBody))
+	b, err := io.ReadAll(io.LimitReader(resp.Body, most))
 	if err != nil {
 		return nil, nil, fmt.Errorf("read the fleet's answer: %w", err)
 	}

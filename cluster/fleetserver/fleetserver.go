@@ -94,11 +94,12 @@ func New(o Options) *Server {
 	}
 }
 
-// Handler answers POST of wire.PushPath and GET of wire.PollPath.
+// Handler answers POST of wire.PushPath, and GET of wire.PollPath and wire.CohortsPath.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST "+wire.PushPath, s.push)
 	mux.HandleFunc("GET "+wire.PollPath, s.poll)
+	mux.HandleFunc("GET "+wire.CohortsPath, s.cohorts)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c := http.NewResponseController(w)
 		now := time.Now()

@@ -45,8 +45,10 @@ type member struct {
 	node    *node.Node
 	match   *collective.Tracker
 	batch   store.Batch
-	slow    float64 // host's factor
-	clock   int     // MHz, of 2,000
+	slow    float64     // host's factor
+	wait    event.Class // how it spends what it takes longer, if its thread waits
+	waits   bool
+	clock   int // MHz, of 2,000
 	ended   bool
 	said    []node.Said
 	entered uint64
@@ -99,6 +101,11 @@ func (j *job) step() {
 		work := uint64(float64(40*time.Millisecond) * m.slow * (1 + 0.02*j.random.NormFloat64()))
 		if j.gpu == 0 {
 			work *= 4
+		}
+		if longer := work - uint64(float64(work)/m.slow); m.waits && longer > 0 {
+			g := event.Gap{Start: j.now, Duration: longer, Thread: event.Thread{PID: pid(i), TID: pid(i)}}
+			g.Ledger.NS[m.wait], g.Ledger.Voluntary = longer, 1
+			m.batch.Gaps = append(m.batch.Gaps, g)
 		}
 		for k := range uint64(10) {
 			j.call(i, j.launch, j.now+k*work/10, 5000)

@@ -63,6 +63,7 @@ type rank struct {
 	step   time.Duration   // end of the last one
 	ended  time.Duration   // 0: its process runs
 	clock  trend
+	spent  spent
 	held   *health.Verdict // that it is slow, while nobody waits for it
 	told   *Said           // that it is slow
 }
@@ -84,6 +85,8 @@ type Said struct {
 	Ranks int32
 	// ID is a UUID, the same from beginning to end.
 	ID string
+	// Cause is why a rank is slow, nil: not known.
+	Cause *Cause
 }
 
 // New returns a node without ranks.
@@ -110,6 +113,7 @@ func (n *Node) Batch(b *store.Batch) {
 		n.ended = append(n.ended, event.Life{Kind: event.LifeExit, Thread: event.Thread{PID: pid, TID: pid}})
 	}
 	n.clocks.take(b)
+	n.spend(b)
 }
 
 // Second is called about once a second, after the batches up to at (Unix ns). It appends what changed
@@ -137,6 +141,8 @@ func (n *Node) Second(at uint64, out []Said) []Said {
 	}
 	n.lost, n.ended = n.lost[:0], n.ended[:0]
 	for _, r := range n.ranks {
+		s := r.judge.State()
+		r.spent.second(r.held == nil && s != health.Suspect && s != health.Straggler)
 		out = n.review(r, out)
 		if r.ended > 0 && n.now-r.ended > exitTold || n.now-r.step > silentFor {
 			out = n.forget(r, out)
@@ -160,6 +166,8 @@ func (n *Node) step(s *ownwork.Step, out []Said) []Said {
 	}
 	r.step = s.End
 	r.clock.add(s.End, s.Clock)
+	r.spent.steps++
+	r.spent.own += s.Own.Seconds()
 	r.judge.Step(s.Step)
 	return out
 }

@@ -81,7 +81,7 @@ func TestARankForWhichNobodyWaitsIsNotTold(t *testing.T) {
 	}
 	j.members[1].clock = 1500
 	j.run(5 * time.Second)
-	if s := j.only(1, health.KindStraggler); s.Excess < 0.2 {
+	if s := j.only(1, health.KindStraggler); s.Excess < 0.2 || s.Cause == nil || s.Cause.Clock < 0.03 || s.Cause.Clock > 0.3 {
 		t.Errorf("%+v", s)
 	}
 }
@@ -142,4 +142,43 @@ func TestAFleetThatDoesNotAnswer(t *testing.T) {
 	if len(all) < 3 || !all[1].Resolved || all[1].ID != s.ID || all[2].Kind != health.KindStraggler || all[2].Resolved {
 		t.Errorf("said: %+v", all)
 	}
+}
+
+func TestWhyARankIsSlow(t *testing.T) {
+	for name, tc := range map[string]struct {
+		first bool // it is slow from the beginning
+		waits bool
+		wait  event.Class
+		want  event.Class
+	}{
+		"the disk":                     {waits: true, wait: event.BlockIO, want: event.BlockIO},
+		"the disk, from the beginning": {first: true, waits: true, wait: event.BlockIO, want: event.BlockIO},
+		"another program has its CPU":  {waits: true, wait: event.RunQueue, want: event.RunQueue},
+		"its own code":                 {want: event.OnCPU},
+	} {
+		t.Run(name, func(t *testing.T) {
+			j := newJob(t, 4)
+			m := j.members[1]
+			m.waits, m.wait = tc.waits, tc.wait
+			if !tc.first {
+				j.run(60 * time.Second)
+			}
+			m.slow = 1.3
+			j.run(30 * time.Second)
+			s := j.only(1, health.KindStraggler)
+			c := s.Cause
+			if c == nil || c.Class != tc.want || c.Explained < 0.7 || c.PerStep < 0.03 || c.PerStep > 0.06 || c.Second != c.Class ||
+				c.Clock != 0 {
+				t.Errorf("cause: %+v", c)
+			}
+		})
+	}
+	t.Run("its own code, from the beginning", func(t *testing.T) {
+		j := newJob(t, 4)
+		j.members[1].slow = 1.3
+		j.run(40 * time.Second)
+		if s := j.only(1, health.KindStraggler); s.Cause != nil {
+			t.Errorf("cause: %+v", s.Cause)
+		}
+	})
 }

@@ -33,7 +33,7 @@ func (n *Node) resolve(r *rank, v health.Verdict, out []Said) []Said {
 	if r.told == nil || r.told.Kind != v.Kind {
 		return out
 	}
-	end := Said{v, r.pid, r.source.Ranks, r.told.ID}
+	end := Said{Verdict: v, PID: r.pid, Ranks: r.source.Ranks, ID: r.told.ID}
 	r.told = nil
 	return append(out, end)
 }
@@ -44,6 +44,7 @@ func (n *Node) review(r *rank, out []Said) []Said {
 		return out
 	}
 	s := n.about(r, *r.held)
+	s.Cause = r.cause(r.held)
 	r.told, r.held = &s, nil
 	return append(out, s)
 }
@@ -55,7 +56,7 @@ func (r *rank) spare(v *health.Verdict) bool {
 }
 
 func (n *Node) about(r *rank, v health.Verdict) Said {
-	return Said{v, r.pid, r.source.Ranks, n.uuid(&v)}
+	return Said{Verdict: v, PID: r.pid, Ranks: r.source.Ranks, ID: n.uuid(&v)}
 }
 
 // uuid is a UUID of version 8 (RFC 9562), made of whose verdict it is and when it was given: no two are
@@ -97,13 +98,24 @@ func (t *trend) add(at time.Duration, share float64) {
 	m.count++
 }
 
-// fallen is by which share the clock is lower since a time than before; 0 if it is not known.
+// lately is what of the clocks since a time is compared with those before.
+const lately = time.Second
+
+// fallen is by which share the clock is lower now than before a time; 0 if it is not known.
 func (t *trend) fallen(since time.Duration) float64 {
+	if t.n == 0 {
+		return 0
+	}
+	newest := t.means[(t.n-1)%len(t.means)].from
 	var before, after mean
 	for i := range min(t.n, len(t.means)) {
-		m, to := &t.means[i], &before
+		m := &t.means[i]
+		to := &before
 		if m.from >= since {
 			to = &after
+			if m.from < newest-lately {
+				continue
+			}
 		}
 		to.sum += m.sum
 		to.count += m.count

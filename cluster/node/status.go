@@ -31,6 +31,15 @@ type RankStatus struct {
 	Slow  *Said // nil: it is not
 }
 
+// Unmeasured says why the process is compared with nobody; empty if it is, or if that is not known yet.
+func (s *RankStatus) Unmeasured() string {
+	switch s.Reason {
+	case ownwork.Measured, ownwork.NeverWaits, ownwork.Dropped, ownwork.Learning:
+		return ""
+	}
+	return s.Reason.String()
+}
+
 // Status is what is known of processes, by number. Processes in pids that are no ranks are in it with the
 // reason.
 func (n *Node) Status(pids []uint32) []RankStatus {

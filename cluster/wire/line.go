@@ -30,9 +30,12 @@ func (e *Event) Line(who string) string {
 		fmt.Fprintf(&b, ", since %s", e.Since.Local().Format(time.TimeOnly))
 	}
 	if c := e.Cause; c != nil {
-		fmt.Fprintf(&b, "; %s", c.Kind)
+		fmt.Fprintf(&b, "; cause: %s", c.Kind)
+		if c.MS > 0 {
+			fmt.Fprintf(&b, ", %.3g ms a step", c.MS)
+		}
 		if c.Culprit != "" {
-			fmt.Fprintf(&b, " by %s", c.Culprit)
+			fmt.Fprintf(&b, ", %s", c.Culprit)
 		}
 	}
 	return b.String()

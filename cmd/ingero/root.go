@@ -46,6 +46,7 @@ Start here:
 		queryCommand(c),
 		exportCommand(c),
 		mergeCommand(c),
+		fleetCommand(c),
 		mcpCommand(c),
 		dashboardCommand(c),
 		demoCommand(c),

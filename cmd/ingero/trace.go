@@ -99,6 +99,7 @@ type tracing struct {
 	file    *recordingFile // nil: nothing is recorded
 	view    traceView
 	metrics *metricsSink // nil: no metrics
+	peers   *peers       // nil: ranks are not compared
 	log     io.Writer    // for messages that are neither results nor progress
 }
 
@@ -166,6 +167,14 @@ func (t *tracing) watch(ctx context.Context, f *traceFlags) (agent.Summary, erro
 		defer func() { _ = t.metrics.Close() }() // if the run never began
 		t.opts.Sinks = append(t.opts.Sinks, t.metrics)
 	}
+	var err error
+	if t.peers, err = f.peers.open(ctx, t); err != nil {
+		return agent.Summary{}, err
+	}
+	if t.peers != nil {
+		defer func() { _ = t.peers.Close() }() // if the run never began
+		t.opts.Sinks = append(t.opts.Sinks, t.peers)
+	}
 	if t.file != nil {
 		open := func() (store.Reader, error) { return sqlite.OpenReader(t.file.path) }
 		live := agent.NewLive(open, t.found, t.opts.Logger)
@@ -173,14 +182,6 @@ func (t *tracing) watch(ctx context.Context, f *traceFlags) (agent.Summary, erro
 		t.opts.Sinks = append(t.opts.Sinks, live)
 	}
 	t.opts.Sinks = append(t.opts.Sinks, agent.NewLiveChanges(t.view.changed))
-	peers, err := f.peers.open(ctx, t)
-	if err != nil {
-		return agent.Summary{}, err
-	}
-	if peers != nil {
-		defer func() { _ = peers.Close() }() // if the run never began
-		t.opts.Sinks = append(t.opts.Sinks, peers)
-	}
 	unserve, err := t.serveBoth(ctx, f)
 	if err != nil {
 		return agent.Summary{}, err
@@ -194,6 +195,9 @@ func (t *tracing) found(r *report.Report) {
 	t.view.found(r)
 	if t.metrics != nil {
 		t.metrics.found(r)
+	}
+	if t.peers != nil {
+		t.peers.found(r)
 	}
 }
 

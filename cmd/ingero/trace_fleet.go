@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/ingero-io/ingero/cluster/eventsocket"
 	"github.com/ingero-io/ingero/cluster/fleetagent"
 	"github.com/ingero-io/ingero/cluster/fleetclient"
+	"github.com/ingero-io/ingero/cluster/health"
 	"github.com/ingero-io/ingero/cluster/node"
 	"github.com/ingero-io/ingero/cluster/wire"
 	"github.com/ingero-io/ingero/metrics"
@@ -36,17 +38,25 @@ type peersFlags struct {
 }
 
 func (f *peersFlags) add(cmd *cobra.Command) {
+	f.addConnection(cmd)
 	fl := cmd.Flags()
-	fl.StringVar(&f.fleet, "fleet", "", "compare the ranks on this node with those of other nodes, by this fleet "+
-		"(HOST:4318, https://HOST:4318; token in $"+fleetTokenEnv+")")
-	fl.StringVar(&f.cluster, "cluster", "", "name of the cluster, the same on all nodes of a fleet")
-	fl.StringVar(&f.tls.CA, "fleet-ca", "", "file of the certificates that sign the fleet's (PEM)")
-	fl.StringVar(&f.tls.Cert, "fleet-cert", "", "file of this node's certificate for the fleet (PEM)")
-	fl.StringVar(&f.tls.Key, "fleet-key", "", "file of its key (PEM)")
+	fl.Lookup("fleet").Usage = "compare the ranks on this node with those of other nodes, by this fleet " +
+		"(HOST:4318, https://HOST:4318; token in $" + fleetTokenEnv + ")"
+	fl.Lookup("cluster").Usage = "name of the cluster, the same on all nodes of a fleet"
 	fl.StringVar(&f.events, "events", "", "give events of slow ranks to programs that read them at a socket, "+
 		eventsocket.System+" or another one (--events=PATH)")
 	fl.Lookup("events").NoOptDefVal = eventsHere
 	fl.StringVar(&f.group, "events-group", "", "a group that may read events too")
+}
+
+// addConnection adds the flags that say which fleet, and how it is asked.
+func (f *peersFlags) addConnection(cmd *cobra.Command) {
+	fl := cmd.Flags()
+	fl.StringVar(&f.fleet, "fleet", "", "address of the fleet (HOST:4318, https://HOST:4318; token in $"+fleetTokenEnv+")")
+	fl.StringVar(&f.cluster, "cluster", "", "only this cluster")
+	fl.StringVar(&f.tls.CA, "fleet-ca", "", "file of the certificates that sign the fleet's (PEM)")
+	fl.StringVar(&f.tls.Cert, "fleet-cert", "", "file of this node's certificate for the fleet (PEM)")
+	fl.StringVar(&f.tls.Key, "fleet-key", "", "file of its key (PEM)")
 }
 
 // client is one of the fleet.
@@ -73,20 +83,26 @@ type peers struct {
 	agent  *fleetagent.Agent
 	events *eventsocket.Server // nil: none
 	shown  func(e *wire.Event, who string)
+	why    map[string]bool // what was said of processes that are not compared
+	asked  time.Duration   // when it was looked for last
 	fs     proc.FS
 	log    *slog.Logger
 	stop   context.CancelFunc
 	done   chan struct{}
 	close  sync.Once
 
-	mu   sync.Mutex // guards told
-	told []toldEvent
+	mu     sync.Mutex // guards the rest
+	told   []toldEvent
+	open   map[string]toldEvent // slow ranks that were told without a culprit, by id
+	causes liveCauses
 }
 
 // toldEvent is an event that is to be shown.
 type toldEvent struct {
 	event wire.Event
 	who   string // the process, empty if it is not known
+	pid   uint32
+	cause *node.Cause
 }
 
 // open begins to compare; nil if that was not asked for.
@@ -99,7 +115,7 @@ func (f *peersFlags) open(ctx context.Context, t *tracing) (*peers, error) {
 	}
 	p := &peers{
 		node: t.node, conf: f, fs: proc.New(""), log: t.opts.Logger, done: make(chan struct{}), stop: func() {},
-		shown: t.view.told,
+		shown: t.view.told, why: map[string]bool{}, open: map[string]toldEvent{},
 	}
 	var err error
 	if p.client, err = f.client(t.c.env); err != nil {
@@ -128,19 +144,32 @@ func (f *peersFlags) open(ctx context.Context, t *tracing) (*peers, error) {
 
 // tell takes what began or ended.
 func (p *peers) tell(s node.Said) {
-	e := wire.NewEvent(s.Verdict, wire.About{Node: p.node, Cluster: p.conf.cluster, ID: s.ID, WorldSize: s.Ranks}, nil)
-	if p.events != nil {
-		if err := p.events.Send(&e); err != nil {
-			p.log.Warn("an event cannot be sent", "err", err)
-		}
-	}
-	t := toldEvent{event: e}
+	about := wire.About{Node: p.node, Cluster: p.conf.cluster, ID: s.ID, WorldSize: s.Ranks}
+	t := toldEvent{pid: s.PID, cause: s.Cause}
 	if name, err := p.fs.Comm(int(s.PID), int(s.PID)); err == nil {
 		t.who = fmt.Sprintf("%s, process %d", clean(name), s.PID)
 	}
+	slow := !s.Resolved && (s.Kind == health.KindStraggler || s.Kind == health.KindSlowVsSelf)
 	p.mu.Lock()
-	defer p.mu.Unlock()
+	cause := p.causes.of(s.PID, s.Cause, time.Now())
+	t.event = wire.NewEvent(s.Verdict, about, cause)
+	delete(p.open, s.ID)
+	if slow && cause != nil && cause.Culprit == "" {
+		p.open[s.ID] = t
+	}
 	p.told = append(p.told, t)
+	p.mu.Unlock()
+	p.send(&t.event)
+}
+
+// send tells readers of the socket.
+func (p *peers) send(e *wire.Event) {
+	if p.events == nil {
+		return
+	}
+	if err := p.events.Send(e); err != nil {
+		p.log.Warn("an event cannot be sent", "err", err)
+	}
 }
 
 // Batch implements agent.Sink.
@@ -155,6 +184,38 @@ func (p *peers) Second(s *agent.Status) {
 	p.mu.Unlock()
 	for i := range list {
 		p.shown(&list[i].event, list[i].who)
+	}
+	if s.Elapsed-p.asked >= whyEvery {
+		p.asked = s.Elapsed
+		p.unmeasured(s.Processes)
+	}
+}
+
+const (
+	// whyEvery is how often processes are looked for that are not compared. Of the first such time it is
+	// known why: a pattern of collectives takes some seconds to be found.
+	whyEvery = 30 * time.Second
+	// maxWhy bounds how often that is said.
+	maxWhy = 20
+)
+
+// unmeasured says, once for each process, why it is compared with nobody.
+func (p *peers) unmeasured(processes []agent.Traced) {
+	var pids []uint32
+	names := map[uint32]string{}
+	for _, t := range processes {
+		pids = append(pids, uint32(t.PID))
+		names[uint32(t.PID)] = t.Comm
+	}
+	status := p.agent.Status(pids)
+	for i := range status.Ranks {
+		r := &status.Ranks[i]
+		said := fmt.Sprint(r.PID, " ", r.Unmeasured())
+		if r.Unmeasured() == "" || p.why[said] || len(p.why) >= maxWhy {
+			continue
+		}
+		p.why[said] = true
+		p.log.Info("a process is not compared with peers", "process", clean(names[r.PID]), "pid", r.PID, "why", r.Unmeasured())
 	}
 }
 

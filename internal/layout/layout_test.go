@@ -183,7 +183,7 @@ var table = []row{
 	// The command line and the terminal.
 	{"tui", "agent event fleet serve/nodeapi/wire explain/report store account/live"},
 	{"cmd/ingero", `agent bench bench/accuracy bench/agent internal/config serve/dashboard demo
-		cluster/eventsocket cluster/fleetagent cluster/fleetclient cluster/node cluster/wire
+		cluster/eventsocket cluster/fleetagent cluster/fleetclient cluster/health cluster/node cluster/wire
 		explain/compare explain/diagnose explain/label event export fleet capture/host/proc capture/label capture/label/socket
 		internal/cudastub internal/doctor
 		serve/mcpserver

@@ -1,0 +1,89 @@
+package wire
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// CohortsPath answers what a fleet knows, as a CohortList.
+const CohortsPath = "/api/v1/cohorts"
+
+// MaxCohortList bounds the answer, in bytes; MaxListed how many ranks are in it.
+const (
+	MaxCohortList = 8 << 20
+	MaxListed     = 20_000
+)
+
+// CohortList is what a fleet knows of the ranks that push to it.
+type CohortList struct {
+	Cohorts []Cohorts `json:"cohorts"`
+	// Whole is false if there are more ranks than are listed.
+	Whole bool `json:"whole"`
+}
+
+// Cohorts is a cohort. Times are of a step, in milliseconds; what is not known is left out.
+type Cohorts struct {
+	Cluster  string       `json:"cluster_id"`
+	Cohort   string       `json:"cohort"` // 16 hexadecimal digits
+	Ranks    int          `json:"ranks"`
+	Live     int          `json:"live"` // of how many a push came lately
+	StepMS   float64      `json:"step_ms,omitempty"`
+	Degraded bool         `json:"degraded,omitempty"` // many turned suspect at once
+	Slow     bool         `json:"slow,omitempty"`     // most are slower than they were
+	Members  []CohortRank `json:"members"`
+}
+
+// CohortRank is a rank of a cohort.
+type CohortRank struct {
+	Rank    int32   `json:"rank"`
+	Node    string  `json:"node_id"`
+	State   string  `json:"state"`
+	OwnMS   float64 `json:"own_ms,omitempty"`
+	PeerMS  float64 `json:"peer_ms,omitempty"` // the median of the others
+	AgeS    float64 `json:"age_s"`             // since its last push
+	Missing bool    `json:"missing,omitempty"` // its node is silent
+	Hung    bool    `json:"hung,omitempty"`    // others wait for it in a collective that does not end
+}
+
+// ParseCohortList reads the answer of a fleet. Texts are made printable.
+func ParseCohortList(b []byte) (*CohortList, error) {
+	if len(b) > MaxCohortList {
+		return nil, wrong(Limit, "", "the list has %d bytes; %d at most", len(b), MaxCohortList)
+	}
+	var l CohortList
+	if err := json.Unmarshal(b, &l); err != nil {
+		return nil, wrong(Malformed, "", "it is no list of cohorts")
+	}
+	for i := range l.Cohorts {
+		c := &l.Cohorts[i]
+		c.Cluster, c.Cohort = clip(c.Cluster), clip(c.Cohort)
+		for k := range c.Members {
+			c.Members[k].Node, c.Members[k].State = clip(c.Members[k].Node), clip(c.Members[k].State)
+		}
+	}
+	return &l, nil
+}
+
+// Text is a rank in a line of a table: what it is, and what it costs.
+func (r *CohortRank) Text() (own, peer, slower, state string) {
+	own, peer, slower = "-", "-", ""
+	if r.OwnMS > 0 {
+		own = fmt.Sprintf("%.4g ms", r.OwnMS)
+	}
+	if r.PeerMS > 0 {
+		peer = fmt.Sprintf("%.4g ms", r.PeerMS)
+	}
+	if r.OwnMS > 0 && r.PeerMS > 0 {
+		slower = fmt.Sprintf("%+.0f %%", 100*(r.OwnMS/r.PeerMS-1))
+	}
+	list := []string{r.State}
+	if r.Hung {
+		list = append(list, "others wait for it")
+	}
+	if r.Missing {
+		list = append(list, "nothing came for "+time.Duration(r.AgeS*float64(time.Second)).Round(time.Second).String())
+	}
+	return own, peer, slower, strings.Join(list, ", ")
+}

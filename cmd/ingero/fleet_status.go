@@ -1,0 +1,190 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ingero-io/ingero/cluster/fleetclient"
+	"github.com/ingero-io/ingero/cluster/wire"
+)
+
+// fleetCommand has what is asked of a fleet.
+func fleetCommand(c *console) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "fleet",
+		Short: "Ask which rank of a distributed job the others wait for",
+		Long: `A fleet compares the ranks of distributed jobs with their peers. Tracers push to it: "ingero trace
+--fleet HOST:4318". It is started with "ingero-fleet serve".`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usage("there is no command %q; see ingero fleet --help", args[0])
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(fleetStatusCommand(c))
+	return cmd
+}
+
+// fleetStatusFlags are the flags of fleet status.
+type fleetStatusFlags struct {
+	peers  peersFlags
+	asJSON bool
+	watch  bool
+	slow   bool
+}
+
+// statusEvery is the time between two answers that are watched: that of pushes.
+const statusEvery = 2 * time.Second
+
+func fleetStatusCommand(c *console) *cobra.Command {
+	var f fleetStatusFlags
+	cmd := &cobra.Command{
+		Use:   "status",
+		Short: "List the ranks that a fleet knows, and which are slow",
+		Long: `Status asks a fleet which ranks push to it, how much own work a step of each has (the step without its
+waits in collectives), how much that of its peers, and what it is: calibrating, active, idle, suspect or
+straggler. Why a process on a node is not measured is said by its tracer.`,
+		Example: `  ingero fleet status --fleet fleet-1:4318
+  ingero fleet status --fleet fleet-1:4318 --slow --watch
+  ingero fleet status --fleet fleet-1:4318 --json | jq '.cohorts[].members[] | select(.state == "straggler")'`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usage("fleet status takes no arguments; see ingero fleet status --help")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+			defer stop()
+			return c.fleetStatus(ctx, &f)
+		},
+	}
+	f.peers.addConnection(cmd)
+	fl := cmd.Flags()
+	fl.BoolVar(&f.asJSON, "json", false, "print one JSON object; with --watch, one a line")
+	fl.BoolVar(&f.watch, "watch", false, "ask again every two seconds")
+	fl.BoolVar(&f.slow, "slow", false, "list only ranks that are not calibrating, active or idle")
+	return cmd
+}
+
+func (c *console) fleetStatus(ctx context.Context, f *fleetStatusFlags) error {
+	if f.peers.fleet == "" {
+		return usage("which fleet? Name it: ingero fleet status --fleet HOST:4318")
+	}
+	client, err := f.peers.client(c.env)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	for {
+		if err := c.fleetStatusOnce(ctx, client, f); err != nil {
+			if f.watch && ctx.Err() != nil {
+				return nil
+			}
+			return err
+		}
+		if !f.watch {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(statusEvery):
+		}
+	}
+}
+
+func (c *console) fleetStatusOnce(ctx context.Context, client *fleetclient.Client, f *fleetStatusFlags) error {
+	list, err := client.Cohorts(ctx, f.peers.cluster)
+	if e, ok := errors.AsType[*fleetclient.StatusError](err); ok && e.Code == 401 {
+		return fmt.Errorf("%w; set $%s to the fleet's token", err, fleetTokenEnv)
+	}
+	if err != nil {
+		return err
+	}
+	if f.slow {
+		onlySlow(list)
+	}
+	if f.asJSON {
+		e := json.NewEncoder(c.out)
+		if !f.watch {
+			e.SetIndent("", "  ")
+		}
+		return e.Encode(list)
+	}
+	if f.watch && c.isTerminal(c.out) {
+		fmt.Fprint(c.out, "\x1b[H\x1b[2J")
+	}
+	return writeCohorts(c.out, list, f.slow)
+}
+
+// onlySlow leaves out ranks that are as they should be.
+func onlySlow(l *wire.CohortList) {
+	for i := range l.Cohorts {
+		c := &l.Cohorts[i]
+		slow := c.Members[:0]
+		for _, m := range c.Members {
+			usual := m.State == "calibrating" || m.State == "active" || m.State == "idle"
+			if !usual || m.Hung || m.Missing {
+				slow = append(slow, m)
+			}
+		}
+		c.Members = slow
+	}
+}
+
+// writeCohorts prints a table of ranks.
+func writeCohorts(out io.Writer, l *wire.CohortList, slow bool) error {
+	var b strings.Builder
+	if len(l.Cohorts) == 0 {
+		b.WriteString("no rank pushes to this fleet; start tracers before the job: ingero trace --fleet HOST:4318\n")
+	}
+	for i := range l.Cohorts {
+		c := &l.Cohorts[i]
+		fmt.Fprintf(&b, "cohort %s", c.Cohort)
+		if c.Cluster != "" {
+			fmt.Fprintf(&b, " in %s", clean(c.Cluster))
+		}
+		fmt.Fprintf(&b, ": %d of %d ranks push", c.Live, c.Ranks)
+		if c.StepMS > 0 {
+			fmt.Fprintf(&b, ", a step takes %.4g ms", c.StepMS)
+		}
+		if c.Degraded {
+			b.WriteString("; many became slower at once")
+		}
+		if c.Slow {
+			b.WriteString("; most are slower than they were")
+		}
+		b.WriteString("\n")
+		if len(c.Members) == 0 && slow {
+			b.WriteString("  no rank is slow\n")
+			continue
+		}
+		w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+		fmt.Fprintln(w, "  rank\tnode\town work\tits peers'\t\tstate")
+		for k := range c.Members {
+			m := &c.Members[k]
+			own, peer, slower, state := m.Text()
+			fmt.Fprintf(w, "  %d\t%s\t%s\t%s\t%s\t%s\n", m.Rank, clean(m.Node), own, peer, slower, clean(state))
+		}
+		_ = w.Flush() // a Builder takes everything
+	}
+	if !l.Whole {
+		b.WriteString("there are more ranks than a fleet lists; ask for one cluster: --cluster NAME\n")
+	}
+	_, err := io.WriteString(out, b.String())
+	return err
+}

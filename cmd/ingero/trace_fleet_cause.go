@@ -1,0 +1,99 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"github.com/ingero-io/ingero/cluster/node"
+	"github.com/ingero-io/ingero/cluster/wire"
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/explain/diagnose"
+	"github.com/ingero-io/ingero/explain/report"
+)
+
+const (
+	// causeFor is how old a report may be whose finding is the cause of a slow rank: the live diagnosis looks
+	// at the last five seconds, every few seconds.
+	causeFor = 15 * time.Second
+	// namedFrom is which share of the lost time must be explained for the culprit to be named.
+	namedFrom = 80
+)
+
+// liveCauses are what the live diagnosis found last in each process.
+type liveCauses struct {
+	at   time.Time
+	last *report.Report
+}
+
+// kinds are the kinds of causes by how a thread spends the time. Those of other classes have the class's name.
+var kinds = map[event.Class]string{
+	event.RunQueue: diagnose.CPUContention, event.Throttled: diagnose.CPUThrottled, event.Futex: diagnose.LockContention,
+	event.BlockIO: diagnose.BlockIO, event.Fault: diagnose.PageFault, event.Network: diagnose.NetworkWait,
+	event.Pipe: diagnose.PeerWait,
+}
+
+func kindOf(c event.Class) string { return cmp.Or(kinds[c], c.String()) }
+
+// of is why a process loses time, with what its tracer measured in its steps; nil if it is not known. The
+// culprit is what the live diagnosis says of the same kind of loss.
+func (l *liveCauses) of(pid uint32, measured *node.Cause, now time.Time) *wire.Cause {
+	if measured == nil {
+		return nil
+	}
+	out := &wire.Cause{Kind: kindOf(measured.Class), MS: 1e3 * measured.PerStep, Explained: measured.Explained}
+	if measured.Clock > 0 {
+		out.Kind, out.Culprit = diagnose.ThermalThrottle, fmt.Sprintf("the GPU's clock is %.0f %% lower", 100*measured.Clock)
+		return out
+	}
+	if measured.Second != measured.Class {
+		out.Second = kindOf(measured.Second)
+	}
+	if l.last == nil || now.Sub(l.at) > causeFor {
+		return out
+	}
+	for i := range l.last.Chains {
+		c := &l.last.Chains[i]
+		switch own := c.Effect.PID == pid && c.Cause.Kind == out.Kind; {
+		case own && c.ExplainedPct >= namedFrom:
+			out.Culprit = culpritOf(c)
+		case c.Cause.Kind == diagnose.CollectiveWait && c.Cause.PID == pid && len(c.Path) > 0: // others wait for it
+			if last := &c.Path[len(c.Path)-1]; out.Culprit == "" && last.PID == pid {
+				out.Culprit = last.On
+			}
+		case !own:
+			continue
+		}
+		out.Evidence = append(append(out.Evidence, c.ID), c.Evidence.EventIDs...)
+	}
+	return out
+}
+
+// culpritOf names what causes a loss: a process, else what the finding says of it.
+func culpritOf(c *report.Chain) string {
+	if c.Cause.Process == "" {
+		return c.Cause.Detail
+	}
+	return fmt.Sprintf("%s (process %d)", c.Cause.Process, c.Cause.PID)
+}
+
+// found takes a report of the live diagnosis. A rank that was told without a culprit is told again with it,
+// by the same id.
+func (p *peers) found(r *report.Report) {
+	now := time.Now()
+	p.mu.Lock()
+	p.causes = liveCauses{now, r}
+	var again []toldEvent
+	for id, t := range p.open {
+		if c := p.causes.of(t.pid, t.cause, now); c != nil && c.Culprit != "" {
+			t.event.Cause, t.event.At = c, now.UTC()
+			again = append(again, t)
+			delete(p.open, id)
+		}
+	}
+	p.told = append(p.told, again...)
+	p.mu.Unlock()
+	for i := range again {
+		p.send(&again[i].event)
+	}
+}
