@@ -1,15 +1,14 @@
-// Package fleetclient sends an agent's pushes and polls to a fleet over HTTP, and reads the answers. It
-// keeps no push: what could not be sent is repeated by the next one.
+// Package fleetclient sends an agent's pushes to a fleet, over HTTP or gRPC, polls it over HTTP, and reads the
+// answers. It keeps no push: what could not be sent is repeated by the next one.
 package fleetclient
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -36,7 +35,8 @@ const (
 
 // Options of a client.
 type Options struct {
-	// URL is of the fleet: "https://fleet.example:4318". A path is put before those of wire.
+	// URL is of the fleet: "https://fleet.example:4318", or "grpcs://fleet.example:4317", without TLS http and
+	// grpc. A path is put before those of wire; gRPC has none.
 	URL string
 	// Token is sent as "Authorization: Bearer TOKEN". Empty: none.
 	Token string
@@ -46,9 +46,8 @@ type Options struct {
 
 // Client asks a fleet. Its methods may be called by several goroutines.
 type Client struct {
-	base  string
-	token string
-	http  *http.Client
+	http  *overHTTP // nil: pushes go over gRPC
+	grpc  *overGRPC
 	limit time.Duration // of a call
 	now   func() time.Time
 	wait  func(ctx context.Context, d time.Duration) error
@@ -58,6 +57,17 @@ type Client struct {
 	hold     time.Time  // nothing is sent before
 	counts   Counts
 }
+
+// outcome is what came of a request that was answered.
+type outcome struct {
+	answer   wire.Answer
+	answered bool          // with success
+	hold     time.Duration // that the fleet asks to wait
+	err      error         // what is wrong with the answer
+}
+
+// ask sends a request once. An error is one of the network.
+type ask func(ctx context.Context) (outcome, error)
 
 // Counts are what happened since the client was made.
 type Counts struct {
@@ -73,47 +83,52 @@ func (e *HeldError) Error() string {
 	return fmt.Sprintf("the fleet asked to wait for another %s", e.For.Round(time.Millisecond))
 }
 
-// StatusError is an answer with another status than 200.
+// StatusError is an answer without success.
 type StatusError struct {
-	Code int
+	Code int    // of HTTP; of gRPC, the one that means the same
+	Name string // of gRPC, empty over HTTP
 	Why  string // in the fleet's words, which may be none
 }
 
 func (e *StatusError) Error() string {
+	said := "HTTP status " + strconv.Itoa(e.Code)
+	if e.Name != "" {
+		said = "gRPC status " + e.Name
+	}
 	switch {
 	case e.Code >= 300 && e.Code < 400:
-		return fmt.Sprintf("the fleet answers with HTTP status %d, a redirect, which is not followed", e.Code)
+		return "the fleet answers with " + said + ", a redirect, which is not followed"
 	case e.Why == "":
-		return fmt.Sprintf("the fleet answers with HTTP status %d", e.Code)
+		return "the fleet answers with " + said
 	}
-	return fmt.Sprintf("the fleet answers with HTTP status %d: %s", e.Code, e.Why)
+	return "the fleet answers with " + said + ": " + e.Why
 }
 
 // New makes a client. It does not connect yet.
 func New(o Options) (*Client, error) {
 	u, err := url.Parse(o.URL)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.User != nil ||
-		u.Fragment != "" {
+	schemes := []string{"http", "https", "grpc", "grpcs"}
+	if err != nil || u.Host == "" || !slices.Contains(schemes, u.Scheme) || u.RawQuery != "" || u.User != nil || u.Fragment != "" {
 		return nil, fmt.Errorf("invalid address of the fleet %q: want https://HOST:PORT", o.URL)
 	}
+	secure := u.Scheme == "https" || u.Scheme == "grpcs"
 	conf, err := o.TLS.config()
 	switch {
 	case err != nil:
 		return nil, err
-	case conf != nil && u.Scheme != "https":
-		return nil, fmt.Errorf("certificates are given, but %s is not https", o.URL)
+	case conf != nil && !secure:
+		return nil, fmt.Errorf("certificates are given, but %s is without TLS", o.URL)
 	}
-	t := &http.Transport{
-		TLSClientConfig: conf, ForceAttemptHTTP2: true, MaxIdleConnsPerHost: 2, IdleConnTimeout: time.Minute,
-		MaxResponseHeaderBytes: maxHeader,
+	c := &Client{limit: callTime, now: time.Now, wait: sleep}
+	if strings.HasPrefix(u.Scheme, "grpc") {
+		if strings.Trim(u.Path, "/") != "" {
+			return nil, fmt.Errorf("invalid address of the fleet %q: gRPC has no path", o.URL)
+		}
+		c.grpc, err = newGRPC(u.Host, o.Token, conf, secure)
+		return c, err
 	}
-	return &Client{
-		base: strings.TrimSuffix(u.String(), "/"), token: o.Token, limit: callTime, now: time.Now, wait: sleep,
-		http: &http.Client{
-			Transport:     t, // without a proxy: the token is only for the fleet
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		},
-	}, nil
+	c.http = newHTTP(strings.TrimSuffix(u.String(), "/"), o.Token, conf, func() time.Time { return c.now() })
+	return c, nil
 }
 
 func sleep(ctx context.Context, d time.Duration) error {
@@ -125,8 +140,17 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Close closes idle connections.
-func (c *Client) Close() { c.http.CloseIdleConnections() }
+// Close closes connections.
+func (c *Client) Close() {
+	if c.grpc != nil {
+		c.grpc.close()
+		return
+	}
+	c.http.client.CloseIdleConnections()
+}
+
+// Polls reports whether the fleet can be polled. Over gRPC it is pushed to instead.
+func (c *Client) Polls() bool { return c.http != nil }
 
 // Reachable reports whether one of the last three calls was answered, or there were fewer.
 func (c *Client) Reachable() bool {
@@ -149,109 +173,69 @@ func (c *Client) Push(ctx context.Context, p *wire.Push) (wire.Answer, error) {
 	if err != nil {
 		return wire.Answer{Threshold: wire.NoThreshold()}, err
 	}
-	path := wire.PushPath + "?" + url.Values{"cluster_id": {p.Cluster}}.Encode()
-	return c.call(ctx, http.MethodPost, path, body, takePush)
+	return c.call(ctx, func(ctx context.Context) (outcome, error) {
+		if c.grpc != nil {
+			return c.grpc.push(ctx, p.Cluster, body)
+		}
+		return c.http.push(ctx, p.Cluster, body)
+	})
 }
 
-// takePush reads the answer to a push.
-func takePush(r *http.Response, body []byte) (wire.Answer, error) {
-	a, err := wire.AnswerOfHTTP(r.Header)
-	if r.StatusCode != http.StatusOK {
-		return a, &StatusError{r.StatusCode, wire.ParseStatus(body)}
-	}
-	if err != nil {
-		return a, err
-	}
+// partial is what a fleet did not accept of a push, nil if all is well.
+func partial(body []byte) error {
 	_, why, err := wire.ParseResponse(body)
 	if err == nil && why != "" {
-		err = &StatusError{r.StatusCode, why}
+		err = &StatusError{Code: http.StatusOK, Why: why}
 	}
-	return a, err
+	return err
 }
+
+// errNoPolls is why a fleet over gRPC is not polled.
+var errNoPolls = errors.New("a fleet is not polled over gRPC; push instead")
 
 // Poll asks between two pushes. Errors are as those of Push.
 func (c *Client) Poll(ctx context.Context, p wire.Poll) (wire.Answer, error) {
-	return c.call(ctx, http.MethodGet, wire.PollPath+"?"+p.Query(), nil, takePoll)
-}
-
-// takePoll reads the answer to a poll.
-func takePoll(r *http.Response, body []byte) (wire.Answer, error) {
-	if r.StatusCode != http.StatusOK {
-		a, _ := wire.AnswerOfHTTP(r.Header) // the status says more
-		return a, &StatusError{Code: r.StatusCode}
+	if c.http == nil {
+		return wire.Answer{Threshold: wire.NoThreshold()}, errNoPolls
 	}
-	return wire.ParseAnswer(body)
+	return c.call(ctx, func(ctx context.Context) (outcome, error) { return c.http.poll(ctx, p) })
 }
 
-// Cohorts asks what the fleet knows, of one cluster if it has a name.
+// Cohorts asks what the fleet knows, of one cluster if it has a name. It is asked over HTTP.
 func (c *Client) Cohorts(ctx context.Context, cluster string) (*wire.CohortList, error) {
+	if c.http == nil {
+		return nil, errors.New("what a fleet knows is asked over HTTP; write HOST:4318")
+	}
 	ctx, cancel := context.WithTimeout(ctx, listTime)
 	defer cancel()
-	path := wire.CohortsPath
-	if cluster != "" {
-		path += "?" + url.Values{"cluster_id": {cluster}}.Encode()
-	}
-	r, body, err := c.send(ctx, http.MethodGet, path, nil, wire.MaxCohortList+1)
-	if err != nil {
-		return nil, err
-	}
-	if r.StatusCode != http.StatusOK {
-		return nil, &StatusError{Code: r.StatusCode}
-	}
-	return wire.ParseCohortList(body)
+	return c.http.cohorts(ctx, cluster)
 }
 
-type take func(r *http.Response, body []byte) (wire.Answer, error)
-
 // call sends a request, a second time if the network fails, and counts what comes of it.
-func (c *Client) call(ctx context.Context, method, path string, body []byte, take take) (wire.Answer, error) {
-	a := wire.Answer{Threshold: wire.NoThreshold()}
+func (c *Client) call(ctx context.Context, ask ask) (wire.Answer, error) {
 	if err := c.held(); err != nil {
-		return a, err
+		return wire.Answer{Threshold: wire.NoThreshold()}, err
 	}
 	parent := ctx
 	ctx, cancel := context.WithTimeout(ctx, c.limit)
 	defer cancel()
-	r, answer, err := c.send(ctx, method, path, body, maxBody)
+	o, err := ask(ctx)
 	if err != nil && ctx.Err() == nil && c.wait(ctx, retryAfter) == nil {
 		c.mu.Lock()
 		c.counts.Retried++
 		c.mu.Unlock()
-		r, answer, err = c.send(ctx, method, path, body, maxBody)
+		o, err = ask(ctx)
 	}
-	if err == nil {
-		a, err = take(r, answer)
-	} else if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+	switch {
+	case err == nil:
+		err = o.err
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		err = fmt.Errorf("the fleet did not answer within %s", c.limit)
 	}
 	if parent.Err() == nil { // else nobody waits for the answer, which says nothing of the fleet
-		c.note(r, err)
+		c.note(&o, err)
 	}
-	return a, err
-}
-
-// send sends a request once, and reads no more than most bytes of the answer. An error is one of the network.
-func (c *Client) send(ctx context.Context, method, path string, body []byte, most int64) (*http.Response, []byte, error) {
-	r, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(body))
-	if err != nil {
-		return nil, nil, err
-	}
-	if method == http.MethodPost {
-		r.Header.Set("Content-Type", wire.TypeProtobuf)
-	}
-	if c.token != "" {
-		r.Header.Set("Authorization", "Bearer "+c.token)
-	}
-	resp, err := c.http.Do(r)
-	if err != nil {
-		return nil, nil, fmt.Errorf("ask the fleet: %w", err)
-	}
-	defer resp.Body.Close()
-	b, err := io.ReadAll(io.LimitReader(resp.Body, most))
-	if err != nil {
-		return nil, nil, fmt.Errorf("read the fleet's answer: %w", err)
-	}
-	return resp, b, nil
+	return o.answer, err
 }
 
 // held is why nothing may be sent yet, nil if it may.
@@ -266,30 +250,18 @@ func (c *Client) held() error {
 }
 
 // note counts what came of a call, and how long the fleet asks to wait.
-func (c *Client) note(r *http.Response, err error) {
+func (c *Client) note(o *outcome, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	wire.Count(err, &c.counts.Faults)
-	if r != nil && (r.StatusCode == http.StatusTooManyRequests || r.StatusCode == http.StatusServiceUnavailable) {
-		now := c.now()
-		c.hold = now.Add(holdTime(r.Header.Get("Retry-After"), now))
+	if o.hold > 0 {
+		c.hold = c.now().Add(o.hold)
 	}
-	if r == nil || r.StatusCode != http.StatusOK {
+	if !o.answered {
 		c.failures++
 		c.counts.Failed++
 		return
 	}
 	c.failures = 0
 	c.counts.Answered++
-}
-
-// holdTime is how long a header Retry-After says to wait: seconds, or a date.
-func holdTime(text string, now time.Time) time.Duration {
-	if s, err := strconv.ParseUint(text, 10, 32); err == nil {
-		return min(time.Duration(s)*time.Second, maxHold)
-	}
-	if at, err := http.ParseTime(text); err == nil {
-		return max(0, min(at.Sub(now), maxHold))
-	}
-	return 0
 }

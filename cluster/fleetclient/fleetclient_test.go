@@ -26,6 +26,8 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/grpc"
+
 	"github.com/ingero-io/ingero/cluster/fleetserver"
 	"github.com/ingero-io/ingero/cluster/health"
 	"github.com/ingero-io/ingero/cluster/wire"
@@ -64,15 +66,37 @@ func some() *wire.Push {
 
 // TestJob runs a job of 8 ranks on 8 nodes, in virtual time, through client and server.
 func TestJob(t *testing.T) {
+	for _, scheme := range []string{"http", "grpc"} {
+		t.Run(scheme, func(t *testing.T) { runJob(t, scheme) })
+	}
+}
+
+// serve serves a fleet, and returns its address.
+func serve(t *testing.T, scheme string, fleet *fleetserver.Server, o ...grpc.ServerOption) string {
+	t.Helper()
+	if scheme == "http" {
+		s := httptest.NewServer(fleet.Handler())
+		t.Cleanup(s.Close)
+		return s.URL
+	}
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := fleet.GRPC(o...)
+	go g.Serve(l) //nolint:errcheck // it ends with Stop
+	t.Cleanup(g.Stop)
+	return scheme + "://" + l.Addr().String()
+}
+
+func runJob(t *testing.T, scheme string) {
 	const cohort, slow, silent = 77, 3, 6
 	now := time.Hour
 	var told []fleetserver.Told
 	fleet := fleetserver.New(fleetserver.Options{
 		Token: "secret", Now: func() time.Duration { return now }, Told: func(v fleetserver.Told) { told = append(told, v) },
 	})
-	s := httptest.NewServer(fleet.Handler())
-	defer s.Close()
-	c := client(t, Options{URL: s.URL, Token: "secret"})
+	c := client(t, Options{URL: serve(t, scheme, fleet), Token: "secret"})
 	random := randv2.New(randv2.NewPCG(1, 2))
 	var ranks []*health.Rank
 	for i := range 8 {
@@ -116,7 +140,7 @@ func TestJob(t *testing.T) {
 			}
 			a, err := c.Push(t.Context(), &p)
 			ask(i, a, err)
-			if r.Polls() {
+			if r.Polls() && c.Polls() {
 				a, err := c.Poll(t.Context(), wire.Poll{Cluster: "c", Node: node, Health: r.Poll(p.Health.Node)})
 				ask(i, a, err)
 			}
@@ -346,7 +370,7 @@ func TestAddress(t *testing.T) {
 	}
 	var path string
 	c, _ := fake(t, func(_ http.ResponseWriter, r *http.Request) { path = r.URL.Path })
-	c.base += "/otlp"
+	c.http.base += "/otlp"
 	if _, err := c.Push(t.Context(), some()); err != nil || path != "/otlp/v1/metrics" {
 		t.Errorf("%s %v", path, err)
 	}
@@ -451,7 +475,7 @@ func TestMutualTLS(t *testing.T) {
 			t.Errorf("%s: %v", why, err)
 		}
 	}
-	if _, err := New(Options{URL: "http://fleet", TLS: all}); err == nil || !strings.Contains(err.Error(), "not https") {
+	if _, err := New(Options{URL: "http://fleet", TLS: all}); err == nil || !strings.Contains(err.Error(), "without TLS") {
 		t.Error(err)
 	}
 }

@@ -1,4 +1,4 @@
-// Package fleetserver answers agents over HTTP: it takes pushes as OTLP metrics, hands them to a
+// Package fleetserver answers agents over HTTP and gRPC: it takes pushes as OTLP metrics, hands them to a
 // health.Fleet, and answers on the response's headers. It has no listener and no command line.
 package fleetserver
 
@@ -28,6 +28,7 @@ const (
 	maxRequests = 64
 	// busyTime is how long agents wait if there are more.
 	busyTime = "1" // second
+	tooMany  = "too many pushes at once"
 )
 
 // Options of a server.
@@ -107,10 +108,7 @@ func (s *Server) Handler() http.Handler {
 		// by all writers; the server's own limits hold then.
 		_ = c.SetReadDeadline(now.Add(bodyTime))
 		_ = c.SetWriteDeadline(now.Add(bodyTime + writeTime))
-		if !s.allowed(r) {
-			s.mu.Lock()
-			s.counts.Denied++
-			s.mu.Unlock()
+		if !s.allowed(r.Header.Get("Authorization")) {
 			w.Header().Set("WWW-Authenticate", "Bearer")
 			http.Error(w, "missing or wrong bearer token", http.StatusUnauthorized)
 			return
@@ -119,30 +117,47 @@ func (s *Server) Handler() http.Handler {
 	})
 }
 
-func (s *Server) allowed(r *http.Request) bool {
+// allowed reports whether a request has the token, and counts those that have not.
+func (s *Server) allowed(authorization string) bool {
 	if s.options.Token == "" {
 		return true
 	}
-	kind, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	kind, token, _ := strings.Cut(authorization, " ")
 	got := sha256.Sum256([]byte(strings.TrimSpace(token)))
 	// Equal lengths, so that the time does not depend on the token.
-	return subtle.ConstantTimeCompare(got[:], s.token[:]) == 1 && strings.EqualFold(kind, "Bearer")
+	if subtle.ConstantTimeCompare(got[:], s.token[:]) == 1 && strings.EqualFold(kind, "Bearer") {
+		return true
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.counts.Denied++
+	return false
 }
+
+// room waits for no other request: it reports whether one more may be read. The caller then calls leave.
+func (s *Server) room() bool {
+	select {
+	case s.slots <- struct{}{}:
+		return true
+	default:
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.counts.Busy++
+	return false
+}
+
+func (s *Server) leave() { <-s.slots }
 
 // push takes a request with pushes. Its answer is to the one push of ours in it; a gateway that puts
 // together those of several nodes gets none.
 func (s *Server) push(w http.ResponseWriter, r *http.Request) {
-	select {
-	case s.slots <- struct{}{}:
-		defer func() { <-s.slots }()
-	default:
-		s.mu.Lock()
-		s.counts.Busy++
-		s.mu.Unlock()
+	if !s.room() {
 		w.Header().Set("Retry-After", busyTime)
-		refuse(w, http.StatusServiceUnavailable, "too many pushes at once")
+		refuse(w, http.StatusServiceUnavailable, tooMany)
 		return
 	}
+	defer s.leave()
 	body, code, err := read(w, r)
 	if err != nil {
 		refuse(w, code, err.Error())
@@ -152,7 +167,7 @@ func (s *Server) push(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		s.options.Logger.Debug("push is not accepted", "remote", r.RemoteAddr, "err", err)
 	}
-	rejected, why := s.take(w.Header(), pushes, err)
+	rejected, why := s.take(pushes, err, func(a wire.Answer) error { return a.SetHTTP(w.Header()) })
 	if len(pushes) == 0 && err != nil {
 		refuse(w, http.StatusBadRequest, why)
 		return
@@ -161,9 +176,9 @@ func (s *Server) push(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(wire.AppendResponse(nil, rejected, why)) // the peer has gone
 }
 
-// take hands pushes to the fleet and writes the answer into h. It returns how many are not accepted, and why.
+// take hands pushes to the fleet and gives the answer to set. It returns how many are not accepted, and why.
 // err says what was wrong with others of the same request.
-func (s *Server) take(h http.Header, pushes []wire.Push, err error) (rejected int, why string) {
+func (s *Server) take(pushes []wire.Push, err error, set func(wire.Answer) error) (rejected int, why string) {
 	now := s.options.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -196,7 +211,7 @@ func (s *Server) take(h http.Header, pushes []wire.Push, err error) (rejected in
 		if ours > 1 {
 			continue
 		}
-		if err := wire.AnswerTo(reply).SetHTTP(h); err != nil {
+		if err := set(wire.AnswerTo(reply)); err != nil {
 			s.options.Logger.Error("an answer cannot be written", "err", err)
 		}
 	}

@@ -38,6 +38,7 @@ type job struct {
 	now, second          uint64 // Unix ns
 	gpu                  time.Duration
 	polls                int
+	pushes               int
 }
 
 // member is a node with its rank.
@@ -54,14 +55,16 @@ type member struct {
 	entered uint64
 }
 
-func newJob(t *testing.T, n int) *job {
+func newJob(t *testing.T, n int) *job { return newJobOf(t, n, false) }
+
+func newJobOf(t *testing.T, n int, noPolls bool) *job {
 	j := &job{
 		t: t, launch: opOf(t, "cudaLaunchKernel"), reduce: opOf(t, "ncclAllReduce"), wait: opOf(t, "cudaStreamSynchronize"),
 		random: rand.New(rand.NewPCG(7, 8)), fleet: health.NewFleet(), now: began, second: began,
 	}
 	for i := range n {
 		j.members = append(j.members, &member{
-			node: node.New(node.Options{Name: "node-" + string(rune('a'+i)), Cluster: "c"}), match: collective.NewTracker(),
+			node: node.New(node.Options{Name: "node-" + string(rune('a'+i)), Cluster: "c", NoPolls: noPolls}), match: collective.NewTracker(),
 			slow: 1, clock: 2000,
 		})
 	}
@@ -156,6 +159,7 @@ func (j *job) ask(at time.Duration) {
 			continue
 		}
 		pushes, polls := m.node.Due(at)
+		j.pushes += len(pushes)
 		for i := range pushes {
 			var a *health.Reply
 			if !j.down {

@@ -35,6 +35,8 @@ const (
 type Options struct {
 	Name    string // in the cluster, not empty
 	Cluster string // may be empty
+	// NoPolls: the fleet is not polled, but pushed to again.
+	NoPolls bool
 }
 
 // Node has the ranks of a node. It is not safe for concurrent use.
@@ -238,6 +240,10 @@ func (n *Node) Due(now time.Duration) (pushes []wire.Push, polls []wire.Poll) {
 			}
 		case c.poll > 0 && now >= c.poll:
 			c.poll = 0
+			if n.options.NoPolls {
+				pushes = append(pushes, n.pushOf(c, now))
+				continue
+			}
 			for _, r := range c.ranks {
 				if r.judge.Polls() {
 					polls = append(polls, wire.Poll{Cluster: n.options.Cluster, Node: n.options.Name, Health: r.judge.Poll(n.id)})

@@ -25,6 +25,24 @@ func (j *job) only(rank int, kind health.Kind) node.Said {
 	return all[0]
 }
 
+// A fleet that cannot be polled is pushed to more often by a suspect.
+func TestASuspectPushesIfItCannotPoll(t *testing.T) {
+	pushes := map[bool]int{}
+	for _, noPolls := range []bool{false, true} {
+		j := newJobOf(t, 4, noPolls)
+		j.run(90 * time.Second)
+		j.members[2].slow = 1.25
+		j.run(20 * time.Second)
+		j.only(2, health.KindStraggler)
+		if pushes[noPolls] = j.pushes; noPolls != (j.polls == 0) {
+			t.Errorf("%d polls", j.polls)
+		}
+	}
+	if pushes[true] <= pushes[false] {
+		t.Errorf("%d pushes instead of polls, %d with them", pushes[true], pushes[false])
+	}
+}
+
 var uuid = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`)
 
 func TestASlowRankIsToldFromItsBeginToItsEnd(t *testing.T) {

@@ -18,7 +18,9 @@ import (
 // The paths of a fleet's HTTP server.
 const (
 	PushPath = "/v1/metrics"
-	PollPath = "/api/v1/threshold"
+	// PushMethod is the method of gRPC for pushes.
+	PushMethod = "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export"
+	PollPath   = "/api/v1/threshold"
 )
 
 // What is accepted at most.

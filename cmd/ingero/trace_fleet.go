@@ -41,7 +41,7 @@ func (f *peersFlags) add(cmd *cobra.Command) {
 	f.addConnection(cmd)
 	fl := cmd.Flags()
 	fl.Lookup("fleet").Usage = "compare the ranks on this node with those of other nodes, by this fleet " +
-		"(HOST:4318, https://HOST:4318; token in $" + fleetTokenEnv + ")"
+		"(HOST:4318, https://HOST:4318, by gRPC HOST:4317; token in $" + fleetTokenEnv + ")"
 	fl.Lookup("cluster").Usage = "name of the cluster, the same on all nodes of a fleet"
 	fl.StringVar(&f.events, "events", "", "give events of slow ranks to programs that read them at a socket, "+
 		eventsocket.System+" or another one (--events=PATH)")
@@ -65,8 +65,6 @@ func (f *peersFlags) client(env func(string) string) (*fleetclient.Client, error
 	switch {
 	case err != nil:
 		return nil, usage("--fleet: %w", err)
-	case to.GRPC:
-		return nil, usage("--fleet %s: a fleet is asked over HTTP only; write HOST:4318", f.fleet)
 	}
 	c, err := fleetclient.New(fleetclient.Options{URL: to.String(), Token: env(fleetTokenEnv), TLS: f.tls})
 	if err != nil {
@@ -132,7 +130,8 @@ func (f *peersFlags) open(ctx context.Context, t *tracing) (*peers, error) {
 		fmt.Fprintf(t.log, "ingero: events of slow ranks can be read at %s\n", p.events.Path())
 	}
 	p.agent = fleetagent.New(fleetagent.Options{
-		Node: node.Options{Name: t.node, Cluster: f.cluster}, Fleet: p.client, Told: p.tell, Logger: t.opts.Logger,
+		Node:  node.Options{Name: t.node, Cluster: f.cluster, NoPolls: !p.client.Polls()},
+		Fleet: p.client, Told: p.tell, Logger: t.opts.Logger,
 	})
 	ctx, p.stop = context.WithCancel(ctx)
 	go func() {

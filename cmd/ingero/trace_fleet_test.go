@@ -165,8 +165,7 @@ func readEvents(path string, to chan<- wire.Event) {
 
 func TestFlagsOfAFleet(t *testing.T) {
 	for args, want := range map[string]string{
-		"--fleet grpc://fleet:4317":               "over HTTP only",
-		"--fleet fleet:4317":                      "over HTTP only",
+		"--fleet grpc://fleet:4317/path":          "invalid endpoint",
 		"--fleet ftp://fleet":                     "unknown scheme",
 		"--cluster east":                          "--fleet HOST:4318",
 		"--events":                                "--fleet HOST:4318",

@@ -87,8 +87,9 @@ var table = []row{
 	{"cluster/ownwork", "account/collective cluster/health event"},
 	{"cluster/simulate", "cluster/health"},
 	{"cluster/wire", "cluster/health"},
-	{"cluster/fleetserver", "cluster/health cluster/wire"},
-	{"cluster/fleetclient", "cluster/wire"},
+	{"cluster/rawcodec", ""},
+	{"cluster/fleetserver", "cluster/health cluster/rawcodec cluster/wire"},
+	{"cluster/fleetclient", "cluster/rawcodec cluster/wire"},
 	{"cluster/eventsocket", "cluster/wire internal/unixsocket"},
 	{"cluster/cmd/ingero-fleet", "cluster/fleetserver cluster/simulate cluster/wire"},
 

@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
 
 	"github.com/ingero-io/ingero/cluster/fleetserver"
 	"github.com/ingero-io/ingero/cluster/wire"
@@ -29,6 +31,7 @@ const tokenEnv = "INGERO_FLEET_TOKEN"
 // serveFlags are the flags of serve.
 type serveFlags struct {
 	listen    string
+	grpc      string
 	cert, key string
 	clientCA  string
 	insecure  bool
@@ -68,7 +71,8 @@ agents have in the same variable; --insecure does without, in a network that you
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.listen, "listen", "127.0.0.1:4318", "address to listen at")
+	flags.StringVar(&f.listen, "listen", "127.0.0.1:4318", "`address` to listen at for HTTP")
+	flags.StringVar(&f.grpc, "grpc", "", "`address` to listen at for gRPC, too (:4317)")
 	flags.StringVar(&f.cert, "cert", "", "`FILE` of the server's certificate (PEM)")
 	flags.StringVar(&f.key, "key", "", "`FILE` of its key (PEM)")
 	flags.StringVar(&f.clientCA, "client-ca", "", "`FILE` of the certificates that sign those of agents: others are refused")
@@ -82,22 +86,31 @@ func (f *serveFlags) serve(ctx context.Context, out, errs io.Writer, env func(st
 		return err
 	}
 	token := env(tokenEnv)
-	if !f.insecure && !loopback(f.listen) {
+	for _, at := range []string{f.listen, f.grpc} {
 		switch {
+		case at == "" || f.insecure || loopback(at):
 		case conf == nil:
-			return usage("on %s agents would be answered without TLS; give --cert and --key, or --insecure", f.listen)
+			return usage("on %s agents would be answered without TLS; give --cert and --key, or --insecure", at)
 		case token == "" && f.clientCA == "":
-			return usage("on %s anybody could push; set $%s or give --client-ca, or --insecure", f.listen, tokenEnv)
+			return usage("on %s anybody could push; set $%s or give --client-ca, or --insecure", at, tokenEnv)
 		}
 	}
-	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", f.listen)
+	listen := &net.ListenConfig{}
+	l, err := listen.Listen(ctx, "tcp", f.listen)
 	if err != nil {
 		return fmt.Errorf("listen for agents: %w", err)
 	}
+	var byGRPC net.Listener
+	if f.grpc != "" {
+		if byGRPC, err = listen.Listen(ctx, "tcp", f.grpc); err != nil {
+			l.Close()
+			return fmt.Errorf("listen for agents: %w", err)
+		}
+	}
 	log := slog.New(slog.NewTextHandler(errs, nil))
-	scheme := "http"
+	tlsSuffix := ""
 	if conf != nil {
-		l, scheme = tls.NewListener(l, conf), "https"
+		l, tlsSuffix = tls.NewListener(l, conf), "s"
 	}
 	fleet := fleetserver.New(fleetserver.Options{
 		Token: token, Logger: log, Told: func(t fleetserver.Told) { print(out, log, t) },
@@ -106,10 +119,21 @@ func (f *serveFlags) serve(ctx context.Context, out, errs io.Writer, env func(st
 		Handler: withHealth(fleet), ReadHeaderTimeout: endTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
-	log.Info("agents are answered", "at", scheme+"://"+l.Addr().String())
+	log.Info("agents are answered", "at", "http"+tlsSuffix+"://"+l.Addr().String())
 	var all sync.WaitGroup
 	all.Go(func() { fleet.Run(ctx) })
-	failed := make(chan error, 1)
+	failed := make(chan error, 2)
+	if byGRPC != nil {
+		var o []grpc.ServerOption
+		if conf != nil {
+			o = append(o, grpc.Creds(credentials.NewTLS(conf)))
+		}
+		g := fleet.GRPC(o...)
+		defer g.Stop()
+		log.Info("agents are answered", "at", "grpc"+tlsSuffix+"://"+byGRPC.Addr().String())
+		all.Go(func() { failed <- g.Serve(byGRPC) })
+		context.AfterFunc(ctx, g.Stop)
+	}
 	all.Go(func() { failed <- h.Serve(l) })
 	select {
 	case <-ctx.Done():

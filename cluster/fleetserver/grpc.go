@@ -1,0 +1,78 @@
+package fleetserver
+
+import (
+	"context"
+	"time"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/grpc/tap"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/ingero-io/ingero/cluster/rawcodec"
+	"github.com/ingero-io/ingero/cluster/wire"
+
+	_ "google.golang.org/grpc/encoding/gzip" // as stock exporters may send
+)
+
+// maxStreams is how many requests a connection may have at a time.
+const maxStreams = 64
+
+// GRPC returns a server that takes pushes by the method wire.PushMethod, with options such as credentials.
+// Answers are in its headers.
+func (s *Server) GRPC(o ...grpc.ServerOption) *grpc.Server {
+	g := grpc.NewServer(append(o, grpc.ForceServerCodecV2(rawcodec.Codec{}), grpc.MaxRecvMsgSize(wire.MaxRequest),
+		grpc.ConnectionTimeout(bodyTime), grpc.MaxConcurrentStreams(maxStreams), grpc.InTapHandle(s.tap))...)
+	g.RegisterService(&grpc.ServiceDesc{
+		ServiceName: "opentelemetry.proto.collector.metrics.v1.MetricsService", HandlerType: (*any)(nil),
+		Methods: []grpc.MethodDesc{{MethodName: "Export", Handler: s.export}},
+	}, s)
+	return g
+}
+
+// tap looks at the token before anything of a request is read.
+func (s *Server) tap(ctx context.Context, info *tap.Info) (context.Context, error) {
+	authorization := ""
+	if list := info.Header["authorization"]; len(list) > 0 {
+		authorization = list[0]
+	}
+	if !s.allowed(authorization) {
+		return nil, status.Error(codes.Unauthenticated, "missing or wrong bearer token")
+	}
+	return ctx, nil
+}
+
+// export takes a request with pushes, as push does over HTTP.
+func (s *Server) export(_ any, ctx context.Context, read func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
+	if !s.room() {
+		busy, err := status.New(codes.Unavailable, tooMany).WithDetails(&errdetails.RetryInfo{
+			RetryDelay: durationpb.New(time.Second),
+		})
+		if err != nil {
+			return nil, status.Error(codes.Unavailable, tooMany)
+		}
+		return nil, busy.Err()
+	}
+	defer s.leave()
+	var body []byte
+	if err := read(&body); err != nil {
+		return nil, err
+	}
+	pushes, err := wire.ParseRequest(body)
+	if err != nil {
+		s.options.Logger.Debug("push is not accepted", "err", err)
+	}
+	header := metadata.MD{}
+	rejected, why := s.take(pushes, err, func(a wire.Answer) error { return a.SetGRPC(header) })
+	if err := grpc.SetHeader(ctx, header); err != nil {
+		s.options.Logger.Error("an answer cannot be written", "err", err)
+	}
+	if len(pushes) == 0 && err != nil {
+		return nil, status.Error(codes.InvalidArgument, why)
+	}
+	out := wire.AppendResponse(nil, rejected, why)
+	return &out, nil
+}
