@@ -32,8 +32,9 @@ build-arm64: ## build bin/ingero-arm64, static
 	CGO_ENABLED=0 GOARCH=arm64 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/ingero-arm64 ./cmd/ingero
 
 .PHONY: fleet
-fleet: ## build bin/ingero-fleet, static
+fleet: ## build bin/ingero-fleet and bin/straggler-sink, static
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o bin/ingero-fleet ./cluster/cmd/ingero-fleet
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o bin/straggler-sink ./cluster/cmd/straggler-sink
 
 .PHONY: demo
 demo: build ## show how the cause of a stall is found, no GPU needed

@@ -91,6 +91,8 @@ var table = []row{
 	{"cluster/fleetserver", "cluster/health cluster/rawcodec cluster/wire"},
 	{"cluster/fleetclient", "cluster/rawcodec cluster/wire"},
 	{"cluster/eventsocket", "cluster/wire internal/unixsocket"},
+	{"cluster/sink", "cluster/health cluster/wire"},
+	{"cluster/cmd/straggler-sink", "cluster/eventsocket cluster/sink cluster/wire"},
 	{"cluster/cmd/ingero-fleet", "cluster/fleetserver cluster/simulate cluster/wire"},
 
 	// What is kept.

@@ -1,0 +1,190 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ingero-io/ingero/cluster/eventsocket"
+	"github.com/ingero-io/ingero/cluster/wire"
+)
+
+// lockedBuffer may be written and read at a time.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(b)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// start runs a sink and returns its address.
+func start(t *testing.T, args ...string) string {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	var errs lockedBuffer
+	ended := make(chan int, 1)
+	go func() { ended <- run(ctx, append(args, "--listen", "127.0.0.1:0"), io.Discard, &errs) }()
+	t.Cleanup(func() {
+		stop()
+		if code := <-ended; code != 0 {
+			t.Errorf("exit code %d: %s", code, errs.String())
+		}
+	})
+	for range 1000 {
+		if _, after, ok := strings.Cut(errs.String(), " url="); ok && strings.Contains(after, "\n") {
+			url, _, _ := strings.Cut(after, "/metrics")
+			return url
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Fatal(errs.String())
+	return ""
+}
+
+func get(t *testing.T, url string) (code int, body string) {
+	t.Helper()
+	r, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	b, err := io.ReadAll(r.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.StatusCode, string(b)
+}
+
+// has waits until the metrics have lines.
+func has(t *testing.T, url string, lines ...string) {
+	t.Helper()
+	body := ""
+	for range 1000 {
+		_, body = get(t, url+"/metrics")
+		missing := false
+		for _, l := range lines {
+			missing = missing || !strings.Contains(body, l+"\n")
+		}
+		if !missing {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Fatalf("no lines %q in:\n%s", lines, body)
+}
+
+func event(kind, node, id string) *wire.Event {
+	return &wire.Event{Type: kind, Node: node, Cluster: "c", At: time.Unix(1700000000, 0), ID: id, Resolved: kind == wire.EventResolved}
+}
+
+func TestEventsAreMetrics(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	var sent lockedBuffer
+	hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		b, err := io.ReadAll(r.Body)
+		if err != nil || r.Header.Get("Content-Type") != "application/json" {
+			w.WriteHeader(http.StatusBadRequest)
+		}
+		fmt.Fprintf(&sent, "%s\n", bytes.TrimSpace(b))
+	}))
+	defer hook.Close()
+	url := start(t, "--socket-path", path, "--reconnect-delay", "20ms", "--webhook", hook.URL)
+	if code, _ := get(t, url+"/readyz"); code != http.StatusServiceUnavailable {
+		t.Errorf("without a tracer it is ready: %d", code)
+	}
+	if code, _ := get(t, url+"/healthz"); code != http.StatusOK {
+		t.Errorf("healthz: %d", code)
+	}
+	tracer, err := eventsocket.Listen(eventsocket.Options{Path: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	has(t, url, "ingero_sink_connected 1")
+	for _, e := range []*wire.Event{
+		event(wire.EventStraggler, "a", "1"), event(wire.EventStraggler, "a", "2"), event(wire.EventStraggler, "b", "3"),
+		event(wire.EventResolved, "b", "3"),
+	} {
+		if err := tracer.Send(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	has(t, url, `ingero_sink_events_total{type="straggler_state"} 3`, `ingero_sink_events_total{type="straggler_resolved"} 1`,
+		`ingero_sink_active_stragglers{cluster_id="c",node_id="a"} 2`, "ingero_sink_last_event_timestamp_seconds 1.7e+09")
+	if _, body := get(t, url+"/metrics"); strings.Contains(body, `node_id="b"`) {
+		t.Errorf("b is slow:\n%s", body)
+	}
+	for range 1000 {
+		if strings.Count(sent.String(), "\n") == 4 {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	if got := sent.String(); strings.Count(got, `"type":"straggler_state"`) != 3 || strings.Count(got, "\n") != 4 {
+		t.Errorf("the webhook got:\n%s", got)
+	}
+	if code, _ := get(t, url+"/readyz"); code != http.StatusOK {
+		t.Errorf("with a tracer it is not ready: %d", code)
+	}
+	if err := tracer.Close(); err != nil {
+		t.Fatal(err)
+	}
+	has(t, url, "ingero_sink_connected 0", `ingero_sink_active_stragglers{cluster_id="c",node_id="a"} 2`)
+	// Another tracer, which does not know of it.
+	if tracer, err = eventsocket.Listen(eventsocket.Options{Path: path}); err != nil {
+		t.Fatal(err)
+	}
+	defer tracer.Close()
+	for range 1000 {
+		if _, body := get(t, url+"/metrics"); !strings.Contains(body, "active_stragglers{") {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Error("what is not told again stays")
+}
+
+// Lines that are no events, or too long, are counted, and what follows is read.
+func TestLinesThatAreNoEvents(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	url := start(t, "--socket-path", path)
+	c, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	good, err := wire.AppendEvent(nil, event(wire.EventStraggler, "a", "1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []string{"no event\n", strings.Repeat("x", 3*wire.MaxEvent), "\n", string(good[:20]), string(good[20:])} {
+		if _, err := io.WriteString(c, part); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(20 * time.Millisecond) // so that they are read apart
+	}
+	has(t, url, "ingero_sink_parse_errors_total 2", `ingero_sink_active_stragglers{cluster_id="c",node_id="a"} 1`)
+}

@@ -1,0 +1,194 @@
+// Package sink keeps what tracers tell about slow ranks: how many events of which type there were, and which
+// nodes have slow ranks now. It has no clock and no I/O.
+package sink
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/ingero-io/ingero/cluster/health"
+	"github.com/ingero-io/ingero/cluster/wire"
+)
+
+const (
+	// repeatTime is how long after a connection a tracer has told what has begun and not ended. What was told
+	// on an earlier connection and is not told again has ended meanwhile.
+	repeatTime = 2 * time.Second
+	// otherType stands for the types of events that are not known: anybody who may write to the socket chooses
+	// them.
+	otherType = "other"
+	// maxOfNode bounds how many slow ranks of a node are kept apart.
+	maxOfNode = 64
+)
+
+// Types are those of events that are counted apart.
+var Types = []string{
+	wire.EventStraggler, wire.EventResolved, health.KindSlowVsSelf.String(), health.KindGone.String(),
+	health.KindMissing.String(), health.KindHang.String(), health.KindCohortSlow.String(),
+	health.KindCohortDegraded.String(), "inference_outlier", otherType,
+}
+
+// Reasons are why events are dropped.
+var Reasons = []string{"max_nodes", "max_ranks"}
+
+// Node is a node of a cluster.
+type Node struct{ Cluster, Node string }
+
+// entry is a slow rank.
+type entry struct {
+	source int
+	since  time.Time
+	stale  bool // of an earlier connection, and not told again yet
+}
+
+// Sink keeps events. It is not safe for concurrent use.
+type Sink struct {
+	maxNodes int
+	active   map[Node]map[string]*entry // by event
+	settles  map[int]time.Duration      // when a source has told all, by source
+
+	Events  map[string]uint64 // by type
+	Dropped map[string]uint64 // by reason
+	Faults  uint64            // lines that are no events
+	Last    time.Time         // of the newest event; zero: none came yet
+}
+
+// New returns a sink that keeps no more nodes apart.
+func New(maxNodes int) *Sink {
+	s := &Sink{
+		maxNodes: maxNodes, active: map[Node]map[string]*entry{}, settles: map[int]time.Duration{},
+		Events: map[string]uint64{}, Dropped: map[string]uint64{},
+	}
+	for _, t := range Types {
+		s.Events[t] = 0
+	}
+	for _, r := range Reasons {
+		s.Dropped[r] = 0
+	}
+	return s
+}
+
+// Line takes a line of a source. The error says what is wrong with it.
+func (s *Sink) Line(source int, line []byte) error {
+	e, err := wire.ParseEvent(line)
+	if err != nil {
+		s.Faults++
+		return err
+	}
+	t := e.Type
+	if !slices.Contains(Types, t) {
+		t = otherType
+	}
+	s.Events[t]++
+	if e.At.After(s.Last) {
+		s.Last = e.At
+	}
+	switch e.Type {
+	case wire.EventStraggler:
+		s.begin(source, &e)
+	case wire.EventResolved:
+		s.end(&e)
+	}
+	return nil
+}
+
+// key tells slow ranks of a node apart. Earlier agents tell of the node only.
+func key(e *wire.Event) string {
+	if e.ID == "" && e.Rank != nil {
+		return fmt.Sprint("rank ", *e.Rank)
+	}
+	return e.ID
+}
+
+func (s *Sink) begin(source int, e *wire.Event) {
+	n := Node{e.Cluster, e.Node}
+	ranks := s.active[n]
+	if ranks == nil {
+		if len(s.active) >= s.maxNodes {
+			s.Dropped["max_nodes"]++
+			return
+		}
+		ranks = map[string]*entry{}
+		s.active[n] = ranks
+	}
+	if old := ranks[key(e)]; old != nil {
+		old.source, old.stale = source, false
+		return
+	}
+	if len(ranks) >= maxOfNode {
+		s.Dropped["max_ranks"]++
+		return
+	}
+	since := e.At
+	if e.Since != nil {
+		since = *e.Since
+	}
+	ranks[key(e)] = &entry{source: source, since: since}
+}
+
+func (s *Sink) end(e *wire.Event) {
+	n := Node{e.Cluster, e.Node}
+	delete(s.active[n], key(e))
+	if len(s.active[n]) == 0 {
+		delete(s.active, n)
+	}
+}
+
+// Connected says that a source was connected to.
+func (s *Sink) Connected(source int, now time.Duration) {
+	s.settles[source] = now + repeatTime
+	for _, ranks := range s.active {
+		for id, e := range ranks {
+			if e.source == source && id != "" { // what earlier agents do not repeat is kept
+				e.stale = true
+			}
+		}
+	}
+}
+
+// Tick drops what a source has not told again. Call it about once a second.
+func (s *Sink) Tick(now time.Duration) {
+	for source, at := range s.settles {
+		if now < at {
+			continue
+		}
+		delete(s.settles, source)
+		for n, ranks := range s.active {
+			for id, e := range ranks {
+				if e.source == source && e.stale {
+					delete(ranks, id)
+				}
+			}
+			if len(ranks) == 0 {
+				delete(s.active, n)
+			}
+		}
+	}
+}
+
+// Active is a node with slow ranks.
+type Active struct {
+	Node
+	Ranks int
+	Since time.Time // when the first of them became slow
+}
+
+// Active lists the nodes with slow ranks, by cluster and name.
+func (s *Sink) Active() []Active {
+	var list []Active
+	for n, ranks := range s.active {
+		a := Active{Node: n, Ranks: len(ranks)}
+		for _, e := range ranks {
+			if a.Since.IsZero() || e.since.Before(a.Since) {
+				a.Since = e.since
+			}
+		}
+		list = append(list, a)
+	}
+	slices.SortFunc(list, func(a, b Active) int {
+		return cmp.Or(cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Node.Node, b.Node.Node))
+	})
+	return list
+}
