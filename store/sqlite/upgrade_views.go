@@ -1,11 +1,14 @@
 package sqlite
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
 )
 
 // upgradeViews creates the current views for a recording with an older schema, where its own
@@ -16,14 +19,62 @@ func upgradeViews(c *sqlite.Conn) error {
 	if err != nil || version >= schemaVersion {
 		return err
 	}
-	if err := asToday(c, version); err != nil {
+	schema, err := schemaSum(c, version)
+	if err != nil {
+		return err
+	}
+	if done, ok := upgrades.Load(schema); ok {
+		for _, statement := range done.([]string) {
+			if err := exec(c, statement); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	u := upgrade{conn: c}
+	if err := u.run(version); err != nil {
+		return err
+	}
+	upgrades.Store(schema, u.done)
+	return nil
+}
+
+// upgrades are the statements that make recordings look as if they had today's schema, by the sum of
+// theirs: finding them out takes longer than what they do.
+var upgrades sync.Map
+
+// schemaSum tells schemas apart.
+func schemaSum(c *sqlite.Conn, version int) (sum [sha256.Size]byte, err error) {
+	h := sha256.New()
+	fmt.Fprintln(h, version)
+	err = sqlitex.ExecuteTransient(c, "select name, sql from main.sqlite_schema order by rowid", &sqlitex.ExecOptions{
+		ResultFunc: func(s *sqlite.Stmt) error {
+			fmt.Fprintf(h, "%d %s %d %s ", s.ColumnLen(0), s.ColumnText(0), s.ColumnLen(1), s.ColumnText(1))
+			return nil
+		}})
+	return [sha256.Size]byte(h.Sum(nil)), err
+}
+
+// upgrade is what is done on a connection to make a recording look as if it had today's schema.
+type upgrade struct {
+	conn *sqlite.Conn
+	done []string
+}
+
+func (u *upgrade) exec(statement string) error {
+	u.done = append(u.done, statement)
+	return exec(u.conn, statement)
+}
+
+func (u *upgrade) run(version int) error {
+	if err := u.asToday(version); err != nil {
 		return err
 	}
 	today, err := publicViews()
 	if err != nil {
 		return fmt.Errorf("list the views: %w", err)
 	}
-	have, err := columnsOf(c, "select name from sqlite_schema where type = 'view' or name = 'causal_chains'")
+	have, err := columnsOf(u.conn, "select name from sqlite_schema where type = 'view' or name = 'causal_chains'")
 	if err != nil {
 		return err
 	}
@@ -32,13 +83,15 @@ func upgradeViews(c *sqlite.Conn) error {
 		if slices.Equal(have[v.name], v.columns) {
 			continue
 		}
-		if exec(c, "create temp view"+strings.TrimPrefix(v.sql, "CREATE VIEW")) == nil && readable(c, v.name) {
+		before := len(u.done)
+		if u.exec("create temp view"+strings.TrimPrefix(v.sql, "CREATE VIEW")) == nil && readable(u.conn, v.name) {
 			continue
 		}
-		if err := exec(c, fmt.Sprintf("drop view if exists temp.%q", v.name)); err != nil {
+		u.done = u.done[:before]
+		if err := exec(u.conn, fmt.Sprintf("drop view if exists temp.%q", v.name)); err != nil {
 			return err
 		}
-		if err := exec(c, v.overOlder(have[v.name])); err != nil {
+		if err := u.exec(v.overOlder(have[v.name])); err != nil {
 			return fmt.Errorf("view %s: %w", v.name, err)
 		}
 	}
@@ -50,12 +103,12 @@ const tallySchema = 20
 
 // asToday makes a recording with an older schema look as if it had the current tables: missing
 // tables are empty, missing columns are null. They are temporary.
-func asToday(c *sqlite.Conn, version int) error {
+func (u *upgrade) asToday(version int) error {
 	today, err := tables()
 	if err != nil {
 		return fmt.Errorf("list the tables: %w", err)
 	}
-	have, err := columnsOf(c, "select name from main.sqlite_schema where type = 'table'")
+	have, err := columnsOf(u.conn, "select name from main.sqlite_schema where type = 'table'")
 	if err != nil {
 		return err
 	}
@@ -73,7 +126,7 @@ func asToday(c *sqlite.Conn, version int) error {
 			statement = fmt.Sprintf("create temp view %q as select *, null as %s from main.%[1]q", t.name,
 				strings.Join(lacks, ", null as "))
 		}
-		if err := exec(c, statement); err != nil {
+		if err := u.exec(statement); err != nil {
 			return fmt.Errorf("table %s: %w", t.name, err)
 		}
 	}
@@ -81,7 +134,7 @@ func asToday(c *sqlite.Conn, version int) error {
 		return nil
 	}
 	// Rows of such recordings stand for up to 65,536 calls.
-	return exec(c,
+	return u.exec(
 		`with recursive x (n) as (select 0 union all select n + 1 from x where n < 65535) insert into temp.tally select n
 			from x`)
 }
