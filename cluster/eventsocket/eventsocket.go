@@ -172,7 +172,7 @@ func (s *Server) add(c net.Conn) {
 	defer s.mu.Unlock()
 	if s.closed || len(s.readers) >= maxReaders {
 		s.counts.Refused++
-		c.Close()
+		_ = c.Close() // nothing was sent
 		return
 	}
 	r := &reader{conn: c, lines: make(chan []byte, waiting)}
@@ -198,7 +198,7 @@ func (s *Server) give(r *reader, line []byte) {
 func (s *Server) write(r *reader) {
 	defer func() {
 		s.remove(r)
-		r.conn.Close() // if the server is closed, after the last line
+		_ = r.conn.Close() // if the server is closed, after the last line
 	}()
 	for line := range r.lines {
 		if err := r.conn.SetWriteDeadline(time.Now().Add(writeTime)); err != nil {
@@ -234,7 +234,7 @@ func (s *Server) remove(r *reader) {
 	if s.readers[r] {
 		delete(s.readers, r)
 		close(r.lines)
-		r.conn.Close()
+		_ = r.conn.Close() // what is not sent is lost
 	}
 }
 

@@ -108,7 +108,8 @@ func (e *StatusError) Error() string {
 func New(o Options) (*Client, error) {
 	u, err := url.Parse(o.URL)
 	schemes := []string{"http", "https", "grpc", "grpcs"}
-	if err != nil || u.Host == "" || !slices.Contains(schemes, u.Scheme) || u.RawQuery != "" || u.User != nil || u.Fragment != "" {
+	if err != nil || u.Host == "" || !slices.Contains(schemes, u.Scheme) || u.RawQuery != "" || u.User != nil ||
+		u.Fragment != "" {
 		return nil, fmt.Errorf("invalid address of the fleet %q: want https://HOST:PORT", o.URL)
 	}
 	secure := u.Scheme == "https" || u.Scheme == "grpcs"

@@ -84,7 +84,7 @@ func serve(t *testing.T, scheme string, fleet *fleetserver.Server, o ...grpc.Ser
 		t.Fatal(err)
 	}
 	g := fleet.GRPC(o...)
-	go g.Serve(l) //nolint:errcheck // it ends with Stop
+	go g.Serve(l)
 	t.Cleanup(g.Stop)
 	return scheme + "://" + l.Addr().String()
 }

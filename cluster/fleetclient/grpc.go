@@ -59,7 +59,8 @@ func (g *overGRPC) push(ctx context.Context, _ string, body []byte) (outcome, er
 		return o, fmt.Errorf("ask the fleet: %w", err)
 	case s.Code() == codes.OK:
 		o.answered = true
-	case s.Code() == codes.DeadlineExceeded, s.Code() == codes.Canceled, s.Code() == codes.Unavailable && len(s.Details()) == 0:
+	case s.Code() == codes.DeadlineExceeded, s.Code() == codes.Canceled,
+		s.Code() == codes.Unavailable && len(s.Details()) == 0:
 		return o, errors.New("ask the fleet: " + s.Message())
 	default:
 		o.hold = retryDelay(s)

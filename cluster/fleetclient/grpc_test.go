@@ -61,7 +61,7 @@ func fakeGRPC(t *testing.T, f func() error) *Client {
 			}
 			return s.SendMsg(&out)
 		}))
-	go g.Serve(l) //nolint:errcheck // it ends with Stop
+	go g.Serve(l)
 	t.Cleanup(g.Stop)
 	c := client(t, Options{URL: "grpc://" + l.Addr().String()})
 	c.wait = func(context.Context, time.Duration) error { return nil }

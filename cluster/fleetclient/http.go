@@ -94,7 +94,9 @@ func (h *overHTTP) outcome(r *http.Response) outcome {
 }
 
 // send sends a request once, and reads no more than most bytes of the answer. An error is one of the network.
-func (h *overHTTP) send(ctx context.Context, method, path string, body []byte, most int64) (*http.Response, []byte, error) {
+func (h *overHTTP) send(ctx context.Context, method, path string, body []byte, most int64) (
+	*http.Response, []byte, error,
+) {
 	r, err := http.NewRequestWithContext(ctx, method, h.base+path, bytes.NewReader(body))
 	if err != nil {
 		return nil, nil, err

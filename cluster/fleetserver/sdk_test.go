@@ -26,7 +26,7 @@ func TestOpenTelemetrysOwnClient(t *testing.T) {
 	}
 	g := fleet.GRPC()
 	defer g.Stop()
-	go g.Serve(l) //nolint:errcheck // it ends with Stop
+	go g.Serve(l)
 	host := strings.TrimPrefix(s.URL, "http://")
 	token := map[string]string{"authorization": "Bearer secret"}
 	must := func(e sdk.Exporter, err error) sdk.Exporter {
@@ -49,7 +49,9 @@ func TestOpenTelemetrysOwnClient(t *testing.T) {
 	for i, e := range exporters {
 		p := sdk.NewMeterProvider(sdk.WithReader(sdk.NewPeriodicReader(e)), sdk.WithResource(resource.NewSchemaless(
 			attribute.String("ingero.node.id", "node-a"), attribute.String("ingero.cluster.id", "c"))))
-		for _, name := range []string{"ingero.node.health_score", "ingero.health.score", "ingero.node.throughput_ratio"} {
+		for _, name := range []string{
+			"ingero.node.health_score", "ingero.health.score", "ingero.node.throughput_ratio",
+		} {
 			score, err := p.Meter("ingero.health").Float64Gauge(name)
 			if err != nil {
 				t.Fatal(err)
@@ -63,8 +65,8 @@ func TestOpenTelemetrysOwnClient(t *testing.T) {
 			t.Errorf("after exporter %d: %+v", i, n)
 		}
 	}
-	e := must(otlpmetricgrpc.New(t.Context(), otlpmetricgrpc.WithEndpoint(l.Addr().String()), otlpmetricgrpc.WithInsecure(),
-		otlpmetricgrpc.WithRetry(otlpmetricgrpc.RetryConfig{})))
+	e := must(otlpmetricgrpc.New(t.Context(), otlpmetricgrpc.WithEndpoint(l.Addr().String()),
+		otlpmetricgrpc.WithInsecure(), otlpmetricgrpc.WithRetry(otlpmetricgrpc.RetryConfig{})))
 	p := sdk.NewMeterProvider(sdk.WithReader(sdk.NewPeriodicReader(e)))
 	c, err := p.Meter("m").Int64Counter("c")
 	if err != nil {

@@ -20,13 +20,16 @@ func TestStatusSaysWhatAFleetKnows(t *testing.T) {
 			r.X[0] = float32(math.Log(0.15))
 			r.State = health.Suspect
 		}
-		p := health.Push{Cohort: 3, Node: uint64(rank) + 1, Sent: now, Size: 5, Width: 1, Merge: 1, Ranks: []health.RankPush{r}}
+		p := health.Push{
+			Cohort: 3, Node: uint64(rank) + 1, Sent: now, Size: 5, Width: 1, Merge: 1, Ranks: []health.RankPush{r},
+		}
 		if f.Push(now+time.Duration(rank)*time.Millisecond, &p) == nil {
 			t.Fatal("a push is refused")
 		}
 	}
 	list, whole := f.Status(now+time.Second, 0)
-	if !whole || len(list) != 1 || list[0].Cohort != 3 || list[0].Size != 5 || list[0].Live != 5 || len(list[0].Ranks) != 5 {
+	if !whole || len(list) != 1 || list[0].Cohort != 3 || list[0].Size != 5 || list[0].Live != 5 ||
+		len(list[0].Ranks) != 5 {
 		t.Fatalf("%+v", list)
 	}
 	for i, r := range list[0].Ranks {

@@ -87,7 +87,8 @@ func (j *job) join() {
 	j.seq = 0
 	for i := range j.members {
 		j.call(i, opOf(j.t, "ncclCommInitRankConfig"), j.now, 1e6, j.comm, uint64(len(j.members)), uint64(i), j.comm*11)
-		j.members[i].batch.GPUMemory = append(j.members[i].batch.GPUMemory, store.GPUProcess{PID: pid(i), Bytes: 1, Known: true})
+		b := &j.members[i].batch
+		b.GPUMemory = append(b.GPUMemory, store.GPUProcess{PID: pid(i), Bytes: 1, Known: true})
 	}
 	j.now += 2e6
 }

@@ -185,7 +185,9 @@ func (n *Node) join(s *ownwork.Step) *rank {
 		c = &cohort{id: id, size: s.Ranks, push: health.NextPush(id, n.now, n.spread)}
 		n.cohorts[id] = c
 	}
-	at, _ := slices.BinarySearchFunc(c.ranks, s.Rank, func(r *rank, to int32) int { return cmp.Compare(r.source.Rank, to) })
+	at, _ := slices.BinarySearchFunc(c.ranks, s.Rank, func(r *rank, to int32) int {
+		return cmp.Compare(r.source.Rank, to)
+	})
 	c.ranks = slices.Insert(c.ranks, at, r)
 	return r
 }

@@ -94,12 +94,14 @@ func TestARankForWhichNobodyWaitsIsNotTold(t *testing.T) {
 	if all := j.said(); len(all) > 0 {
 		t.Fatalf("of a rank with time to spare: %+v", all)
 	}
-	if s := j.members[1].node.Status(nil); len(s) != 1 || s[0].State != health.Straggler || !s[0].Spare || s[0].Slow != nil {
+	if s := j.members[1].node.Status(nil); len(s) != 1 || s[0].State != health.Straggler || !s[0].Spare ||
+		s[0].Slow != nil {
 		t.Fatalf("this tests nothing: %+v", s)
 	}
 	j.members[1].clock = 1500
 	j.run(5 * time.Second)
-	if s := j.only(1, health.KindStraggler); s.Excess < 0.2 || s.Cause == nil || s.Cause.Clock < 0.03 || s.Cause.Clock > 0.3 {
+	if s := j.only(1, health.KindStraggler); s.Excess < 0.2 || s.Cause == nil || s.Cause.Clock < 0.03 ||
+		s.Cause.Clock > 0.3 {
 		t.Errorf("%+v", s)
 	}
 }
@@ -185,8 +187,8 @@ func TestWhyARankIsSlow(t *testing.T) {
 			j.run(30 * time.Second)
 			s := j.only(1, health.KindStraggler)
 			c := s.Cause
-			if c == nil || c.Class != tc.want || c.Explained < 0.7 || c.PerStep < 0.03 || c.PerStep > 0.06 || c.Second != c.Class ||
-				c.Clock != 0 {
+			if c == nil || c.Class != tc.want || c.Explained < 0.7 || c.PerStep < 0.03 || c.PerStep > 0.06 ||
+				c.Second != c.Class || c.Clock != 0 {
 				t.Errorf("cause: %+v", c)
 			}
 		})

@@ -39,7 +39,9 @@ func TestFleetStatusListsTheRanks(t *testing.T) {
 	defer client.Close()
 	for rank := range int32(4) {
 		name := "gpu-" + string(rune('a'+rank))
-		r := health.RankPush{Rank: rank, Newest: 5, Interval: 0.2, Own: 0.1, Sigma: 0.01, State: health.Active, Mode: health.ModeFleet}
+		r := health.RankPush{
+			Rank: rank, Newest: 5, Interval: 0.2, Own: 0.1, Sigma: 0.01, State: health.Active, Mode: health.ModeFleet,
+		}
 		for i := range r.X {
 			r.X[i] = -2.302585 // 100 ms
 		}
@@ -71,8 +73,8 @@ func TestFleetStatusListsTheRanks(t *testing.T) {
 	}
 	out, err = ask("--json", "--cluster", "east")
 	var l wire.CohortList
-	if err != nil || json.Unmarshal([]byte(out), &l) != nil || !l.Whole || len(l.Cohorts) != 1 || len(l.Cohorts[0].Members) != 4 ||
-		l.Cohorts[0].Members[2].State != "straggler" || l.Cohorts[0].Members[2].Node != "gpu-c" {
+	if err != nil || json.Unmarshal([]byte(out), &l) != nil || !l.Whole || len(l.Cohorts) != 1 ||
+		len(l.Cohorts[0].Members) != 4 || l.Cohorts[0].Members[2].State != "straggler" || l.Cohorts[0].Members[2].Node != "gpu-c" {
 		t.Errorf("--json: %s, %v", out, err)
 	}
 	if out, err := ask("--json", "--cluster", "west"); err != nil || strings.Contains(out, "gpu-a") {

@@ -214,7 +214,8 @@ func (p *peers) unmeasured(processes []agent.Traced) {
 			continue
 		}
 		p.why[said] = true
-		p.log.Info("a process is not compared with peers", "process", clean(names[r.PID]), "pid", r.PID, "why", r.Unmeasured())
+		p.log.Info("a process is not compared with peers", "process", clean(names[r.PID]), "pid", r.PID,
+			"why", r.Unmeasured())
 	}
 }
 

@@ -16,8 +16,9 @@ type RanksTruth struct {
 	PIDs     []int   `json:"pids"` // by rank
 	Steps    int     `json:"steps"`
 	LateRank int     `json:"late_rank"`
-	HogPID   int     `json:"hog_pid"` // 0 without one
-	LateNS   []int64 `json:"late_ns"` // for each step that was made late: how long after the last other rank
+	HogPID   int     `json:"hog_pid"`      // 0 without one
+	LateFrom uint64  `json:"late_unix_ns"` // when a rank was late first, Unix ns; 0: never
+	LateNS   []int64 `json:"late_ns"`      // for each step that was made late: how long after the last other rank
 }
 
 // RanksRun is a running "victim-ranks": processes that train together.

@@ -157,6 +157,7 @@ var table = []row{
 	{"internal/cudastub/variants", "internal/cudastub"},
 	{"internal/doctable", ""},
 	{"internal/e2e", "internal/kerneltest internal/rig capture/probe"},
+	{"internal/e2e/fleetlive", ""},
 	{"internal/gen", "event metrics serve/nodeapi"},
 	{"internal/mcpconformance", ""},
 	{"internal/nvidiatest", ""},

@@ -51,7 +51,8 @@ func schemaSum(c *sqlite.Conn, version int) (sum [sha256.Size]byte, err error) {
 		ResultFunc: func(s *sqlite.Stmt) error {
 			fmt.Fprintf(h, "%d %s %d %s ", s.ColumnLen(0), s.ColumnText(0), s.ColumnLen(1), s.ColumnText(1))
 			return nil
-		}})
+		},
+	})
 	return [sha256.Size]byte(h.Sum(nil)), err
 }
 

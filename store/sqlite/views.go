@@ -62,8 +62,8 @@ func graphCopyNS(row string) string {
 }
 
 // sizeOfCopy is the argument that is a size, of a call that shares a row; null of others.
-const sizeOfCopy = "(select z.size / (c.weight - 1) + (n.n <= z.size % (c.weight - 1)) from rest_size z where n.n > 0 " +
-	"and z.ts = c.ts)"
+const sizeOfCopy = "(select z.size / (c.weight - 1) + (n.n <= z.size % (c.weight - 1)) from rest_size z " +
+	"where n.n > 0 and z.ts = c.ts)"
 
 // sized is the n-th argument of any operation.
 func sized(n int) string {

@@ -29,7 +29,8 @@ func TestACrashedHelperIsStartedAgainAndTheLossCounted(t *testing.T) {
 		}
 	}
 	set("gpus=1", "crash.nvmlDeviceGetTemperature=1")
-	until(t, r, "the loss", func(a *nvml.Taken) bool { return a.Missed >= 3 })
+	// On a busy machine rounds are missed before the helper ends, too.
+	until(t, r, "the loss", func(a *nvml.Taken) bool { return a.Missed >= 3 && r.State().Err != nil })
 	if s := r.State(); s.Err == nil || !strings.Contains(s.Err.Error(), "the helper ended (signal: ") {
 		t.Errorf("state %+v", s)
 	}

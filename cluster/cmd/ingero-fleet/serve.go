@@ -75,7 +75,8 @@ agents have in the same variable; --insecure does without, in a network that you
 	flags.StringVar(&f.grpc, "grpc", "", "`address` to listen at for gRPC, too (:4317)")
 	flags.StringVar(&f.cert, "cert", "", "`FILE` of the server's certificate (PEM)")
 	flags.StringVar(&f.key, "key", "", "`FILE` of its key (PEM)")
-	flags.StringVar(&f.clientCA, "client-ca", "", "`FILE` of the certificates that sign those of agents: others are refused")
+	flags.StringVar(&f.clientCA, "client-ca", "",
+		"`FILE` of the certificates that sign those of agents: others are refused")
 	flags.BoolVar(&f.insecure, "insecure", false, "listen without certificate or token on any address")
 	return cmd
 }
@@ -86,68 +87,110 @@ func (f *serveFlags) serve(ctx context.Context, out, errs io.Writer, env func(st
 		return err
 	}
 	token := env(tokenEnv)
-	for _, at := range []string{f.listen, f.grpc} {
-		switch {
-		case at == "" || f.insecure || loopback(at):
-		case conf == nil:
-			return usage("on %s agents would be answered without TLS; give --cert and --key, or --insecure", at)
-		case token == "" && f.clientCA == "":
-			return usage("on %s anybody could push; set $%s or give --client-ca, or --insecure", at, tokenEnv)
-		}
-	}
-	listen := &net.ListenConfig{}
-	l, err := listen.Listen(ctx, "tcp", f.listen)
-	if err != nil {
-		return fmt.Errorf("listen for agents: %w", err)
-	}
-	var byGRPC net.Listener
-	if f.grpc != "" {
-		if byGRPC, err = listen.Listen(ctx, "tcp", f.grpc); err != nil {
-			l.Close()
-			return fmt.Errorf("listen for agents: %w", err)
-		}
+	if err := f.safe(conf != nil, token != "" || f.clientCA != ""); err != nil {
+		return err
 	}
 	log := slog.New(slog.NewTextHandler(errs, nil))
-	tlsSuffix := ""
-	if conf != nil {
-		l, tlsSuffix = tls.NewListener(l, conf), "s"
-	}
 	fleet := fleetserver.New(fleetserver.Options{
 		Token: token, Logger: log, Told: func(t fleetserver.Told) { print(out, log, t) },
 	})
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	failed := make(chan error, 2)
+	var all sync.WaitGroup
+	defer all.Wait()
+	if err := f.overHTTP(ctx, fleet, conf, log, &all, failed); err != nil {
+		stop()
+		return err
+	}
+	if f.grpc != "" {
+		if err := f.overGRPC(ctx, fleet, conf, log, &all, failed); err != nil {
+			stop()
+			return err
+		}
+	}
+	all.Go(func() { fleet.Run(ctx) })
+	select {
+	case <-ctx.Done():
+		return nil
+	case err = <-failed:
+		stop()
+		return fmt.Errorf("answer agents: %w", err)
+	}
+}
+
+// safe refuses addresses at which others could read what agents send, or push.
+func (f *serveFlags) safe(secure, known bool) error {
+	for _, at := range []string{f.listen, f.grpc} {
+		switch {
+		case at == "" || f.insecure || loopback(at):
+		case !secure:
+			return usage("on %s agents would be answered without TLS; give --cert and --key, or --insecure", at)
+		case !known:
+			return usage("on %s anybody could push; set $%s or give --client-ca, or --insecure", at, tokenEnv)
+		}
+	}
+	return nil
+}
+
+// overHTTP answers until ctx ends.
+func (f *serveFlags) overHTTP(ctx context.Context, fleet *fleetserver.Server, conf *tls.Config, log *slog.Logger,
+	all *sync.WaitGroup, failed chan<- error,
+) error {
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", f.listen)
+	if err != nil {
+		return fmt.Errorf("listen for agents: %w", err)
+	}
+	scheme := "http"
+	if conf != nil {
+		l, scheme = tls.NewListener(l, conf), "https"
+	}
 	h := &http.Server{
 		Handler: withHealth(fleet), ReadHeaderTimeout: endTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
-	log.Info("agents are answered", "at", "http"+tlsSuffix+"://"+l.Addr().String())
-	var all sync.WaitGroup
-	all.Go(func() { fleet.Run(ctx) })
-	failed := make(chan error, 2)
-	if byGRPC != nil {
-		var o []grpc.ServerOption
-		if conf != nil {
-			o = append(o, grpc.Creds(credentials.NewTLS(conf)))
+	log.Info("agents are answered", "at", scheme+"://"+l.Addr().String())
+	all.Go(func() {
+		if err := h.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			failed <- err
 		}
-		g := fleet.GRPC(o...)
-		defer g.Stop()
-		log.Info("agents are answered", "at", "grpc"+tlsSuffix+"://"+byGRPC.Addr().String())
-		all.Go(func() { failed <- g.Serve(byGRPC) })
-		context.AfterFunc(ctx, g.Stop)
+	})
+	all.Go(func() {
+		<-ctx.Done()
+		end, cancel := context.WithTimeout(context.Background(), endTime)
+		defer cancel()
+		if h.Shutdown(end) != nil { // agents send what is cut off again
+			_ = h.Close()
+		}
+	})
+	return nil
+}
+
+// overGRPC answers until ctx ends.
+func (f *serveFlags) overGRPC(ctx context.Context, fleet *fleetserver.Server, conf *tls.Config, log *slog.Logger,
+	all *sync.WaitGroup, failed chan<- error,
+) error {
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", f.grpc)
+	if err != nil {
+		return fmt.Errorf("listen for agents: %w", err)
 	}
-	all.Go(func() { failed <- h.Serve(l) })
-	select {
-	case <-ctx.Done():
-	case err = <-failed:
-		return fmt.Errorf("answer agents: %w", err)
+	var o []grpc.ServerOption
+	scheme := "grpc"
+	if conf != nil {
+		o, scheme = append(o, grpc.Creds(credentials.NewTLS(conf))), "grpcs"
 	}
-	end, cancel := context.WithTimeout(context.Background(), endTime)
-	defer cancel()
-	err = h.Shutdown(end)
-	all.Wait()
-	if errors.Is(err, context.DeadlineExceeded) {
-		return nil // agents send what was cut off again
-	}
-	return err
+	g := fleet.GRPC(o...)
+	log.Info("agents are answered", "at", scheme+"://"+l.Addr().String())
+	all.Go(func() {
+		if err := g.Serve(l); err != nil {
+			failed <- err
+		}
+	})
+	all.Go(func() {
+		<-ctx.Done()
+		g.Stop()
+	})
+	return nil
 }
 
 // withHealth adds what a load balancer asks.
@@ -185,7 +228,9 @@ func (f *serveFlags) tls() (*tls.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the certificate %s with the key %s: %w", f.cert, f.key, err)
 	}
-	c := &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{pair}, NextProtos: []string{"h2", "http/1.1"}}
+	c := &tls.Config{
+		MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{pair}, NextProtos: []string{"h2", "http/1.1"},
+	}
 	if f.clientCA == "" {
 		return c, nil
 	}

@@ -100,7 +100,9 @@ func (f *flags) run(ctx context.Context, errs io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("serve metrics: %w", err)
 	}
-	h := &http.Server{Handler: s.handler(), ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute, WriteTimeout: 30 * time.Second}
+	h := &http.Server{
+		Handler: s.handler(), ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute, WriteTimeout: 30 * time.Second,
+	}
 	s.log.Info("metrics are served", "url", fmt.Sprintf("http://%s/metrics", l.Addr()))
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -163,8 +165,8 @@ func (s *server) connection(source int, is bool) {
 
 // lines takes lines until the connection ends. One that is too long is counted, and left out.
 func (s *server) lines(ctx context.Context, source int, c net.Conn) error {
-	defer context.AfterFunc(ctx, func() { c.Close() })()
-	defer c.Close()
+	defer context.AfterFunc(ctx, func() { _ = c.Close() })()
+	defer func() { _ = c.Close() }() // it is only read
 	buf := make([]byte, 0, wire.MaxEvent+1)
 	long := false
 	for {

@@ -1,12 +1,12 @@
 /* victim-ranks: N processes that train together, one of them late if asked for.
  *
  *   victim-ranks [--ranks N] [--steps N] [--host-us T] [--gpu-us T] [--late sleep|disk|hog]
- *                [--late-rank R] [--late-ms T] [--every K] [--dir DIR] [--nccl FILE] [--load-late 1]
+ *                [--late-rank R] [--late-ms T] [--every K] [--late-from S] [--dir DIR] [--nccl FILE] [--load-late 1]
  *                [--nice N] [--fifo 1] [--exercise 1] [--wait-stdin 1] [--gate FILE]
  *
  * A step is host work, some launches, an ncclAllReduce and the synchronisation of its
- * stream, which really waits for the other processes. Before every K-th step the late
- * rank sleeps, writes to a disk or, with hog, shares its CPU with another program all
+ * stream, which really waits for the other processes. Before every K-th step, from step S
+ * on, the late rank sleeps, writes to a disk or, with hog, shares its CPU with another program all
  * the time. With fifo the ranks, but for one with a hog, have their CPUs before all
  * ordinary programs. With a gate all do nothing before that file exists. At the end the
  * truth is printed: when each rank entered, by its own clock. */
@@ -38,9 +38,10 @@ struct job {
 	_Atomic int ready, failed;
 	ncclUniqueId id;
 	uint64_t entered[MAX_STEPS][MAX_RANKS];
+	uint64_t late_unix; /* when it was late first */
 };
 
-static long ranks = 2, steps = 50, host_us = 300, gpu_us = 2000, late_rank = 1, late_ms = 20, every = 1, load_late,
+static long ranks = 2, steps = 50, host_us = 300, gpu_us = 2000, late_rank = 1, late_ms = 20, every = 1, late_from, load_late,
 	    exercises, wait_stdin, priority, fifo;
 static const char *late = "", *dir = "/tmp", *nccl = "libnccl.so.2", *gate;
 
@@ -50,7 +51,7 @@ static const struct {
 	const char **text;
 } options[] = {
 	{"--ranks", &ranks, 0}, {"--steps", &steps, 0}, {"--host-us", &host_us, 0}, {"--gpu-us", &gpu_us, 0},
-	{"--late-rank", &late_rank, 0}, {"--late-ms", &late_ms, 0}, {"--every", &every, 0}, {"--load-late", &load_late, 0},
+	{"--late-rank", &late_rank, 0}, {"--late-ms", &late_ms, 0}, {"--every", &every, 0}, {"--late-from", &late_from, 0}, {"--load-late", &load_late, 0},
 	{"--exercise", &exercises, 0}, {"--wait-stdin", &wait_stdin, 0}, {"--nice", &priority, 0}, {"--late", 0, &late}, {"--dir", 0, &dir},
 	{"--nccl", 0, &nccl}, {"--gate", 0, &gate}, {"--fifo", &fifo, 0},
 };
@@ -127,8 +128,11 @@ __attribute__((noipa)) static int train(struct job *j, int rank)
 		work_ns((uint64_t)host_us * NS_PER_US);
 		for (int i = 0; i < LAUNCHES; i++)
 			cudaLaunchKernel((void *)train, grid, block, 0, 0, (void *)STREAM);
-		if (rank == late_rank && s % every == every - 1)
+		if (rank == late_rank && s >= late_from && s % every == every - 1) {
+			if (!j->late_unix)
+				j->late_unix = unix_ns();
 			be_late();
+		}
 		j->entered[s][rank] = now_ns();
 		err = ncclAllReduce(gradients, gradients, 1 << 20, NCCL_FLOAT, NCCL_SUM, comm, (void *)STREAM);
 		cudaStreamSynchronize((void *)STREAM);
@@ -224,8 +228,9 @@ static void print_truth(const struct job *j, const pid_t *pids, pid_t hog)
 	printf("{\"pids\":[");
 	for (long r = 0; r < ranks; r++)
 		printf("%s%d", r ? "," : "", pids[r]);
-	printf("],\"steps\":%ld,\"late_rank\":%ld,\"hog_pid\":%d,\"late_ns\":[", steps, late_rank, hog > 0 ? hog : 0);
-	for (long s = every - 1; *late && s < steps; s += every) {
+	printf("],\"steps\":%ld,\"late_rank\":%ld,\"hog_pid\":%d,\"late_unix_ns\":%llu,\"late_ns\":[", steps, late_rank,
+	       hog > 0 ? hog : 0, (unsigned long long)j->late_unix);
+	for (long s = late_from / every * every + every - 1; *late && s < steps; s += every) {
 		uint64_t others = 0;
 
 		for (long r = 0; r < ranks; r++)

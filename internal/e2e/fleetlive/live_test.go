@@ -1,0 +1,323 @@
+// Package fleetlive has no code: its test runs the programs of a fleet as they are run on nodes, which are
+// network namespaces here.
+package fleetlive
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/ingero-io/ingero/cluster/wire"
+	"github.com/ingero-io/ingero/internal/cudastub"
+	"github.com/ingero-io/ingero/internal/kerneltest"
+	"github.com/ingero-io/ingero/internal/rig"
+)
+
+// program is a program that runs until the test ends it.
+type program struct {
+	t     *testing.T
+	name  string
+	cmd   *exec.Cmd
+	ended chan error
+
+	mu  sync.Mutex
+	out bytes.Buffer
+	err bytes.Buffer
+}
+
+// locked writes to a buffer of a program.
+type locked struct {
+	p  *program
+	to *bytes.Buffer
+}
+
+func (l locked) Write(b []byte) (int, error) {
+	l.p.mu.Lock()
+	defer l.p.mu.Unlock()
+	return l.to.Write(b)
+}
+
+// start starts a program in a network namespace, or in the test's own.
+func start(t *testing.T, namespace string, env []string, args ...string) *program {
+	t.Helper()
+	p := &program{t: t, name: filepath.Base(args[0]), ended: make(chan error, 1)}
+	if namespace != "" {
+		args = append([]string{"ip", "netns", "exec", namespace}, args...)
+	}
+	p.cmd = exec.CommandContext(t.Context(), args[0], args[1:]...)
+	p.cmd.Env = append(os.Environ(), env...)
+	p.cmd.Stdout, p.cmd.Stderr = locked{p, &p.out}, locked{p, &p.err}
+	p.cmd.Cancel = func() error { return p.cmd.Process.Signal(syscall.SIGTERM) }
+	p.cmd.WaitDelay = 20 * time.Second
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() { p.ended <- p.cmd.Wait() }()
+	t.Cleanup(p.stop)
+	return p
+}
+
+// stop ends the program, and waits for it. It may be called twice.
+func (p *program) stop() {
+	_ = p.cmd.Process.Signal(syscall.SIGTERM) // it may have ended
+	p.ended <- <-p.ended
+}
+
+func (p *program) said() (out, errs string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.out.String(), p.err.String()
+}
+
+// until waits until the program has printed something.
+func (p *program) until(text string) {
+	p.t.Helper()
+	for range 3000 {
+		if out, errs := p.said(); strings.Contains(out, text) || strings.Contains(errs, text) {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	out, errs := p.said()
+	p.t.Fatalf("%s did not print %q: %s%s", p.name, text, out, errs)
+}
+
+func command(t *testing.T, args ...string) string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), args[0], args[1:]...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s: %v: %s", strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
+
+// namespace makes a network namespace with a link to the test's own, and returns its name and the address of
+// the test's end.
+func namespace(t *testing.T, n int) (name, address string) {
+	t.Helper()
+	id := fmt.Sprintf("%d%c", os.Getpid()%100000, 'a'+n)
+	name, link := "ingero-"+id, "ig"+id
+	address = fmt.Sprintf("10.213.%d.1", 77+n)
+	command(t, "ip", "netns", "add", name)
+	t.Cleanup(func() {
+		_ = exec.CommandContext(context.Background(), "ip", "netns", "delete", name).Run() // with its link
+	})
+	command(t, "ip", "link", "add", link, "type", "veth", "peer", "name", "eth0", "netns", name)
+	command(t, "ip", "address", "add", address+"/24", "dev", link)
+	command(t, "ip", "link", "set", link, "up")
+	command(t, "ip", "-n", name, "address", "add", fmt.Sprintf("10.213.%d.2/24", 77+n), "dev", "eth0")
+	command(t, "ip", "-n", name, "link", "set", "eth0", "up")
+	return name, address
+}
+
+// job starts ranks that wait for a file, and returns their processes.
+func job(t *testing.T, dir string, args ...string) (run *cudastub.RanksRun, pids []string, begin func()) {
+	t.Helper()
+	files, err := cudastub.Extract(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gate := filepath.Join(dir, "gate")
+	run, err = files.StartRanks(t.Context(), cudastub.Options{}, append([]string{"--dir", dir, "--gate", gate}, args...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := run.Begin(); err != nil {
+		t.Fatal(err)
+	}
+	children := fmt.Sprintf("/proc/%d/task/%[1]d/children", run.PID())
+	for range 500 {
+		b, err := os.ReadFile(children)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if pids = strings.Fields(string(b)); len(pids) == ranks && named(pids) {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return run, pids, func() {
+		if err := os.WriteFile(gate, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// named reports whether all ranks have got so far as to have their names.
+func named(pids []string) bool {
+	for _, pid := range pids {
+		if b, err := os.ReadFile("/proc/" + pid + "/comm"); err != nil || !strings.HasPrefix(string(b), "rank-") {
+			return false
+		}
+	}
+	return true
+}
+
+const (
+	ranks = 8
+	late  = 5
+)
+
+// Eight ranks, four on each of two nodes; one begins to write to a disk in each step. Its tracer tells it, with
+// the cause, and nobody else is told. What there is to see elsewhere, says the same.
+func TestTheSlowRankOfTwoNodesIsTold(t *testing.T) {
+	kerneltest.Require(t)
+	bin := t.TempDir()
+	for _, p := range []string{"./cmd/ingero", "./cluster/cmd/ingero-fleet", "./cluster/cmd/straggler-sink"} {
+		command(t, "go", "-C", "../../..", "build", "-o", bin, p)
+	}
+	dir, err := rig.Folder("ingero-fleet-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	token := []string{"INGERO_FLEET_TOKEN=secret", "HOME=" + dir}
+	fleet := start(t, "", token, filepath.Join(bin, "ingero-fleet"), "serve", "--insecure", "--listen", "0.0.0.0:0", "--grpc",
+		"0.0.0.0:0")
+	fleet.until("grpc://")
+	_, said := fleet.said()
+	ports := map[string]string{}
+	for _, scheme := range []string{"http", "grpc"} {
+		_, after, _ := strings.Cut(said, scheme+"://")
+		line, _, _ := strings.Cut(after, "\n")
+		ports[scheme] = line[strings.LastIndexByte(line, ':'):]
+	}
+	run, pids, begin := job(t, dir, "--ranks", fmt.Sprint(ranks), "--steps", "1800", "--host-us", "1000", "--gpu-us", "16000",
+		"--fifo", "1", "--late", "disk", "--late-rank", fmt.Sprint(late), "--late-ms", "8", "--late-from", "1000")
+	if len(pids) != ranks {
+		t.Fatalf("%d ranks", len(pids))
+	}
+	var tracers []*program
+	sockets := []string{filepath.Join(dir, "a.sock"), filepath.Join(dir, "b.sock")}
+	for n, scheme := range []string{"http", "grpc"} { // a node by each
+		ns, address := namespace(t, n)
+		per := ranks / 2
+		p := start(t, ns, token, filepath.Join(bin, "ingero"), "trace", "--json", "--node", "node-"+string(rune('a'+n)),
+			"--db", filepath.Join(dir, fmt.Sprint(n, ".db")), "--pid", strings.Join(pids[n*per:(n+1)*per], ","),
+			"--cluster", "east", "--fleet", scheme+"://"+address+ports[scheme], "--events="+sockets[n])
+		tracers = append(tracers, p)
+	}
+	for _, p := range tracers {
+		p.until(`"type":"start"`)
+	}
+	sink := start(t, "", nil, filepath.Join(bin, "straggler-sink"), "--listen", "127.0.0.1:0", "--socket-path",
+		strings.Join(sockets, ","))
+	sink.until("/metrics")
+	begin()
+	truth := make(chan cudastub.RanksTruth, 1)
+	go func() {
+		r, err := run.Wait()
+		if err != nil {
+			t.Error(err)
+		}
+		truth <- r
+	}()
+	// As it is told, so that what others say of it can be asked.
+	event := waitFor(t, tracers[1], truth)
+	if event.Rank == nil || *event.Rank != late || event.Node != "node-b" || event.WorldSize != ranks {
+		t.Errorf("told: %s", event.Line(""))
+	}
+	status := ""
+	for range 20 { // the fleet hears what the rank is with its next push
+		if strings.Contains(status, "straggler") {
+			break
+		}
+		time.Sleep(500 * time.Millisecond)
+		status = command(t, "env", "INGERO_FLEET_TOKEN=secret", filepath.Join(bin, "ingero"), "fleet", "status", "--fleet",
+			"http://127.0.0.1"+ports["http"])
+	}
+	t.Logf("\n%s", status)
+	if !strings.Contains(status, fmt.Sprintf("in east: %d of %[1]d ranks push", ranks)) || strings.Count(status, "straggler") != 1 {
+		t.Errorf("the fleet says:\n%s", status)
+	}
+	_, said = sink.said()
+	_, after, _ := strings.Cut(said, "url=")
+	url, _, _ := strings.Cut(after, "\n")
+	if m := metrics(t, url); !strings.Contains(m, `ingero_sink_active_stragglers{cluster_id="east",node_id="node-b"} 1`) ||
+		!strings.Contains(m, "ingero_sink_connected 2") || strings.Contains(m, `node_id="node-a"`) {
+		t.Errorf("the sink says:\n%s", m)
+	}
+	r := <-truth
+	for _, p := range tracers {
+		p.stop()
+	}
+	all := append(events(t, tracers[0]), events(t, tracers[1])...)
+	caused := false
+	for _, e := range all {
+		if e.Type != wire.EventStraggler && e.Type != wire.EventResolved {
+			continue
+		}
+		if e.ID != event.ID {
+			t.Errorf("also told: %s", e.Line(""))
+		}
+		caused = caused || e.Cause != nil && e.Cause.Kind == "block_io"
+	}
+	if !caused {
+		t.Errorf("its cause is not told: %+v", all)
+	}
+	began := time.Unix(0, int64(r.LateFrom))
+	t.Logf("told %s after it began, which it says was %s later: %s", event.At.Sub(began).Round(time.Millisecond),
+		event.Since.Sub(began).Round(time.Millisecond), event.Line(""))
+}
+
+// waitFor waits for a straggler that a tracer tells.
+func waitFor(t *testing.T, p *program, end <-chan cudastub.RanksTruth) wire.Event {
+	t.Helper()
+	for {
+		for _, e := range events(t, p) {
+			if e.Type == wire.EventStraggler {
+				return e
+			}
+		}
+		select {
+		case <-end:
+			_, errs := p.said()
+			t.Fatalf("the job has ended, and nothing is told: %s", errs)
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// events are those that a tracer has told so far.
+func events(t *testing.T, p *program) (list []wire.Event) {
+	t.Helper()
+	out, _ := p.said()
+	s := bufio.NewScanner(strings.NewReader(out))
+	s.Buffer(nil, 1<<20)
+	for s.Scan() {
+		if !bytes.Contains(s.Bytes(), []byte(`"type":"event"`)) {
+			continue
+		}
+		var l struct{ Event wire.Event }
+		if err := json.Unmarshal(s.Bytes(), &l); err == nil { // the last line may be written in part
+			list = append(list, l.Event)
+		}
+	}
+	return list
+}
+
+func metrics(t *testing.T, url string) string {
+	t.Helper()
+	r, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	b, err := io.ReadAll(r.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
