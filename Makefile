@@ -186,6 +186,7 @@ test-collector: ## send metrics and findings to an OpenTelemetry Collector, whic
 test-grafana: ## check the dashboard with Grafana's types and Prometheus's grammar (needs node and npm)
 	npm ci --ignore-scripts --no-audit --no-fund --prefix metrics/testdata/grafana
 	node metrics/testdata/grafana/check.mjs deploy/grafana/ingero.json
+	node metrics/testdata/grafana/check.mjs deploy/grafana/ingero-fleet.json
 
 # Packages without kernel and command line. What is left out: the tests of symbols
 # that start programs, which would be of another architecture than the machine; and

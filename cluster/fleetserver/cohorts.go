@@ -13,7 +13,7 @@ import (
 
 // cohorts answers what the fleet knows, of one cluster if the query names it.
 func (s *Server) cohorts(w http.ResponseWriter, r *http.Request) {
-	body, err := json.Marshal(s.list(r.URL.Query().Get("cluster_id")))
+	body, err := json.Marshal(s.Cohorts(r.URL.Query().Get("cluster_id")))
 	if err != nil {
 		s.options.Logger.Error("the list of cohorts cannot be written", "err", err)
 		http.Error(w, "the list cannot be written", http.StatusInternalServerError)
@@ -25,7 +25,8 @@ func (s *Server) cohorts(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(body) // the peer has gone
 }
 
-func (s *Server) list(cluster string) wire.CohortList {
+// Cohorts is what the fleet knows, of one cluster if it has a name.
+func (s *Server) Cohorts(cluster string) wire.CohortList {
 	now := s.options.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -236,7 +236,7 @@ func (c *Cohort) put(member int32, position uint64, x float32, s *scratch) bool 
 	}
 	*at = x
 	b.n++
-	if b.n >= max(b.due, quorum(c.size)) {
+	if b.n >= max(b.due, Quorum(c.size)) {
 		c.summarize(b, k, s)
 	}
 	return true

@@ -123,7 +123,7 @@ func threshold(n int) float64 {
 	return evidence + math.Log(max(1, float64(n)/8))
 }
 
-// quorum is of how many of size ranks a bucket must be known.
-func quorum(size int) int {
+// Quorum is of how many of size ranks a bucket must be known.
+func Quorum(size int) int {
 	return max(quorumLeast, int(math.Ceil(quorumShare*float64(size))))
 }

@@ -149,7 +149,7 @@ func (r *Rank) verdict(k Kind, now time.Duration, resolved, folded bool, b *buck
 // gone reports a process that ended while its peers run: by two answers, because at the end of a job
 // all end at about the same time.
 func (r *Rank) gone(now time.Duration, a *Reply, out []Verdict) []Verdict {
-	if !r.exited || r.goneTold || int(a.Live) < quorum(int(a.Size))-1 || a.Live == 0 {
+	if !r.exited || r.goneTold || int(a.Live) < Quorum(int(a.Size))-1 || a.Live == 0 {
 		return out
 	}
 	if r.exitSeen == 0 {

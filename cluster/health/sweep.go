@@ -34,7 +34,7 @@ func (c *Cohort) silent(now time.Duration, live int, out []Verdict) []Verdict {
 			lately++
 		}
 	}
-	if lately < quorum(c.size)-1 || lately*2 <= len(c.members) {
+	if lately < Quorum(c.size)-1 || lately*2 <= len(c.members) {
 		c.heard = now + missingAfter
 	}
 	told := now >= c.heard

@@ -31,6 +31,7 @@ type job struct {
 	launch, reduce, wait event.Op
 	random               *rand.Rand
 	fleet                *health.Fleet
+	swept                []health.Verdict
 	down                 bool // the fleet does not answer
 	members              []*member
 	comm                 uint64
@@ -178,7 +179,7 @@ func (j *job) ask(at time.Duration) {
 		}
 	}
 	if at%health.PushEvery < 100*time.Millisecond {
-		j.fleet.Sweep(at, nil)
+		j.swept = j.fleet.Sweep(at, j.swept)
 	}
 }
 

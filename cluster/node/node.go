@@ -66,6 +66,7 @@ type rank struct {
 	ended  time.Duration   // 0: its process runs
 	clock  trend
 	spent  spent
+	flight flight
 	held   *health.Verdict // that it is slow, while nobody waits for it
 	told   *Said           // that it is slow
 }
@@ -85,6 +86,8 @@ type Said struct {
 	PID uint32
 	// Ranks is how many the communicator has.
 	Ranks int32
+	// Step is how long a step takes.
+	Step time.Duration
 	// ID is a UUID, the same from beginning to end.
 	ID string
 	// Cause is why a rank is slow, nil: not known.
@@ -116,6 +119,7 @@ func (n *Node) Batch(b *store.Batch) {
 	}
 	n.clocks.take(b)
 	n.spend(b)
+	n.waiting(b)
 }
 
 // Second is called about once a second, after the batches up to at (Unix ns). It appends what changed
@@ -143,6 +147,7 @@ func (n *Node) Second(at uint64, out []Said) []Said {
 	}
 	n.lost, n.ended = n.lost[:0], n.ended[:0]
 	for _, r := range n.ranks {
+		r.judge.Place(n.place(r))
 		s := r.judge.State()
 		r.spent.second(r.held == nil && s != health.Suspect && s != health.Straggler)
 		out = n.review(r, out)

@@ -2,6 +2,7 @@ package node_test
 
 import (
 	"regexp"
+	"slices"
 	"testing"
 	"time"
 
@@ -141,6 +142,50 @@ func TestAProcessThatEndsWhileOthersRunIsGone(t *testing.T) {
 	j.run(60 * time.Second)
 	if s := m.node.Status(nil); len(s) != 0 || m.node.Next() != 0 {
 		t.Errorf("a minute later: %+v", s)
+	}
+}
+
+// A rank that does not come to the next collective, for which the others wait, is told by the fleet.
+func TestARankThatHangsIsTold(t *testing.T) {
+	j := newJob(t, 4)
+	j.run(60 * time.Second)
+	j.seq++
+	stuck := j.now + 50e6
+	for i := range j.members {
+		if i != 2 {
+			j.call(i, j.reduce, j.now+40e6, 20_000, j.comm, 1<<20, uint64(j.seq)|7<<32, 5)
+		}
+	}
+	wait := func(second uint64) {
+		j.now += 1e9
+		j.second += 1e9
+		for i, m := range j.members {
+			if i != 2 && second > 0 {
+				m.batch.InFlight = append(m.batch.InFlight, event.InFlight{
+					Start: stuck, At: j.second - 1e8, Thread: event.Thread{PID: pid(i), TID: pid(i)}, Op: j.wait,
+				})
+			}
+		}
+		j.feed()
+	}
+	for second := range uint64(20) {
+		wait(second)
+	}
+	if len(j.swept) != 1 || j.swept[0].Kind != health.KindHang || j.swept[0].Rank != 2 || j.swept[0].Resolved {
+		t.Fatalf("the fleet says: %+v", j.swept)
+	}
+	if d := j.swept[0].Since - time.Duration(stuck); d < -3*time.Second || d > 3*time.Second {
+		t.Errorf("since %s after the others began to wait", d)
+	}
+	j.call(2, j.reduce, j.now, 20_000, j.comm, 1<<20, uint64(j.seq)|7<<32, 5)
+	for i := range j.members {
+		j.call(i, j.wait, stuck, j.now+1e6-stuck, 5)
+	}
+	j.now += 2e6
+	j.run(20 * time.Second)
+	j.swept = slices.DeleteFunc(j.swept, func(v health.Verdict) bool { return v.Kind != health.KindHang })
+	if len(j.swept) != 2 || !j.swept[1].Resolved || j.swept[1].Rank != 2 {
+		t.Errorf("afterwards the fleet says: %+v", j.swept)
 	}
 }
 

@@ -33,7 +33,7 @@ func (n *Node) resolve(r *rank, v health.Verdict, out []Said) []Said {
 	if r.told == nil || r.told.Kind != v.Kind {
 		return out
 	}
-	end := Said{Verdict: v, PID: r.pid, Ranks: r.source.Ranks, ID: r.told.ID}
+	end := Said{Verdict: v, PID: r.pid, Ranks: r.source.Ranks, Step: r.judge.Interval(), ID: r.told.ID}
 	r.told = nil
 	return append(out, end)
 }
@@ -56,7 +56,7 @@ func (r *rank) spare(v *health.Verdict) bool {
 }
 
 func (n *Node) about(r *rank, v health.Verdict) Said {
-	return Said{Verdict: v, PID: r.pid, Ranks: r.source.Ranks, ID: n.uuid(&v)}
+	return Said{Verdict: v, PID: r.pid, Ranks: r.source.Ranks, Step: r.judge.Interval(), ID: n.uuid(&v)}
 }
 
 // uuid is a UUID of version 8 (RFC 9562), made of whose verdict it is and when it was given: no two are

@@ -100,6 +100,18 @@ func (t *Tracker) Report(pid uint32, at uint64) Report {
 	return r
 }
 
+// Entered is the number of the last operation that a process entered in a communicator, 0 if none is known.
+func (t *Tracker) Entered(pid uint32, comm uint64) uint32 {
+	if p := t.procs[pid]; p != nil {
+		for _, m := range p.comms {
+			if m.id == comm && m.born != 0 {
+				return m.last
+			}
+		}
+	}
+	return 0
+}
+
 func (p *process) reason(at uint64) Reason {
 	late := p.moved+uint64(silentAfter) < at
 	switch {

@@ -21,6 +21,8 @@ const (
 	otherType = "other"
 	// maxOfNode bounds how many slow ranks of a node are kept apart.
 	maxOfNode = 64
+	// maxKinds and maxClusters bound what is counted apart.
+	maxKinds, maxClusters = 64, 256
 )
 
 // Types are those of events that are counted apart.
@@ -40,7 +42,9 @@ type Node struct{ Cluster, Node string }
 type entry struct {
 	source int
 	since  time.Time
-	stale  bool // of an earlier connection, and not told again yet
+	stale  bool    // of an earlier connection, and not told again yet
+	caused bool    // its cause is counted
+	wait   float64 // GPUs that wait for it, all the time
 }
 
 // Sink keeps events. It is not safe for concurrent use.
@@ -53,13 +57,18 @@ type Sink struct {
 	Dropped map[string]uint64 // by reason
 	Faults  uint64            // lines that are no events
 	Last    time.Time         // of the newest event; zero: none came yet
+	Causes  map[string]uint64 // of slow ranks, by kind
+	// Waiting is how long GPUs of other ranks have waited for slow ones, in seconds, by cluster.
+	Waiting map[string]float64
+
+	ticked time.Duration
 }
 
 // New returns a sink that keeps no more nodes apart.
 func New(maxNodes int) *Sink {
 	s := &Sink{
 		maxNodes: maxNodes, active: map[Node]map[string]*entry{}, settles: map[int]time.Duration{},
-		Events: map[string]uint64{}, Dropped: map[string]uint64{},
+		Events: map[string]uint64{}, Dropped: map[string]uint64{}, Causes: map[string]uint64{}, Waiting: map[string]float64{},
 	}
 	for _, t := range Types {
 		s.Events[t] = 0
@@ -115,6 +124,7 @@ func (s *Sink) begin(source int, e *wire.Event) {
 	}
 	if old := ranks[key(e)]; old != nil {
 		old.source, old.stale = source, false
+		s.cause(old, e)
 		return
 	}
 	if len(ranks) >= maxOfNode {
@@ -125,7 +135,31 @@ func (s *Sink) begin(source int, e *wire.Event) {
 	if e.Since != nil {
 		since = *e.Since
 	}
-	ranks[key(e)] = &entry{source: source, since: since}
+	x := &entry{source: source, since: since, wait: waiting(e)}
+	s.cause(x, e)
+	ranks[key(e)] = x
+}
+
+// cause counts the cause of a slow rank, once.
+func (s *Sink) cause(x *entry, e *wire.Event) {
+	if x.caused || e.Cause == nil || e.Cause.Kind == "" {
+		return
+	}
+	x.caused = true
+	kind := e.Cause.Kind
+	if _, known := s.Causes[kind]; !known && len(s.Causes) >= maxKinds {
+		kind = otherType
+	}
+	s.Causes[kind]++
+}
+
+// waiting is how many GPUs wait for a slow rank: those of the other ranks, for the share of a step by which it
+// is slower.
+func waiting(e *wire.Event) float64 {
+	if e.LostMS == nil || e.StepMS == nil || !(*e.LostMS > 0) || !(*e.StepMS > 0) || e.WorldSize < 2 {
+		return 0
+	}
+	return min(1, *e.LostMS / *e.StepMS) * float64(e.WorldSize-1)
 }
 
 func (s *Sink) end(e *wire.Event) {
@@ -150,6 +184,10 @@ func (s *Sink) Connected(source int, now time.Duration) {
 
 // Tick drops what a source has not told again. Call it about once a second.
 func (s *Sink) Tick(now time.Duration) {
+	if took := (now - s.ticked).Seconds(); s.ticked > 0 && took > 0 {
+		s.wait(took)
+	}
+	s.ticked = now
 	for source, at := range s.settles {
 		if now < at {
 			continue
@@ -164,6 +202,19 @@ func (s *Sink) Tick(now time.Duration) {
 			if len(ranks) == 0 {
 				delete(s.active, n)
 			}
+		}
+	}
+}
+
+// wait adds what was waited in so many seconds: in a cluster, for the slowest rank of each node.
+func (s *Sink) wait(seconds float64) {
+	for n, ranks := range s.active {
+		most := 0.0
+		for _, e := range ranks {
+			most = max(most, e.wait) // ranks of a job wait for the slowest only
+		}
+		if _, known := s.Waiting[n.Cluster]; most > 0 && (known || len(s.Waiting) < maxClusters) {
+			s.Waiting[n.Cluster] += most * seconds
 		}
 	}
 }

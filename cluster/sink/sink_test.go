@@ -89,3 +89,36 @@ func TestWhatIsKeptIsBounded(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Seven GPUs wait for a fifth of each step.
+func TestWaitingIsCounted(t *testing.T) {
+	s := sink.New(10)
+	lost, step, rank := 20.0, 100.0, int32(3)
+	e := wire.Event{
+		Type: wire.EventStraggler, Node: "a", Cluster: "c", At: time.Unix(100, 0).UTC(), ID: "1", Rank: &rank, WorldSize: 8,
+		LostMS: &lost, StepMS: &step,
+	}
+	tell := func() {
+		t.Helper()
+		b, err := wire.AppendEvent(nil, &e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		take(t, s, 0, b)
+	}
+	s.Tick(10 * time.Second)
+	tell()
+	e.Cause = &wire.Cause{Kind: "block_io"}
+	tell() // again, with the cause
+	tell()
+	s.Tick(11 * time.Second)
+	s.Tick(20 * time.Second)
+	if got := s.Waiting["c"]; got < 13.99 || got > 14.01 {
+		t.Errorf("%v GPU seconds in 10 s, want 14", got)
+	}
+	take(t, s, 0, line(t, wire.EventResolved, "a", "1"))
+	s.Tick(30 * time.Second)
+	if got := s.Waiting["c"]; got > 14.01 || s.Causes["block_io"] != 1 || len(s.Causes) != 1 {
+		t.Errorf("%v GPU seconds, %v", got, s.Causes)
+	}
+}

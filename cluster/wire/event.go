@@ -54,6 +54,7 @@ type Event struct {
 	OwnMS    *float64 `json:"own_ms,omitempty"`
 	PeerMS   *float64 `json:"peer_ms,omitempty"`
 	LostMS   *float64 `json:"lost_ms_per_step,omitempty"`
+	StepMS   *float64 `json:"step_ms,omitempty"` // how long a step takes
 	Sigma    *float64 `json:"sigma,omitempty"`
 	G        *float64 `json:"g,omitempty"`
 	H        *float64 `json:"h,omitempty"`
@@ -77,6 +78,7 @@ type About struct {
 	Node, Cluster string
 	ID            string // see Event.ID
 	WorldSize     int32
+	Step          time.Duration // how long a step takes, 0: not known
 }
 
 // NewEvent is the event of a verdict, with its cause if it is known. The verdict's times are since the
@@ -90,6 +92,9 @@ func NewEvent(v health.Verdict, a About, cause *Cause) Event {
 	if v.Since > 0 {
 		since := moment(v.Since)
 		e.Since = &since
+	}
+	if a.Step > 0 {
+		e.StepMS = milli(a.Step.Seconds())
 	}
 	if v.Rank != health.NoRank {
 		e.Rank = &v.Rank
@@ -239,11 +244,11 @@ func (e *Event) check() error {
 	if e.At.IsZero() {
 		return wrong(Value, "timestamp", "is missing")
 	}
-	numbers := [...]*float64{e.Score, e.Threshold, e.Excess, e.OwnMS, e.PeerMS, e.LostMS, e.Sigma, e.G, e.H}
+	numbers := [...]*float64{e.Score, e.Threshold, e.Excess, e.OwnMS, e.PeerMS, e.LostMS, e.StepMS, e.Sigma, e.G, e.H}
 	for i, v := range numbers {
 		if v != nil && !finite(*v) {
 			return wrong(Value, [...]string{
-				"score", "threshold", "excess", "own_ms", "peer_ms", "lost_ms_per_step", "sigma", "g", "h",
+				"score", "threshold", "excess", "own_ms", "peer_ms", "lost_ms_per_step", "step_ms", "sigma", "g", "h",
 			}[i], "is not finite")
 		}
 	}

@@ -143,7 +143,7 @@ func (f *peersFlags) open(ctx context.Context, t *tracing) (*peers, error) {
 
 // tell takes what began or ended.
 func (p *peers) tell(s node.Said) {
-	about := wire.About{Node: p.node, Cluster: p.conf.cluster, ID: s.ID, WorldSize: s.Ranks}
+	about := wire.About{Node: p.node, Cluster: p.conf.cluster, ID: s.ID, WorldSize: s.Ranks, Step: s.Step}
 	t := toldEvent{pid: s.PID, cause: s.Cause}
 	if name, err := p.fs.Comm(int(s.PID), int(s.PID)); err == nil {
 		t.who = fmt.Sprintf("%s, process %d", clean(name), s.PID)

@@ -93,7 +93,7 @@ var table = []row{
 	{"cluster/eventsocket", "cluster/wire internal/unixsocket"},
 	{"cluster/sink", "cluster/health cluster/wire"},
 	{"cluster/cmd/straggler-sink", "cluster/eventsocket cluster/sink cluster/wire"},
-	{"cluster/cmd/ingero-fleet", "cluster/fleetserver cluster/simulate cluster/wire"},
+	{"cluster/cmd/ingero-fleet", "cluster/fleetserver cluster/health cluster/simulate cluster/wire"},
 
 	// What is kept.
 	{"store", "event capture/host/framework capture/host/owner internal/lists account/stats"},

@@ -193,13 +193,15 @@ func (f *serveFlags) overGRPC(ctx context.Context, fleet *fleetserver.Server, co
 	return nil
 }
 
-// withHealth adds what a load balancer asks.
+// withHealth adds what a load balancer and Prometheus ask. They need no token: they learn no more than how
+// many there are.
 func withHealth(fleet *fleetserver.Server) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		c := fleet.Counts()
 		fmt.Fprintf(w, "ok: %d ranks in %d cohorts, %d pushes\n", c.Ranks, c.Cohorts, c.Pushes)
 	})
+	mux.Handle("GET /metrics", metricsHandler(fleet))
 	mux.Handle("/", fleet.Handler())
 	return mux
 }

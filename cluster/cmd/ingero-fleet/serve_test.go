@@ -5,10 +5,14 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"os"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/ingero-io/ingero/cluster/fleetclient"
 	"github.com/ingero-io/ingero/cluster/health"
@@ -31,6 +35,44 @@ func (l *lockedBuffer) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.b.String()
+}
+
+func get(t *testing.T, url string) (code int, body string) {
+	t.Helper()
+	r, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	b, err := io.ReadAll(r.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.StatusCode, string(b)
+}
+
+// The dashboard that is shipped shows metrics that there are.
+func TestTheDashboardIsOfMetricsThatThereAre(t *testing.T) {
+	b, err := os.ReadFile("../../../deploy/grafana/ingero-fleet.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := ""
+	for _, d := range []*prometheus.Desc{
+		nodesDesc, ranksDesc, slowDesc, suspects, medianDesc, madDesc, thresholds, coverage, cohortsDesc, requests, faultsDesc,
+		refusedDesc,
+	} {
+		known += d.String()
+	}
+	names := regexp.MustCompile(`ingero_fleet_\w+`).FindAllString(string(b), -1)
+	if len(names) < 8 {
+		t.Errorf("only %q", names)
+	}
+	for _, n := range names {
+		if !strings.Contains(known, `"`+n+`"`) {
+			t.Errorf("there is no metric %s", n)
+		}
+	}
 }
 
 func TestServeAnswersAgentsWithTheToken(t *testing.T) {
@@ -62,13 +104,18 @@ func TestServeAnswersAgentsWithTheToken(t *testing.T) {
 		}
 		c.Close()
 	}
-	r, err := http.Get(url + "/healthz")
-	if err != nil {
-		t.Fatal(err)
+	if code, body := get(t, url+"/healthz"); code != http.StatusOK || body != "ok: 1 ranks in 1 cohorts, 1 pushes\n" {
+		t.Errorf("%d, %q", code, body)
 	}
-	defer r.Body.Close()
-	if b, err := io.ReadAll(r.Body); err != nil || string(b) != "ok: 1 ranks in 1 cohorts, 1 pushes\n" {
-		t.Errorf("%q, %v", b, err)
+	_, body := get(t, url+"/metrics")
+	for _, want := range []string{
+		`ingero_fleet_active_nodes{cluster_id="c"} 1`, `ingero_fleet_active_ranks{cluster_id="c"} 1`,
+		`ingero_fleet_straggler_count{cluster_id="c"} 0`, `ingero_fleet_coverage_low{cluster_id="c"} 1`,
+		`ingero_fleet_requests_total{what="denied"} 2`, `ingero_fleet_requests_total{what="pushed"} 1`, "ingero_fleet_cohorts 1",
+	} {
+		if !strings.Contains(body, want+"\n") {
+			t.Errorf("%s is not in:\n%s", want, body)
+		}
 	}
 	stop()
 	if code := <-ended; code != 0 {

@@ -16,6 +16,10 @@ var (
 		[]string{"cluster_id", "node_id"}, nil)
 	sinceDesc = prometheus.NewDesc("ingero_sink_straggler_since_timestamp_seconds",
 		"When the first of a node's slow ranks became slow.", []string{"cluster_id", "node_id"}, nil)
+	causesDesc = prometheus.NewDesc("ingero_sink_causes_total", "Slow ranks whose cause was told, by its kind.",
+		[]string{"kind"}, nil)
+	waitingDesc = prometheus.NewDesc("ingero_sink_waiting_gpu_seconds_total",
+		"How long the GPUs of other ranks have waited for slow ones.", []string{"cluster_id"}, nil)
 	unsentDesc = prometheus.NewDesc("ingero_sink_webhook_lost_total", "Events that the webhook did not take.", nil, nil)
 )
 
@@ -37,6 +41,12 @@ func (s *server) Collect(to chan<- prometheus.Metric) {
 	}
 	for r, n := range s.sink.Dropped {
 		counter(droppedDesc, n, r)
+	}
+	for k, n := range s.sink.Causes {
+		counter(causesDesc, n, k)
+	}
+	for c, seconds := range s.sink.Waiting {
+		to <- prometheus.MustNewConstMetric(waitingDesc, prometheus.CounterValue, seconds, c)
 	}
 	counter(parseErrors, s.sink.Faults)
 	counter(unsentDesc, s.unsent)
