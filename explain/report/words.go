@@ -80,6 +80,9 @@ func Losses(losses []event.Loss) string {
 			continue // no record was dropped: the calls around them have the time; the footprint says when it ended
 		}
 		text := Count(l.Count) + " " + info.Name
+		if info.Unit == "milliseconds" {
+			text = Count(l.Count) + " ms " + info.Name
+		}
 		if info.Approximate {
 			approximate = append(approximate, text)
 		} else {

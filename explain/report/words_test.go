@@ -28,6 +28,7 @@ func TestWorstLossesComeFirst(t *testing.T) {
 	for want, losses := range map[string][]event.Loss{
 		"nothing dropped":                         nil,
 		"nothing dropped, estimated: 2 switch":    {{Kind: event.LostSwitch, Count: 2}, {Kind: event.LostCall}},
+		"DROPPED: 58 ms late":                     {{Kind: event.LostLate, Count: 58}},
 		"DROPPED: 1,000 call, estimated: 1 stack": {{Kind: event.LostStack, Count: 1}, {Kind: event.LostCall, Count: 1000}},
 	} {
 		if got := report.Losses(losses); got != want {
