@@ -24,8 +24,10 @@ var (
 	coverage   = byCluster("coverage_low", "1 if too few ranks of a cohort push for it to be judged.")
 
 	cohortsDesc = prometheus.NewDesc("ingero_fleet_cohorts", "Cohorts that are kept.", nil, nil)
-	requests    = prometheus.NewDesc("ingero_fleet_requests_total", "Requests, by what came of them.", []string{"what"}, nil)
-	faultsDesc  = prometheus.NewDesc("ingero_fleet_faults_total", "What was wrong with what came in.", []string{"fault"}, nil)
+	requests    = prometheus.NewDesc("ingero_fleet_requests_total", "Requests, by what came of them.",
+		[]string{"what"}, nil)
+	faultsDesc = prometheus.NewDesc("ingero_fleet_faults_total", "What was wrong with what came in.",
+		[]string{"fault"}, nil)
 	refusedDesc = prometheus.NewDesc("ingero_fleet_refused_total", "Parts of pushes that are not used.",
 		[]string{"reason"}, nil)
 )

@@ -59,8 +59,8 @@ func TestTheDashboardIsOfMetricsThatThereAre(t *testing.T) {
 	}
 	known := ""
 	for _, d := range []*prometheus.Desc{
-		nodesDesc, ranksDesc, slowDesc, suspects, medianDesc, madDesc, thresholds, coverage, cohortsDesc, requests, faultsDesc,
-		refusedDesc,
+		nodesDesc, ranksDesc, slowDesc, suspects, medianDesc, madDesc, thresholds, coverage, cohortsDesc, requests,
+		faultsDesc, refusedDesc,
 	} {
 		known += d.String()
 	}
