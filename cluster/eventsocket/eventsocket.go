@@ -1,5 +1,5 @@
 // Package eventsocket gives events, as lines of JSON, to programs that read them at a Unix socket, such as
-// one that cordons nodes. It only says what happens: nobody who reads can make it wait.
+// one that cordons nodes. A reader that is slow loses lines; it never makes the tracer wait.
 package eventsocket
 
 import (
@@ -31,7 +31,7 @@ const (
 	writeTime = 50 * time.Millisecond
 	// waiting lines of a reader; what comes on top is dropped.
 	waiting = 256
-	// maxActive events that have begun and not ended are told to new readers.
+	// maxActive is how many ongoing events are kept, to repeat them to new readers.
 	maxActive = 1024
 )
 
@@ -166,7 +166,7 @@ func (s *Server) accept() {
 	}
 }
 
-// add begins to send to a reader: first what has begun and not ended.
+// add begins to send to a reader: first the ongoing events.
 func (s *Server) add(c net.Conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -238,7 +238,7 @@ func (s *Server) remove(r *reader) {
 	}
 }
 
-// Send tells all readers. It does not wait for them.
+// Send sends an event to all readers. It does not wait for them.
 func (s *Server) Send(e *wire.Event) error {
 	line, err := wire.AppendEvent(nil, e)
 	if err != nil {

@@ -37,7 +37,7 @@ func dial(t *testing.T, s *eventsocket.Server) net.Conn {
 	return c
 }
 
-// lines are the next ids that a reader is told, with "!" if they end.
+// lines reads the ids of the next n events; "!" marks one that is resolved.
 func lines(t *testing.T, r *bufio.Reader, n int) (list []string) {
 	t.Helper()
 	for range n {
@@ -85,14 +85,14 @@ func readers(t *testing.T, s *eventsocket.Server, n int) {
 	t.Fatalf("%+v, want %d readers", s.Counts(), n)
 }
 
-func TestReadersAreTold(t *testing.T) {
+func TestReadersGetEvents(t *testing.T) {
 	s := listen(t, eventsocket.Options{})
 	send(t, s, event("a", false))
 	send(t, s, event("b", false))
 	send(t, s, event("a", true))
 	first := bufio.NewReader(dial(t, s)) // a has ended
 	if got := fmt.Sprint(lines(t, first, 1)); got != "[b]" {
-		t.Errorf("a new reader is told %s", got)
+		t.Errorf("a new reader gets %s", got)
 	}
 	second := bufio.NewReader(dial(t, s))
 	lines(t, second, 1)
@@ -100,7 +100,7 @@ func TestReadersAreTold(t *testing.T) {
 	send(t, s, event("b", true))
 	for _, r := range []*bufio.Reader{first, second} {
 		if got := fmt.Sprint(lines(t, r, 2)); got != "[c b!]" {
-			t.Errorf("told %s", got)
+			t.Errorf("got %s", got)
 		}
 	}
 	send(t, s, event("d", false))

@@ -68,7 +68,9 @@ type rank struct {
 	spent  spent
 	flight flight
 	held   *health.Verdict // that it is slow, while nobody waits for it
-	told   *Said           // that it is slow
+	// usualClock is that of its GPU before it became slow, as a share of the highest; 0: not known.
+	usualClock float64
+	told       *Said // that it is slow
 }
 
 // cohort is the ranks of this node that are compared with the same others.

@@ -21,7 +21,7 @@ func (n *Node) say(r *rank, v health.Verdict, out []Said) []Said {
 		return append(out, n.about(r, v))
 	}
 	if !v.Resolved {
-		r.held = &v
+		r.held, r.usualClock = &v, r.clock.before(v.Since)
 		return n.review(r, out)
 	}
 	r.held = nil
@@ -40,7 +40,7 @@ func (n *Node) resolve(r *rank, v health.Verdict, out []Said) []Said {
 
 // review looks again at a rank that is slow: whether others wait for it may become known later.
 func (n *Node) review(r *rank, out []Said) []Said {
-	if r.held == nil || r.spare(r.held) {
+	if r.held == nil || r.spare() {
 		return out
 	}
 	s := n.about(r, *r.held)
@@ -51,8 +51,8 @@ func (n *Node) review(r *rank, out []Said) []Said {
 
 // spare reports whether the rank's host has time to spare, so that what it does longer makes nobody wait,
 // and its GPU is not known to be slower.
-func (r *rank) spare(v *health.Verdict) bool {
-	return r.report.Spare() && r.clock.fallen(v.Since) < lowerClock
+func (r *rank) spare() bool {
+	return r.report.Spare() && r.fallen() < lowerClock
 }
 
 func (n *Node) about(r *rank, v health.Verdict) Said {
@@ -98,30 +98,24 @@ func (t *trend) add(at time.Duration, share float64) {
 	m.count++
 }
 
-// lately is what of the clocks since a time is compared with those before.
-const lately = time.Second
-
-// fallen is by which share the clock is lower now than before a time; 0 if it is not known.
-func (t *trend) fallen(since time.Duration) float64 {
-	if t.n == 0 {
-		return 0
-	}
-	newest := t.means[(t.n-1)%len(t.means)].from
-	var before, after mean
+// before is the mean of the clocks that were read before a time, 0 if none was.
+func (t *trend) before(since time.Duration) float64 {
+	var all mean
 	for i := range min(t.n, len(t.means)) {
-		m := &t.means[i]
-		to := &before
-		if m.from >= since {
-			to = &after
-			if m.from < newest-lately {
-				continue
-			}
+		if m := &t.means[i]; m.from < since {
+			all.sum += m.sum
+			all.count += m.count
 		}
-		to.sum += m.sum
-		to.count += m.count
 	}
-	if before.count == 0 || after.count == 0 {
+	return all.sum / float64(max(all.count, 1))
+}
+
+// fallen is by which share the clock of a slow rank's GPU is lower now than before it became slow; 0 if that is
+// not known.
+func (r *rank) fallen() float64 {
+	if r.usualClock == 0 {
 		return 0
 	}
-	return 1 - after.sum/float64(after.count)/(before.sum/float64(before.count))
+	m := &r.clock.means[(r.clock.n-1)%len(r.clock.means)]
+	return 1 - m.sum/float64(m.count)/r.usualClock
 }

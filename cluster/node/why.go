@@ -104,7 +104,7 @@ func (r *rank) cause(v *health.Verdict) *Cause {
 	if v.Resolved || !(excess > 0) || math.IsInf(excess, 0) {
 		return nil
 	}
-	if fallen := r.clock.fallen(v.Since); fallen >= lowerClock {
+	if fallen := r.fallen(); fallen >= lowerClock {
 		return &Cause{Clock: fallen, PerStep: excess, Explained: 1}
 	}
 	var grown classes
@@ -121,7 +121,7 @@ func (r *rank) cause(v *health.Verdict) *Cause {
 
 // cause is the class with the most time, if that is half of the excess.
 func (m *classes) cause(excess float64) *Cause {
-	first, second := event.Class(0), event.Class(0)
+	first := event.Class(0)
 	for c := range event.Class(len(m)) {
 		if m[c] > m[first] {
 			first = c
@@ -130,7 +130,7 @@ func (m *classes) cause(excess float64) *Cause {
 	if m[first] < causeFrom*excess {
 		return nil
 	}
-	second = first
+	second := first
 	for c := range event.Class(len(m)) {
 		if c != first && m[c] > 0.1*excess && (second == first || m[c] > m[second]) {
 			second = c

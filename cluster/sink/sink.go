@@ -42,8 +42,9 @@ type Node struct{ Cluster, Node string }
 type entry struct {
 	source int
 	since  time.Time
-	stale  bool    // of an earlier connection, and not told again yet
-	caused bool    // its cause is counted
+	stale  bool // of an earlier connection, and not told again yet
+	caused bool // its cause is counted
+	cohort string
 	wait   float64 // GPUs that wait for it, all the time
 }
 
@@ -135,7 +136,7 @@ func (s *Sink) begin(source int, e *wire.Event) {
 	if e.Since != nil {
 		since = *e.Since
 	}
-	x := &entry{source: source, since: since, wait: waiting(e)}
+	x := &entry{source: source, since: since, cohort: e.Cohort, wait: waiting(e)}
 	s.cause(x, e)
 	ranks[key(e)] = x
 }
@@ -206,15 +207,19 @@ func (s *Sink) Tick(now time.Duration) {
 	}
 }
 
-// wait adds what was waited in so many seconds: in a cluster, for the slowest rank of each node.
+// wait adds what was waited in so many seconds. The ranks of a cohort wait for the slowest of them only.
 func (s *Sink) wait(seconds float64) {
+	type job struct{ cluster, cohort string }
+	most := map[job]float64{}
 	for n, ranks := range s.active {
-		most := 0.0
 		for _, e := range ranks {
-			most = max(most, e.wait) // ranks of a job wait for the slowest only
+			j := job{n.Cluster, e.cohort}
+			most[j] = max(most[j], e.wait)
 		}
-		if _, known := s.Waiting[n.Cluster]; most > 0 && (known || len(s.Waiting) < maxClusters) {
-			s.Waiting[n.Cluster] += most * seconds
+	}
+	for j, gpus := range most {
+		if _, known := s.Waiting[j.cluster]; gpus > 0 && (known || len(s.Waiting) < maxClusters) {
+			s.Waiting[j.cluster] += gpus * seconds
 		}
 	}
 }

@@ -62,8 +62,7 @@ func (f *peersFlags) addConnection(cmd *cobra.Command) {
 // client is one of the fleet.
 func (f *peersFlags) client(env func(string) string) (*fleetclient.Client, error) {
 	to, err := metrics.ParseEndpoint(f.fleet)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, usage("--fleet: %w", err)
 	}
 	c, err := fleetclient.New(fleetclient.Options{URL: to.String(), Token: env(fleetTokenEnv), TLS: f.tls})

@@ -33,6 +33,9 @@ var kinds = map[event.Class]string{
 	event.Pipe: diagnose.PeerWait,
 }
 
+// lowerClock is the kind of a lower clock of the GPU; whether heat or power is behind it is not known.
+const lowerClock = "gpu_clock"
+
 func kindOf(c event.Class) string { return cmp.Or(kinds[c], c.String()) }
 
 // of is why a process loses time, with what its tracer measured in its steps; nil if it is not known. The
@@ -43,7 +46,7 @@ func (l *liveCauses) of(pid uint32, measured *node.Cause, now time.Time) *wire.C
 	}
 	out := &wire.Cause{Kind: kindOf(measured.Class), MS: 1e3 * measured.PerStep, Explained: measured.Explained}
 	if measured.Clock > 0 {
-		out.Kind, out.Culprit = diagnose.ThermalThrottle, fmt.Sprintf("the GPU's clock is %.0f %% lower", 100*measured.Clock)
+		out.Kind, out.Culprit = lowerClock, fmt.Sprintf("the GPU's clock is %.0f %% lower", 100*measured.Clock)
 		return out
 	}
 	if measured.Second != measured.Class {
@@ -77,8 +80,8 @@ func culpritOf(c *report.Chain) string {
 	return fmt.Sprintf("%s (process %d)", c.Cause.Process, c.Cause.PID)
 }
 
-// found takes a report of the live diagnosis. A rank that was told without a culprit is told again with it,
-// by the same id.
+// found takes a report of the live diagnosis. If it names the culprit of a slow rank that was reported without
+// one, the event is repeated with it, under the same id.
 func (p *peers) found(r *report.Report) {
 	now := time.Now()
 	p.mu.Lock()

@@ -11,10 +11,8 @@ import (
 )
 
 const (
-	// mostColumns and mostBytes are SQLite's own limits (SQLITE_MAX_COLUMN, SQLITE_MAX_LENGTH,
-	// sqlite.org/limits.html).
+	// mostColumns is SQLite's own limit (SQLITE_MAX_COLUMN, sqlite.org/limits.html).
 	mostColumns = 2000
-	mostBytes   = 1_000_000_000
 	// keptConnections are at most kept for further queries: a page of the dashboard asks several at
 	// once.
 	keptConnections = 2
@@ -89,7 +87,6 @@ func (q *Queries) keep(c *sqlite.Conn) bool {
 	if c.SetAuthorizer(nil) != nil || q.most == 0 {
 		return false
 	}
-	c.Limit(sqlite.LimitLength, mostBytes)
 	if exec(c, "pragma shrink_memory") != nil { // of up to 16 MiB of pages
 		return false
 	}
