@@ -18,6 +18,7 @@ import (
 	"github.com/ingero-io/ingero/cluster/node"
 	"github.com/ingero-io/ingero/cluster/wire"
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/event/eventtest"
 	"github.com/ingero-io/ingero/store"
 )
 
@@ -85,15 +86,6 @@ func answer(r *health.Reply) wire.Answer {
 
 func (f *fleet) Reachable() bool { return f.fails == nil }
 
-func opOf(t testing.TB, name string) event.Op {
-	t.Helper()
-	info, ok := event.ByName(name)
-	if !ok {
-		t.Fatal("no operation ", name)
-	}
-	return info.Op
-}
-
 // rank makes what is recorded of a rank.
 type rank struct {
 	t     *testing.T
@@ -109,7 +101,7 @@ type rank struct {
 func (r *rank) second(at time.Time, n int, most float64) *store.Batch {
 	b := &store.Batch{}
 	call := func(op string, start, took uint64, args ...uint64) {
-		c := event.Call{Start: start, Duration: took, Thread: event.Thread{PID: r.pid, TID: r.pid}, Op: opOf(r.t, op)}
+		c := event.Call{Start: start, Duration: took, Thread: event.Thread{PID: r.pid, TID: r.pid}, Op: eventtest.Op(r.t, op)}
 		copy(c.Args[:], args)
 		b.Calls = append(b.Calls, c)
 	}

@@ -429,8 +429,11 @@ func (a *authority) make(
 
 func (a *authority) file(name string) string { return filepath.Join(a.dir, name) }
 
-func TestMutualTLS(t *testing.T) {
-	ours, others := newAuthority(t, "ca"), newAuthority(t, "ca")
+// authorities makes two with certificates for a fleet and an agent each, and a fleet's configuration that
+// takes the first one's agents only.
+func authorities(t *testing.T) (ours, others *authority, conf *tls.Config) {
+	t.Helper()
+	ours, others = newAuthority(t, "ca"), newAuthority(t, "ca")
 	for _, a := range []*authority{ours, others} {
 		a.make("fleet", a.cert, a.key)
 		a.make("agent", a.cert, a.key)
@@ -441,10 +444,15 @@ func TestMutualTLS(t *testing.T) {
 	}
 	agents := x509.NewCertPool()
 	agents.AddCert(ours.cert)
-	s := httptest.NewUnstartedServer(fleetserver.New(fleetserver.Options{}).Handler())
-	s.TLS = &tls.Config{
+	return ours, others, &tls.Config{
 		Certificates: []tls.Certificate{pair}, ClientCAs: agents, ClientAuth: tls.RequireAndVerifyClientCert,
 	}
+}
+
+func TestMutualTLS(t *testing.T) {
+	ours, others, conf := authorities(t)
+	s := httptest.NewUnstartedServer(fleetserver.New(fleetserver.Options{}).Handler())
+	s.TLS = conf
 	s.EnableHTTP2 = true
 	s.Config.ErrorLog = log.New(io.Discard, "", 0)
 	s.StartTLS()

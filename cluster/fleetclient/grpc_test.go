@@ -2,8 +2,6 @@ package fleetclient
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"net"
 	"strings"
@@ -123,21 +121,9 @@ func TestAFleetThatIsBusyOverGRPC(t *testing.T) {
 }
 
 func TestMutualTLSOverGRPC(t *testing.T) {
-	ours, others := newAuthority(t, "ca"), newAuthority(t, "ca")
-	for _, a := range []*authority{ours, others} {
-		a.make("fleet", a.cert, a.key)
-		a.make("agent", a.cert, a.key)
-	}
-	pair, err := tls.LoadX509KeyPair(ours.file("fleet.pem"), ours.file("fleet.key"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	agents := x509.NewCertPool()
-	agents.AddCert(ours.cert)
-	url := "grpcs" + strings.TrimPrefix(serve(t, "grpc", fleetserver.New(fleetserver.Options{}), grpc.Creds(
-		credentials.NewTLS(&tls.Config{
-			Certificates: []tls.Certificate{pair}, ClientCAs: agents, ClientAuth: tls.RequireAndVerifyClientCert,
-		}))), "grpc")
+	ours, others, conf := authorities(t)
+	fleet := fleetserver.New(fleetserver.Options{})
+	url := "grpcs" + strings.TrimPrefix(serve(t, "grpc", fleet, grpc.Creds(credentials.NewTLS(conf))), "grpc")
 	all := Files{CA: ours.file("ca.pem"), Cert: ours.file("agent.pem"), Key: ours.file("agent.key")}
 	if a, err := client(t, Options{URL: url, TLS: all}).Push(t.Context(), some()); err != nil || a.Reply == nil {
 		t.Errorf("%+v %v", a, err)

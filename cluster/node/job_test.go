@@ -10,19 +10,11 @@ import (
 	"github.com/ingero-io/ingero/cluster/health"
 	"github.com/ingero-io/ingero/cluster/node"
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/event/eventtest"
 	"github.com/ingero-io/ingero/store"
 )
 
 const began = 1_700_000_000_000_000_000 // Unix ns
-
-func opOf(t testing.TB, name string) event.Op {
-	t.Helper()
-	info, ok := event.ByName(name)
-	if !ok {
-		t.Fatal("no operation ", name)
-	}
-	return info.Op
-}
 
 // job is ranks that train together, each on a node of its own, and their fleet. In a step each works,
 // enters a collective, and waits for it: for the last one.
@@ -60,7 +52,7 @@ func newJob(t *testing.T, n int) *job { return newJobOf(t, n, false) }
 
 func newJobOf(t *testing.T, n int, noPolls bool) *job {
 	j := &job{
-		t: t, launch: opOf(t, "cudaLaunchKernel"), reduce: opOf(t, "ncclAllReduce"), wait: opOf(t, "cudaStreamSynchronize"),
+		t: t, launch: eventtest.Op(t, "cudaLaunchKernel"), reduce: eventtest.Op(t, "ncclAllReduce"), wait: eventtest.Op(t, "cudaStreamSynchronize"),
 		random: rand.New(rand.NewPCG(7, 8)), fleet: health.NewFleet(), now: began, second: began,
 	}
 	for i := range n {
@@ -87,7 +79,7 @@ func (j *job) join() {
 	j.comm += 7
 	j.seq = 0
 	for i := range j.members {
-		j.call(i, opOf(j.t, "ncclCommInitRankConfig"), j.now, 1e6, j.comm, uint64(len(j.members)), uint64(i), j.comm*11)
+		j.call(i, eventtest.Op(j.t, "ncclCommInitRankConfig"), j.now, 1e6, j.comm, uint64(len(j.members)), uint64(i), j.comm*11)
 		b := &j.members[i].batch
 		b.GPUMemory = append(b.GPUMemory, store.GPUProcess{PID: pid(i), Bytes: 1, Known: true})
 	}

@@ -24,8 +24,10 @@ var table = []row{
 	{"docs", ""},
 	{"event", ""},
 	{"internal/lists", ""},
+	{"internal/servetest", ""},
 	{"internal/unixsocket", ""},
 	{"account/stats", ""},
+	{"event/eventtest", "event"},
 	{"event/eventtext", "event"},
 	{"explain/report", "event"},
 

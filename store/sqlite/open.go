@@ -23,6 +23,7 @@ type source struct {
 	file *inode
 	uri  string
 	temp string // folder of a copy, removed at close
+	log  bool   // connections read its log, and so keep a writer from ending it
 	ours bool   // this version's, according to the file's header; the log may have more
 
 	prepare func(*sqlite.Conn) error // what each connection needs before it is read-only, or nil
@@ -75,6 +76,7 @@ func (s *source) choose() error {
 		}
 	case wal >= 0 && shm > 0 && logMode:
 		query += "&readonly_shm=1"
+		s.log = true
 	case logMode && !s.file.hasWriter():
 		query += "&immutable=1"
 	}

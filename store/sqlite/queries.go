@@ -18,8 +18,8 @@ const (
 	keptConnections = 2
 )
 
-// Queries runs SQL on one file. It keeps connections, because a new one has to parse the file's
-// whole schema, which takes 15 ms. Its owner closes it when the file, or its write-ahead log,
+// Queries runs SQL on one file. It keeps connections to a file that is not being written, because a
+// new one has to parse the file's whole schema, which takes 15 ms. Its owner closes it when the file, or its write-ahead log,
 // has changed: a kept connection may not notice. Its methods may be called by several goroutines.
 type Queries struct {
 	source *source
@@ -40,7 +40,11 @@ func OpenQueries(path string) (*Queries, error) {
 		s.close()
 		return nil, err
 	}
-	return &Queries{source: s, most: keptConnections}, nil
+	q := &Queries{source: s, most: keptConnections}
+	if s.log { // it changes every second, and its writer could not make it one file at the end
+		q.most = 0
+	}
+	return q, nil
 }
 
 // Query runs one reading statement, as the function Query does.

@@ -1,14 +1,12 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"io"
 	"net/http"
 	"os"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -17,39 +15,8 @@ import (
 	"github.com/ingero-io/ingero/cluster/fleetclient"
 	"github.com/ingero-io/ingero/cluster/health"
 	"github.com/ingero-io/ingero/cluster/wire"
+	"github.com/ingero-io/ingero/internal/servetest"
 )
-
-// lockedBuffer may be written and read at a time.
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(b)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
-
-func get(t *testing.T, url string) (code int, body string) {
-	t.Helper()
-	r, err := http.Get(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Body.Close()
-	b, err := io.ReadAll(r.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r.StatusCode, string(b)
-}
 
 // The dashboard that is shipped shows metrics that there are.
 func TestTheDashboardIsOfMetricsThatThereAre(t *testing.T) {
@@ -77,18 +44,11 @@ func TestTheDashboardIsOfMetricsThatThereAre(t *testing.T) {
 
 func TestServeAnswersAgentsWithTheToken(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
-	var errs lockedBuffer
+	var errs servetest.Buffer
 	ended := make(chan int, 1)
 	env := func(k string) string { return map[string]string{tokenEnv: "secret"}[k] }
 	go func() { ended <- run(ctx, []string{"serve", "--listen", "127.0.0.1:0"}, io.Discard, &errs, env) }()
-	url := ""
-	for range 1000 {
-		if _, after, ok := strings.Cut(errs.String(), " at="); ok && strings.Contains(after, "\n") {
-			url, _, _ = strings.Cut(after, "\n")
-			break
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
+	url := errs.After(t, " at=")
 	p := wire.Push{Node: "n", Cluster: "c", Health: health.Push{
 		Cohort: 7, Node: wire.Node("n"), Sent: time.Second, Size: 4, Width: 1, Merge: 1,
 		Ranks: []health.RankPush{{Newest: 3, Interval: 0.5, Sigma: 0.01, Mode: health.ModeFleet, State: health.Active}},
@@ -104,10 +64,10 @@ func TestServeAnswersAgentsWithTheToken(t *testing.T) {
 		}
 		c.Close()
 	}
-	if code, body := get(t, url+"/healthz"); code != http.StatusOK || body != "ok: 1 ranks in 1 cohorts, 1 pushes\n" {
+	if code, body := servetest.Get(t, url+"/healthz"); code != http.StatusOK || body != "ok: 1 ranks in 1 cohorts, 1 pushes\n" {
 		t.Errorf("%d, %q", code, body)
 	}
-	_, body := get(t, url+"/metrics")
+	_, body := servetest.Get(t, url+"/metrics")
 	for _, want := range []string{
 		`ingero_fleet_active_nodes{cluster_id="c"} 1`, `ingero_fleet_active_ranks{cluster_id="c"} 1`,
 		`ingero_fleet_straggler_count{cluster_id="c"} 0`, `ingero_fleet_coverage_low{cluster_id="c"} 1`,

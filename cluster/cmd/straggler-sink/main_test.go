@@ -10,37 +10,19 @@ import (
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/ingero-io/ingero/cluster/eventsocket"
 	"github.com/ingero-io/ingero/cluster/wire"
+	"github.com/ingero-io/ingero/internal/servetest"
 )
-
-// lockedBuffer may be written and read at a time.
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(b)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
 
 // start runs a sink and returns its address.
 func start(t *testing.T, args ...string) string {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
-	var errs lockedBuffer
+	var errs servetest.Buffer
 	ended := make(chan int, 1)
 	go func() { ended <- run(ctx, append(args, "--listen", "127.0.0.1:0"), io.Discard, &errs) }()
 	t.Cleanup(func() {
@@ -49,29 +31,8 @@ func start(t *testing.T, args ...string) string {
 			t.Errorf("exit code %d: %s", code, errs.String())
 		}
 	})
-	for range 1000 {
-		if _, after, ok := strings.Cut(errs.String(), " url="); ok && strings.Contains(after, "\n") {
-			url, _, _ := strings.Cut(after, "/metrics")
-			return url
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	t.Fatal(errs.String())
-	return ""
-}
-
-func get(t *testing.T, url string) (code int, body string) {
-	t.Helper()
-	r, err := http.Get(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Body.Close()
-	b, err := io.ReadAll(r.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r.StatusCode, string(b)
+	url, _, _ := strings.Cut(errs.After(t, " url="), "/metrics")
+	return url
 }
 
 // has waits until the metrics have lines.
@@ -79,7 +40,7 @@ func has(t *testing.T, url string, lines ...string) {
 	t.Helper()
 	body := ""
 	for range 1000 {
-		_, body = get(t, url+"/metrics")
+		_, body = servetest.Get(t, url+"/metrics")
 		missing := false
 		for _, l := range lines {
 			missing = missing || !strings.Contains(body, l+"\n")
@@ -98,7 +59,7 @@ func event(kind, node, id string) *wire.Event {
 
 func TestEventsAreMetrics(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
-	var sent lockedBuffer
+	var sent servetest.Buffer
 	hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		b, err := io.ReadAll(r.Body)
 		if err != nil || r.Header.Get("Content-Type") != "application/json" {
@@ -108,10 +69,10 @@ func TestEventsAreMetrics(t *testing.T) {
 	}))
 	defer hook.Close()
 	url := start(t, "--socket-path", path, "--reconnect-delay", "20ms", "--webhook", hook.URL)
-	if code, _ := get(t, url+"/readyz"); code != http.StatusServiceUnavailable {
+	if code, _ := servetest.Get(t, url+"/readyz"); code != http.StatusServiceUnavailable {
 		t.Errorf("without a tracer it is ready: %d", code)
 	}
-	if code, _ := get(t, url+"/healthz"); code != http.StatusOK {
+	if code, _ := servetest.Get(t, url+"/healthz"); code != http.StatusOK {
 		t.Errorf("healthz: %d", code)
 	}
 	tracer, err := eventsocket.Listen(eventsocket.Options{Path: path})
@@ -129,7 +90,7 @@ func TestEventsAreMetrics(t *testing.T) {
 	}
 	has(t, url, `ingero_sink_events_total{type="straggler_state"} 3`, `ingero_sink_events_total{type="straggler_resolved"} 1`,
 		`ingero_sink_active_stragglers{cluster_id="c",node_id="a"} 2`, "ingero_sink_last_event_timestamp_seconds 1.7e+09")
-	if _, body := get(t, url+"/metrics"); strings.Contains(body, `node_id="b"`) {
+	if _, body := servetest.Get(t, url+"/metrics"); strings.Contains(body, `node_id="b"`) {
 		t.Errorf("b is slow:\n%s", body)
 	}
 	for range 1000 {
@@ -141,7 +102,7 @@ func TestEventsAreMetrics(t *testing.T) {
 	if got := sent.String(); strings.Count(got, `"type":"straggler_state"`) != 3 || strings.Count(got, "\n") != 4 {
 		t.Errorf("the webhook got:\n%s", got)
 	}
-	if code, _ := get(t, url+"/readyz"); code != http.StatusOK {
+	if code, _ := servetest.Get(t, url+"/readyz"); code != http.StatusOK {
 		t.Errorf("with a tracer it is not ready: %d", code)
 	}
 	if err := tracer.Close(); err != nil {
@@ -154,7 +115,7 @@ func TestEventsAreMetrics(t *testing.T) {
 	}
 	defer tracer.Close()
 	for range 1000 {
-		if _, body := get(t, url+"/metrics"); !strings.Contains(body, "active_stragglers{") {
+		if _, body := servetest.Get(t, url+"/metrics"); !strings.Contains(body, "active_stragglers{") {
 			return
 		}
 		time.Sleep(10 * time.Millisecond)

@@ -8,13 +8,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -23,42 +20,27 @@ import (
 	"github.com/ingero-io/ingero/internal/cudastub"
 	"github.com/ingero-io/ingero/internal/kerneltest"
 	"github.com/ingero-io/ingero/internal/rig"
+	"github.com/ingero-io/ingero/internal/servetest"
 )
 
 // program is a program that runs until the test ends it.
 type program struct {
-	t     *testing.T
-	name  string
 	cmd   *exec.Cmd
 	ended chan error
 
-	mu  sync.Mutex
-	out bytes.Buffer
-	err bytes.Buffer
-}
-
-// locked writes to a buffer of a program.
-type locked struct {
-	p  *program
-	to *bytes.Buffer
-}
-
-func (l locked) Write(b []byte) (int, error) {
-	l.p.mu.Lock()
-	defer l.p.mu.Unlock()
-	return l.to.Write(b)
+	out, err servetest.Buffer
 }
 
 // start starts a program in a network namespace, or in the test's own.
 func start(t *testing.T, namespace string, env []string, args ...string) *program {
 	t.Helper()
-	p := &program{t: t, name: filepath.Base(args[0]), ended: make(chan error, 1)}
+	p := &program{ended: make(chan error, 1)}
 	if namespace != "" {
 		args = append([]string{"ip", "netns", "exec", namespace}, args...)
 	}
 	p.cmd = exec.CommandContext(t.Context(), args[0], args[1:]...)
 	p.cmd.Env = append(os.Environ(), env...)
-	p.cmd.Stdout, p.cmd.Stderr = locked{p, &p.out}, locked{p, &p.err}
+	p.cmd.Stdout, p.cmd.Stderr = &p.out, &p.err
 	p.cmd.Cancel = func() error { return p.cmd.Process.Signal(syscall.SIGTERM) }
 	p.cmd.WaitDelay = 20 * time.Second
 	if err := p.cmd.Start(); err != nil {
@@ -73,25 +55,6 @@ func start(t *testing.T, namespace string, env []string, args ...string) *progra
 func (p *program) stop() {
 	_ = p.cmd.Process.Signal(syscall.SIGTERM) // it may have ended
 	p.ended <- <-p.ended
-}
-
-func (p *program) said() (out, errs string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.out.String(), p.err.String()
-}
-
-// until waits until the program has printed something.
-func (p *program) until(text string) {
-	p.t.Helper()
-	for range 3000 {
-		if out, errs := p.said(); strings.Contains(out, text) || strings.Contains(errs, text) {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	out, errs := p.said()
-	p.t.Fatalf("%s did not print %q: %s%s", p.name, text, out, errs)
 }
 
 func command(t *testing.T, args ...string) string {
@@ -170,9 +133,9 @@ const (
 	late  = 5
 )
 
-// Eight ranks, four on each of two nodes; one begins to write to a disk in each step. Its tracer tells it, with
-// the cause, and nobody else is told. What there is to see elsewhere, says the same.
-func TestTheSlowRankOfTwoNodesIsTold(t *testing.T) {
+// Eight ranks, four on each of two nodes; one begins to write to a disk in each step. Its tracer reports it, with
+// the cause, and no other rank is reported. The fleet's status and the sink's metrics say the same.
+func TestTheSlowRankOfTwoNodesIsReported(t *testing.T) {
 	kerneltest.Require(t)
 	bin := t.TempDir()
 	for _, p := range []string{"./cmd/ingero", "./cluster/cmd/ingero-fleet", "./cluster/cmd/straggler-sink"} {
@@ -186,13 +149,10 @@ func TestTheSlowRankOfTwoNodesIsTold(t *testing.T) {
 	token := []string{"INGERO_FLEET_TOKEN=secret", "HOME=" + dir}
 	fleet := start(t, "", token, filepath.Join(bin, "ingero-fleet"), "serve", "--insecure", "--listen", "0.0.0.0:0", "--grpc",
 		"0.0.0.0:0")
-	fleet.until("grpc://")
-	_, said := fleet.said()
 	ports := map[string]string{}
 	for _, scheme := range []string{"http", "grpc"} {
-		_, after, _ := strings.Cut(said, scheme+"://")
-		line, _, _ := strings.Cut(after, "\n")
-		ports[scheme] = line[strings.LastIndexByte(line, ':'):]
+		address := fleet.err.After(t, scheme+"://")
+		ports[scheme] = address[strings.LastIndexByte(address, ':'):]
 	}
 	run, pids, begin := job(t, dir, "--ranks", fmt.Sprint(ranks), "--steps", "1800", "--host-us", "1000", "--gpu-us", "16000",
 		"--fifo", "1", "--late", "disk", "--late-rank", fmt.Sprint(late), "--late-ms", "8", "--late-from", "1000")
@@ -210,11 +170,11 @@ func TestTheSlowRankOfTwoNodesIsTold(t *testing.T) {
 		tracers = append(tracers, p)
 	}
 	for _, p := range tracers {
-		p.until(`"type":"start"`)
+		p.out.After(t, `"type":"start"`)
 	}
 	sink := start(t, "", nil, filepath.Join(bin, "straggler-sink"), "--listen", "127.0.0.1:0", "--socket-path",
 		strings.Join(sockets, ","))
-	sink.until("/metrics")
+	url := sink.err.After(t, "url=")
 	begin()
 	truth := make(chan cudastub.RanksTruth, 1)
 	go func() {
@@ -242,10 +202,7 @@ func TestTheSlowRankOfTwoNodesIsTold(t *testing.T) {
 	if !strings.Contains(status, fmt.Sprintf("in east: %d of %[1]d ranks push", ranks)) || strings.Count(status, "straggler") != 1 {
 		t.Errorf("the fleet says:\n%s", status)
 	}
-	_, said = sink.said()
-	_, after, _ := strings.Cut(said, "url=")
-	url, _, _ := strings.Cut(after, "\n")
-	if m := metrics(t, url); !strings.Contains(m, `ingero_sink_active_stragglers{cluster_id="east",node_id="node-b"} 1`) ||
+	if _, m := servetest.Get(t, url); !strings.Contains(m, `ingero_sink_active_stragglers{cluster_id="east",node_id="node-b"} 1`) ||
 		!strings.Contains(m, "ingero_sink_connected 2") || strings.Contains(m, `node_id="node-a"`) {
 		t.Errorf("the sink says:\n%s", m)
 	}
@@ -283,8 +240,7 @@ func waitFor(t *testing.T, p *program, end <-chan cudastub.RanksTruth) wire.Even
 		}
 		select {
 		case <-end:
-			_, errs := p.said()
-			t.Fatalf("the job has ended, and nothing is told: %s", errs)
+			t.Fatalf("the job has ended, and nothing was reported: %s", &p.err)
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
@@ -293,8 +249,7 @@ func waitFor(t *testing.T, p *program, end <-chan cudastub.RanksTruth) wire.Even
 // events are those that a tracer has told so far.
 func events(t *testing.T, p *program) (list []wire.Event) {
 	t.Helper()
-	out, _ := p.said()
-	s := bufio.NewScanner(strings.NewReader(out))
+	s := bufio.NewScanner(strings.NewReader(p.out.String()))
 	s.Buffer(nil, 1<<20)
 	for s.Scan() {
 		if !bytes.Contains(s.Bytes(), []byte(`"type":"event"`)) {
@@ -306,18 +261,4 @@ func events(t *testing.T, p *program) (list []wire.Event) {
 		}
 	}
 	return list
-}
-
-func metrics(t *testing.T, url string) string {
-	t.Helper()
-	r, err := http.Get(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Body.Close()
-	b, err := io.ReadAll(r.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
 }
