@@ -46,7 +46,7 @@ func TestASuspectPushesIfItCannotPoll(t *testing.T) {
 
 var uuid = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`)
 
-func TestASlowRankIsToldFromItsBeginToItsEnd(t *testing.T) {
+func TestASlowRankIsReportedUntilItRecovers(t *testing.T) {
 	j := newJob(t, 4)
 	j.run(90 * time.Second)
 	if all := j.said(); len(all) > 0 {
@@ -86,7 +86,7 @@ func TestASlowRankIsToldFromItsBeginToItsEnd(t *testing.T) {
 
 // A host that is slower while the GPU has work queued keeps nobody waiting. If the clock of its GPU is lower
 // too, it does.
-func TestARankForWhichNobodyWaitsIsNotTold(t *testing.T) {
+func TestARankForWhichNobodyWaitsIsNotReported(t *testing.T) {
 	j := newJob(t, 4)
 	j.gpu = 180 * time.Millisecond
 	j.run(120 * time.Second)

@@ -18,6 +18,7 @@ import (
 	"github.com/ingero-io/ingero/cluster/health"
 	"github.com/ingero-io/ingero/cluster/node"
 	"github.com/ingero-io/ingero/cluster/wire"
+	"github.com/ingero-io/ingero/explain/report"
 	"github.com/ingero-io/ingero/metrics"
 	"github.com/ingero-io/ingero/store"
 )
@@ -231,5 +232,5 @@ func (p *peers) Close() (err error) {
 	return err
 }
 
-// eventLine describes an event of a fleet in one line.
-func eventLine(e *wire.Event, who string) string { return clean("[RANK] " + e.Line(who)) }
+// eventLine describes an event of a fleet in one line, however long it is: its end names the cause.
+func eventLine(e *wire.Event, who string) string { return report.OneLine("[RANK] " + e.Line(who)) }

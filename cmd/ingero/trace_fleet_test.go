@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/ingero-io/ingero/cluster/wire"
 )
 
 // What the flags do is tested live: internal/e2e/fleetlive.
@@ -24,5 +26,18 @@ func TestFlagsOfAFleet(t *testing.T) {
 		if err := root.ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", args, err, want)
 		}
+	}
+}
+
+// The cause is at the end of the line.
+func TestTheLineOfASlowRankIsWhole(t *testing.T) {
+	rank, own, peer, excess := int32(5), 9.638, 1.024, 8.41
+	e := wire.Event{
+		Type: wire.EventStraggler, Node: "gpu-05", Rank: &rank, WorldSize: 8, OwnMS: &own, PeerMS: &peer, Excess: &excess,
+		Cause: &wire.Cause{Kind: "block_io", MS: 5.9, Culprit: "the disk (/data/\x1b[31mcheckpoint)"},
+	}
+	line := eventLine(&e, "python, process 4821")
+	if !strings.HasSuffix(line, "checkpoint)") || strings.Contains(line, "\x1b") || !strings.HasPrefix(line, "[RANK] rank 5 of 8") {
+		t.Errorf("%q", line)
 	}
 }

@@ -19,8 +19,9 @@ const (
 )
 
 // Queries runs SQL on one file. It keeps connections to a file that is not being written, because a
-// new one has to parse the file's whole schema, which takes 15 ms. Its owner closes it when the file, or its write-ahead log,
-// has changed: a kept connection may not notice. Its methods may be called by several goroutines.
+// new one has to parse the file's whole schema, which takes 15 ms. Its owner closes it when the file,
+// or its write-ahead log, has changed: a kept connection may not notice. Its methods may be called by
+// several goroutines.
 type Queries struct {
 	source *source
 	most   int // connections that are kept

@@ -225,7 +225,7 @@ func TestTheSlowRankOfTwoNodesIsReported(t *testing.T) {
 		t.Errorf("its cause is not told: %+v", all)
 	}
 	began := time.Unix(0, int64(r.LateFrom))
-	t.Logf("told %s after it began, which it says was %s later: %s", event.At.Sub(began).Round(time.Millisecond),
+	t.Logf("reported %s after it began, by its own account %s later: %s", event.At.Sub(began).Round(time.Millisecond),
 		event.Since.Sub(began).Round(time.Millisecond), event.Line(""))
 }
 
