@@ -67,7 +67,7 @@ build_programs() { # compiler, strip, directory with lib/ in it, extra flags
 	"$cc" "${common[@]}" -Os $extra "${link[@]}" "${rpath[@]}" -o "$out/victim" "${serve[@]}" "${loop[@]}" \
 		-L"$out/lib" -l:libcudart.so.12 -l:libcuda.so.1
 	# shellcheck disable=SC2086
-	"$cc" "${common[@]}" -Os -DVICTIM_LATE $extra "${link[@]}" "${rpath[@]}" -o "$out/victim-late" "${serve[@]}"
+	"$cc" "${common[@]}" -Os -DVICTIM_LATE $extra "${link[@]}" "${rpath[@]}" -o "$out/victim-late" "${serve[@]}" victim/pauses.c
 	"$strip" --strip-debug "$out/victim" "$out/victim-late"
 	chmod 755 "$out/victim" "$out/victim-late"
 }

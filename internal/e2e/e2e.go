@@ -31,11 +31,8 @@ func run(t *testing.T, everyone bool, args []string) *rig.Result {
 	kerneltest.Require(t)
 	r, err := rig.Run(t.Context(), rig.Options{
 		Args: args, Dir: t.TempDir(), DB: filepath.Join(t.TempDir(), "e2e.db"), Node: "node-1", Everyone: everyone,
-		Backend: probe.Backend(kerneltest.Backend()),
-	}, func(r *rig.Result) {
-		t.Logf("the hypervisor took %.0f %% of the working time, other programs used %.0f %% of the CPUs: once more",
-			100*r.Stolen(), 100*r.Others)
-	})
+		Backend: probe.Backend(kerneltest.Backend()), Pauses: true,
+	}, func(r *rig.Result) { t.Logf("%s: once more", r.Machine()) })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,6 @@ import (
 	timeline "github.com/ingero-io/ingero/account/ledger"
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/internal/e2e"
-	"github.com/ingero-io/ingero/internal/rig"
 )
 
 // A thread that waits for a lock with priority inheritance spins in the kernel while the owner runs
@@ -30,8 +29,8 @@ func TestWaitsOnTheCPUAreInTheLedger(t *testing.T) {
 	switch futex := int64(l.NS[event.Futex]); {
 	case r.Truth.FaultCount < 50:
 		t.Errorf("the lock was held %d times", r.Truth.FaultCount)
-	case r.Stolen() > rig.TooMuchStolen:
-		t.Logf("the hypervisor took %.0f %%: amounts say nothing", 100*r.Stolen())
+	case !r.Measures():
+		t.Logf("amounts say nothing: %s", r.Machine())
 	case futex < injected*3/4 || futex > injected*5/4:
 		t.Errorf("%d ns of waits for a futex, %d ns were injected", futex, injected)
 	}

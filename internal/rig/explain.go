@@ -50,12 +50,14 @@ func (e *Explanation) Stolen() float64 {
 	return stolen / busy
 }
 
-// TooMuchStolen is the stolen share of the CPUs' busy time from which on clocks inside the machine
-// no longer measure what programs do: kinds and names are still right then, amounts are not.
+// TooMuchStolen is the stolen share of the CPUs' busy time, or the share of the time for which a CPU
+// stood still, from which on clocks inside the machine no longer measure what programs do: kinds and
+// names are still right then, amounts are not, nor which is the largest.
 const TooMuchStolen = 0.05
 
 // Unusable is the share from which on a run says little and is repeated: of stolen time in the
-// CPUs' busy time, or of programs outside the run in the CPUs' time.
+// CPUs' busy time, of programs outside the run in the CPUs' time, or of the time for which a CPU
+// stood still.
 const Unusable = 0.25
 
 // maxRuns is the largest number of runs while the machine is too busy.
@@ -69,7 +71,16 @@ type Result struct {
 }
 
 // Disturbed reports whether the machine had too much other load in every run.
-func (r *Result) Disturbed() bool { return r.Stolen() > Unusable || r.Others > Unusable }
+func (r *Result) Disturbed() bool { return max(r.Stolen(), r.Others, r.Paused) > Unusable }
+
+// Measures reports whether clocks inside the machine measure what programs do (TooMuchStolen).
+func (r *Result) Measures() bool { return max(r.Stolen(), r.Paused) <= TooMuchStolen }
+
+// Machine says what else the machine did.
+func (r *Result) Machine() string {
+	return fmt.Sprintf("the hypervisor took %.0f %% of the working time, and %.0f %% without a word; other programs used "+
+		"%.0f %% of the CPUs", 100*r.Stolen(), 100*r.Paused, 100*r.Others)
+}
 
 // Run traces and explains. A disturbed run is repeated, twice at most; again, if not nil, is called
 // with it.

@@ -44,6 +44,7 @@ type Options struct {
 	Flags    string // likewise
 	RawRate  int    // calls stored a second; 0: the store's default
 	Stack    probe.StackPolicy
+	Pauses   bool // measure Traced.Paused, which needs root
 
 	Session func(*store.Session) // may change the recording's description of this machine
 	Started func()               // called when everything is attached
@@ -58,6 +59,9 @@ type Traced struct {
 	Truth   cudastub.Truth
 	Summary agent.Summary
 	Others  float64 // share of all CPUs' time used by programs outside the run
+	// Paused is the share of the time for which one CPU stood still without the kernel's knowledge,
+	// which an emulator's do: whoever ran there looks as if it had computed on.
+	Paused float64
 }
 
 // Trace runs the program from before its first call to its end, and returns the truth that it
@@ -71,7 +75,12 @@ func Trace(ctx context.Context, o *Options) (t Traced, err error) {
 	if err != nil {
 		return t, fmt.Errorf("read the machine's load: %w", err)
 	}
-	if t.Truth, t.Summary, err = trace(ctx, files, o); err != nil {
+	if o.Pauses {
+		err = t.watched(ctx, files, o)
+	} else {
+		t.Truth, t.Summary, err = trace(ctx, files, o)
+	}
+	if err != nil {
 		return t, err
 	}
 	after, err := readUsage()
@@ -80,6 +89,17 @@ func Trace(ctx context.Context, o *Options) (t Traced, err error) {
 	}
 	t.Others = others(before, after)
 	return t, nil
+}
+
+func (t *Traced) watched(ctx context.Context, files cudastub.Files, o *Options) error {
+	pauses, err := files.WatchPauses(ctx)
+	if err != nil {
+		return err
+	}
+	t.Truth, t.Summary, err = trace(ctx, files, o)
+	var shareErr error
+	t.Paused, shareErr = pauses.Share()
+	return errors.Join(err, shareErr)
 }
 
 func trace(ctx context.Context, files cudastub.Files, o *Options) (truth cudastub.Truth, sum agent.Summary, err error) {
