@@ -40,6 +40,9 @@ type Options struct {
 	// these calls are within calls of the runtime. Each costs 0.6 us more.
 	InnerCalls bool
 	RingMB     int // 0: 16
+	// RankEvents appends what was said of ranks since the last call; nil: nothing is said of any. It is
+	// called by one goroutine.
+	RankEvents func(list []store.RankEvent) []store.RankEvent
 	// Labels is where programs send labels; nil: nowhere. The run closes it.
 	Labels   *socket.Server
 	Sinks    []Sink

@@ -100,6 +100,7 @@ func newFollowers(s *shared) followers {
 		newInFlightTracker().follower(s),
 		new(marks).follower(),
 		labelsFollower(s),
+		rankEventsFollower(s),
 		newOwnUse(s.log).follower(), // last: it frees code that the others have just used
 	}
 }

@@ -35,6 +35,7 @@ type Batch struct {
 	HostMemory  []event.HostMemory
 	Pages       []event.PageSum
 	Labels      []event.Label
+	RankEvents  []RankEvent
 	Footprint   *event.Footprint // nil: nothing changed
 }
 

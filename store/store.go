@@ -271,6 +271,8 @@ type Reader interface {
 	// InFlight returns the calls of the window that did not return for a second or more, as
 	// last seen, with what their threads waited for.
 	InFlight(ctx context.Context, w Window) ([]event.InFlight, error)
+	// RankEvents returns what began or ended of ranks in the window, by time.
+	RankEvents(ctx context.Context, w Window) ([]RankEvent, error)
 	// Labels returns what processes said they worked on in the window, cut at its borders, by begin.
 	Labels(ctx context.Context, w Window) ([]Label, error)
 	// Kernels returns the names of launched kernels, as far as known.

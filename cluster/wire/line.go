@@ -8,8 +8,20 @@ import (
 	"github.com/ingero-io/ingero/cluster/health"
 )
 
-// Line is an event in a sentence for people. who names the rank's process, and may be empty.
+// Line is an event in a sentence for people, with the time from which on it was so. who names the rank's
+// process, and may be empty.
 func (e *Event) Line(who string) string {
+	since := ""
+	if e.Since != nil && !e.Resolved {
+		since = ", since " + e.Since.Local().Format(time.TimeOnly)
+	}
+	return e.line(who, since)
+}
+
+// Summary is the same without the time.
+func (e *Event) Summary(who string) string { return e.line(who, "") }
+
+func (e *Event) line(who, since string) string {
 	var b strings.Builder
 	if e.Rank != nil {
 		fmt.Fprintf(&b, "rank %d", *e.Rank)
@@ -26,9 +38,7 @@ func (e *Event) Line(who string) string {
 		fmt.Fprintf(&b, " (%s)", who)
 	}
 	b.WriteString(e.says())
-	if e.Since != nil && !e.Resolved {
-		fmt.Fprintf(&b, ", since %s", e.Since.Local().Format(time.TimeOnly))
-	}
+	b.WriteString(since)
 	if c := e.Cause; c != nil {
 		fmt.Fprintf(&b, "; cause: %s", c.Kind)
 		if c.MS > 0 {

@@ -172,6 +172,7 @@ func (t *tracing) watch(ctx context.Context, f *traceFlags) (agent.Summary, erro
 		return agent.Summary{}, err
 	}
 	if t.peers != nil {
+		t.opts.RankEvents = t.peers.recorded
 		defer func() { _ = t.peers.Close() }() // if the run never began
 		t.opts.Sinks = append(t.opts.Sinks, t.peers)
 	}

@@ -91,6 +91,7 @@ type peers struct {
 
 	mu     sync.Mutex // guards the rest
 	told   []toldEvent
+	record []toldEvent          // that are to be recorded
 	open   map[string]toldEvent // slow ranks that were told without a culprit, by id
 	causes liveCauses
 }
@@ -156,9 +157,58 @@ func (p *peers) tell(s node.Said) {
 	if slow && cause != nil && cause.Culprit == "" {
 		p.open[s.ID] = t
 	}
-	p.told = append(p.told, t)
+	p.tellLater(t)
 	p.mu.Unlock()
 	p.send(&t.event)
+}
+
+// maxRecord is how many events wait to be recorded, should the disk be too slow.
+const maxRecord = 1024
+
+// tellLater has an event shown and recorded. mu is held.
+func (p *peers) tellLater(t toldEvent) {
+	p.told = append(p.told, t)
+	if len(p.record) < maxRecord {
+		p.record = append(p.record, t)
+	}
+}
+
+// recorded appends the events that are to be recorded.
+func (p *peers) recorded(list []store.RankEvent) []store.RankEvent {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i := range p.record {
+		list = append(list, rankEventOf(&p.record[i]))
+	}
+	p.record = p.record[:0]
+	return list
+}
+
+func rankEventOf(t *toldEvent) store.RankEvent {
+	e := &t.event
+	out := store.RankEvent{
+		At: uint64(e.At.UnixNano()), Type: e.Type, ID: e.ID, PID: t.pid, Rank: health.NoRank, Ranks: e.WorldSize,
+		Cohort: e.Cohort, Cluster: e.Cluster, Mode: e.Mode, Resolved: e.Resolved, OwnNS: nanoseconds(e.OwnMS),
+		PeerNS: nanoseconds(e.PeerMS), StepNS: nanoseconds(e.StepMS), Summary: e.Summary(t.who),
+	}
+	if e.Rank != nil {
+		out.Rank = *e.Rank
+	}
+	if e.Since != nil {
+		out.Since = uint64(e.Since.UnixNano())
+	}
+	if c := e.Cause; c != nil {
+		out.Cause, out.Culprit, out.CauseNS, out.Explained = c.Kind, c.Culprit, nanoseconds(&c.MS), c.Explained
+	}
+	return out
+}
+
+// nanoseconds is a number of milliseconds, 0 if it is not known.
+func nanoseconds(ms *float64) uint64 {
+	if ms == nil || *ms <= 0 {
+		return 0
+	}
+	return uint64(*ms * 1e6)
 }
 
 // send tells readers of the socket.

@@ -94,7 +94,9 @@ func (p *peers) found(r *report.Report) {
 			delete(p.open, id)
 		}
 	}
-	p.told = append(p.told, again...)
+	for _, t := range again {
+		p.tellLater(t)
+	}
 	p.mu.Unlock()
 	for i := range again {
 		p.send(&again[i].event)

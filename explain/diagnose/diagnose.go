@@ -55,7 +55,7 @@ func (ev *evidence) report() *report.Report {
 	slices.SortStableFunc(r.Chains, worstFirst)
 	r.Idle, r.QueueWaits = ev.idleThreads(), ev.queueWaits()
 	r.Ended = ev.procs.ended()
-	r.GPUErrors = ev.gpuErrors()
+	r.GPUErrors, r.RankEvents = ev.gpuErrors(), in.rankEvents()
 	r.Workloads, r.Changes = ev.workloads(), ev.changes(r.Chains)
 	if in.PerProcess {
 		r.Processes = ev.processes()
@@ -238,6 +238,8 @@ func (ev *evidence) verdict(r *report.Report, worst float64, few int) string {
 		return v
 	case changeVerdict(r.Changes, 0) != "":
 		return changeVerdict(r.Changes, 0)
+	case rankVerdict(r.RankEvents) != "":
+		return rankVerdict(r.RankEvents)
 	case len(r.NotExplained) > 0:
 		n := r.NotExplained[0]
 		return fmt.Sprintf("not enough evidence: %s lost %.*f %% of its time and the cause was not recorded",

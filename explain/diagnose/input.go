@@ -54,6 +54,7 @@ type Input struct {
 	GPUDevices  []store.GPUDevice  // of a GPU that several sessions saw, the latest last
 	GPUMemory   []store.GPUProcess // a row for each change
 	Xids        []store.Xid
+	RankEvents  []store.RankEvent
 	Series      []store.OpSecond
 	SeriesStep  uint64             // of Series, in seconds; 0 means 1
 	WaitSeries  []store.WaitSecond // with the step of Series
@@ -111,6 +112,7 @@ var tables = []loader{
 	all("GPUs", store.Reader.GPUDevices, func(in *Input) *[]store.GPUDevice { return &in.GPUDevices }),
 	{"GPU memory of processes", (*Input).loadGPUMemory},
 	inWindow("errors of GPUs", store.Reader.Xids, func(in *Input) *[]store.Xid { return &in.Xids }),
+	inWindow("events of ranks", store.Reader.RankEvents, func(in *Input) *[]store.RankEvent { return &in.RankEvents }),
 	{"operation series", (*Input).loadSeries},
 	{"waits by second", (*Input).loadWaitSeries},
 	{"waits by call site", (*Input).loadWaitSites},

@@ -294,6 +294,9 @@ func (r reader) GPUMemory(context.Context, store.Window) ([]store.GPUProcess, er
 }
 
 func (r reader) Xids(context.Context, store.Window) ([]store.Xid, error) { return r.in.Xids, r.err }
+func (r reader) RankEvents(context.Context, store.Window) ([]store.RankEvent, error) {
+	return r.in.RankEvents, r.err
+}
 
 func (r reader) GPUSnapshots(context.Context, store.Window) ([]store.GPUSnapshot, error) {
 	return r.in.GPUs, r.err
@@ -374,6 +377,7 @@ func TestLoadReadsEverything(t *testing.T) {
 	want.Libraries = []store.Library{{PID: 100, Name: "libcudart.so.12", Version: "12.4.127"}}
 	want.GPUMemory, want.Xids = []store.GPUProcess{{At: 7, GPU: 1, PID: 100, Bytes: 5, Known: true}},
 		[]store.Xid{{At: 8, GPU: 1, Code: 79}}
+	want.RankEvents = []store.RankEvent{{At: 9, ID: "a", Rank: 5}}
 	want.InFlight = []event.InFlight{{Thread: event.Thread{PID: 1, TID: 1}, Stack: 44}}
 	got, err := diagnose.Load(t.Context(), reader{in: want}, store.Window{})
 	if err != nil {

@@ -8,8 +8,9 @@ import (
 
 // GPUError is an error of a GPU that its driver reported, and the calls that failed after it.
 type GPUError struct {
-	AtNS        uint64        `json:"at_ns"` // Unix ns, first occurrence
-	GPU         *int          `json:"gpu"`   // NVML's index, null if not known
+	AtNS        uint64        `json:"at_ns"`          // Unix ns, first occurrence
+	GPU         *int          `json:"gpu"`            // NVML's index, null if not known
+	Node        string        `json:"node,omitempty"` // in a report on several machines
 	Xid         uint32        `json:"xid"`
 	Description string        `json:"description"`
 	Times       int           `json:"times"`
@@ -51,6 +52,6 @@ func (t *text) gpuErrors(list []GPUError) {
 		if len(failed) > 0 {
 			s += ": " + strings.Join(failed, "; ")
 		}
-		t.wrap(t.paint(red, "[GPU ERROR]")+" ", s)
+		t.wrap(t.paint(red, "[GPU ERROR]")+" "+at(e.Node), s)
 	}
 }

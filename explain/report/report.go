@@ -21,7 +21,8 @@ type Report struct {
 	Idle         []Idle            `json:"idle,omitempty"`
 	QueueWaits   []QueueWait       `json:"queue_waits,omitempty"`
 	Ended        []Ended           `json:"ended,omitempty"`
-	GPUErrors    []GPUError        `json:"gpu_errors,omitempty"` // that the driver reported (Xid)
+	GPUErrors    []GPUError        `json:"gpu_errors,omitempty"`  // that the driver reported (Xid)
+	RankEvents   []RankEvent       `json:"rank_events,omitempty"` // what a fleet said of the ranks
 	Workloads    []Workload        `json:"workloads,omitempty"`
 	Changes      []Change          `json:"changes,omitempty"`       // steps that took longer from some time on, to the end
 	Processes    []Process         `json:"processes,omitempty"`     // with --per-process

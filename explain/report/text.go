@@ -49,6 +49,7 @@ func WriteText(w io.Writer, r *Report, o TextOptions) error {
 	} else if len(r.Workloads) > 0 {
 		t.full(func() { t.workloads(r.Workloads) })
 	}
+	t.rankEvents(r.RankEvents)
 	t.queueWaits(r.QueueWaits)
 	t.idle(r.Idle)
 	t.ended(r.Ended)

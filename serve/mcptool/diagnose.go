@@ -23,11 +23,12 @@ type diagnoseOut struct {
 	Calls        uint64     `json:"calls"`
 	Compared     *compared  `json:"compared,omitempty"`
 	Finding      *finding   `json:"finding,omitempty"`
-	Began        string     `json:"began,omitempty" jsonschema:"first loss"`
+	Began        string     `json:"began,omitempty"`
 	PerStep      *stepLoss  `json:"per_step,omitempty" jsonschema:"means"`
 	Path         []data     `json:"path" jsonschema:"effect first, root last"`
 	Others       []other    `json:"others"`
 	NotExplained []data     `json:"not_explained"`
+	Ranks        []data     `json:"ranks,omitempty"` // what the fleet said of them
 	Next         []question `json:"next"`
 }
 
@@ -76,11 +77,12 @@ const (
 	maxOthers = 3
 	maxShares = 4
 	maxGaps   = 2
+	maxRanks  = 3
 )
 
 var diagnoseTool = tool[diagnoseIn, diagnoseOut]{
 	name:  "diagnose",
-	about: "Start here: why does the GPU wait, what changed? Verdict, worst finding, path, fixes, next calls.",
+	about: "Start here: why does the GPU wait, what changed, which rank is slow?",
 	run: func(ctx context.Context, s *server, in diagnoseIn) (out diagnoseOut, err error) {
 		err = s.explained(ctx, in.scope, &out.common, func(r *report.Report) error {
 			if r.Events == 0 && (in.PID != 0 || in.Process != "") {
@@ -101,6 +103,9 @@ func (d *diagnoseOut) fill(r *report.Report, in *diagnoseIn) error {
 	for _, g := range first(gapsOf(r), maxGaps) {
 		d.NotExplained = append(d.NotExplained,
 			data(fmt.Sprintf("%s, %s, %s: %s", g.Process, g.Op, report.Duration(g.LostNS), g.Why)))
+	}
+	for i := range first(r.RankEvents, maxRanks) {
+		d.Ranks = append(d.Ranks, prose(r.RankEvents[i].Line()))
 	}
 	at := 0
 	if in.Finding != "" {

@@ -257,6 +257,26 @@ func TestWhatWasDroppedIsTheSameEverywhere(t *testing.T) {
 	}
 }
 
+func TestDiagnoseTellsOfSlowRanks(t *testing.T) {
+	began := time.Now().Add(-time.Minute)
+	who, b := trainer()
+	b.Calls = []event.Call{{
+		Start: uint64(began.UnixNano()), Duration: 5000, Thread: who, Op: opOf(t, "cudaLaunchKernel"), GPU: event.NoGPU,
+	}}
+	at := uint64(began.Add(10 * time.Second).UnixNano())
+	b.RankEvents = []store.RankEvent{
+		{At: at, Type: "straggler_state", ID: "a", PID: who.PID, Rank: 5, Ranks: 8, Summary: "rank 5 of 8 is slower \x1b[31m"},
+		{At: at + 5e9, Type: "straggler_resolved", ID: "a", PID: who.PID, Rank: 5, Resolved: true, Summary: "it is no longer"},
+	}
+	cs := connect(t, written(t, began, b), mcptool.Options{})
+	var got struct{ Ranks []string }
+	call(t, cs, "diagnose", nil, &got)
+	if len(got.Ranks) != 1 || !strings.Contains(got.Ranks[0], "rank 5 of 8 is slower") ||
+		!strings.Contains(got.Ranks[0], "; over at ") || strings.Contains(got.Ranks[0], "\x1b") {
+		t.Errorf("ranks: %q", got.Ranks)
+	}
+}
+
 // TestEachArgumentIsDescribed, with how much it can be and what it is if it is not given.
 func TestEachArgumentIsDescribed(t *testing.T) {
 	cs := connect(t, "nothing.db", mcptool.Options{})

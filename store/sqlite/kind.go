@@ -42,6 +42,7 @@ var kinds = []recordKind{
 	memorySiteKind,
 	markKind,
 	labelKind,
+	rankEventKind,
 }
 
 // kind is all that the store knows of a kind of record: its tables, and how its rows are written

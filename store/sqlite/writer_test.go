@@ -235,6 +235,15 @@ func fullBatch(t testing.TB) *store.Batch {
 			{Arrived: t0 + 9200, Since: t0 + 9100, PID: 100, StartTime: 7},
 		},
 		Xids: []store.Xid{{At: t0 + 5, GPU: 1, Code: 79}, {At: t0 + 6, GPU: -1, Code: 9999}},
+		RankEvents: []store.RankEvent{
+			{
+				At: t0 + 5, Type: "straggler_state", ID: "0f", PID: 100, Rank: 5, Ranks: 8, Cohort: "00000000000000aa",
+				Cluster: "east", Mode: "fleet", Since: t0 + 1, OwnNS: 31e6, PeerNS: 25e6, StepNS: 200e6, Cause: "block_io",
+				Culprit: "wal (process 7)", CauseNS: 6e6, Explained: 0.9, Summary: "rank 5 of 8 is slower than its peers",
+			},
+			{At: t0 + 6, Type: "straggler_resolved", ID: "0f", PID: 100, Rank: 5, Resolved: true, Summary: "it ended"},
+			{At: t0 + 7, Type: "cohort_slow", ID: "10", Rank: -1, Summary: "all ranks together: cohort slow"},
+		},
 		Losses: []event.Loss{
 			{Kind: event.LostCall, Count: 7},
 			{Kind: event.LostCall, Count: 2},
@@ -337,6 +346,9 @@ func TestEverythingWrittenIsReadBack(t *testing.T) {
 	xids, err := r.Xids(ctx, store.Window{})
 	must(t, err)
 	check("Xids", b.Xids, xids)
+	ranks, err := r.RankEvents(ctx, store.Window{})
+	must(t, err)
+	check("events of ranks", b.RankEvents, ranks)
 	kernels, err := r.Kernels(ctx)
 	must(t, err)
 	check("kernels", b.Kernels, kernels)

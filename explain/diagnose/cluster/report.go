@@ -45,6 +45,8 @@ func Merge(list []*report.Report, order Order) *report.Report {
 		all.Idle = append(all.Idle, r.Idle...)
 		all.QueueWaits = append(all.QueueWaits, r.QueueWaits...)
 		all.Ended = append(all.Ended, r.Ended...)
+		all.GPUErrors = append(all.GPUErrors, r.GPUErrors...)
+		all.RankEvents = append(all.RankEvents, r.RankEvents...)
 		all.Workloads = append(all.Workloads, r.Workloads...)
 		all.Changes = append(all.Changes, r.Changes...)
 		all.Processes = append(all.Processes, r.Processes...)
@@ -93,6 +95,12 @@ func nameMachine(r *report.Report) {
 	}
 	for i := range r.Ended {
 		r.Ended[i].Node = r.Node
+	}
+	for i := range r.GPUErrors {
+		r.GPUErrors[i].Node = r.Node
+	}
+	for i := range r.RankEvents {
+		r.RankEvents[i].Node = r.Node
 	}
 	for i := range r.Workloads {
 		r.Workloads[i].Node = r.Node

@@ -224,9 +224,23 @@ func TestTheSlowRankOfTwoNodesIsReported(t *testing.T) {
 	if !caused {
 		t.Errorf("its cause is not told: %+v", all)
 	}
+	recorded(t, bin, filepath.Join(dir, "1.db"), event.ID)
 	began := time.Unix(0, int64(r.LateFrom))
 	t.Logf("reported %s after it began, by its own account %s later: %s", event.At.Sub(began).Round(time.Millisecond),
 		event.Since.Sub(began).Round(time.Millisecond), event.Line(""))
+}
+
+// recorded looks for an event in a recording: by SQL, and in what is explained of it.
+func recorded(t *testing.T, bin, db, id string) {
+	t.Helper()
+	out := command(t, filepath.Join(bin, "ingero"), "query", db, "--format", "json",
+		"select rank, ranks, cause from rank_events where event_id = '"+id+"' and cause is not null limit 1")
+	if !strings.Contains(out, fmt.Sprintf(`{"rank":%d,"ranks":%d,"cause":"block_io"}`, late, ranks)) {
+		t.Errorf("rank_events: %s", out)
+	}
+	if out := command(t, filepath.Join(bin, "ingero"), "explain", db); !strings.Contains(out, "[RANK] ") {
+		t.Errorf("explain says nothing of the slow rank:\n%s", out)
+	}
 }
 
 // waitFor waits for a straggler that a tracer tells.
