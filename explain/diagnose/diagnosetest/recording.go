@@ -172,6 +172,9 @@ func addMemory(in *diagnose.Input, r *eventtext.Recording) {
 
 // addCollectives makes the records of collective operations that the tracer would make.
 func addCollectives(in *diagnose.Input, r *eventtext.Recording) {
+	if !slices.ContainsFunc(r.Calls, func(c event.Call) bool { return c.Op.Source() == event.SourceNCCL }) {
+		return
+	}
 	calls := slices.Clone(r.Calls)
 	slices.SortStableFunc(calls, func(a, b event.Call) int { return cmp.Compare(a.End(), b.End()) })
 	t := collective.NewTracker()
@@ -186,7 +189,7 @@ type threadOp struct {
 
 // count makes statistics of the calls and copies the notable ones.
 func count(in *diagnose.Input, calls []event.Call) {
-	at := map[threadOp]int{}
+	at, ops := map[threadOp]int{}, make([]int, len(calls))
 	for i := range calls {
 		c := &calls[i]
 		k := threadOp{c.Thread, c.Op}
@@ -196,6 +199,7 @@ func count(in *diagnose.Input, calls []event.Call) {
 			at[k] = n
 			in.Ops = append(in.Ops, store.OpStat{Thread: c.Thread, Op: c.Op, First: c.Start, Hist: &stats.Histogram{}})
 		}
+		ops[i] = n
 		o := &in.Ops[n]
 		weight := max(c.Weight, 1)
 		o.Calls += uint64(weight)
@@ -236,7 +240,7 @@ func count(in *diagnose.Input, calls []event.Call) {
 	}
 	for i := range calls {
 		c := &calls[i]
-		o := &in.Ops[at[threadOp{c.Thread, c.Op}]]
+		o := &in.Ops[ops[i]]
 		usual := median(o.Hist)
 		if c.Op.TellsSite() {
 			usual = min(usual, median(sites[site{threadOp{c.Thread, c.Op}, c.Args[event.SiteArg]}]))
@@ -274,10 +278,8 @@ func countSeconds(in *diagnose.Input, calls []event.Call) {
 		threadOp
 	}
 	at := map[key]int{}
-	var busy store.BusySpans
 	for i := range calls {
 		c := &calls[i]
-		busy.Add(c.PID, c.GPU, c.Op, c.Start, c.End())
 		k := key{c.Start / 1e9, threadOp{c.Thread, c.Op}}
 		n, ok := at[k]
 		if !ok {
@@ -297,6 +299,11 @@ func countSeconds(in *diagnose.Input, calls []event.Call) {
 		s.MaxNS = max(s.MaxNS, c.Duration)
 	}
 	if diagnose.SeveralLaunch(in.Ops) {
+		var busy store.BusySpans
+		for i := range calls {
+			c := &calls[i]
+			busy.Add(c.PID, c.GPU, c.Op, c.Start, c.End())
+		}
 		in.Busy = busy.Spans()
 	}
 	countSites(in, calls)
