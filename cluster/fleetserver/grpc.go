@@ -66,7 +66,7 @@ func (s *Server) export(_ any, ctx context.Context, read func(any) error, _ grpc
 		s.options.Logger.Debug("push is not accepted", "err", err)
 	}
 	header := metadata.MD{}
-	rejected, why := s.take(pushes, err, func(a wire.Answer) error { return a.SetGRPC(header) })
+	rejected, why := s.Take(pushes, err, func(a wire.Answer) error { return a.SetGRPC(header) })
 	if err := grpc.SetHeader(ctx, header); err != nil {
 		s.options.Logger.Error("an answer cannot be written", "err", err)
 	}
