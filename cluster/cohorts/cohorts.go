@@ -59,9 +59,11 @@ func New(clusters ...string) *State {
 
 // Taken is what came of the pushes of a request.
 type Taken struct {
-	// Rejected is how many were not accepted, and Why the last reason.
+	// Rejected is how many were not accepted, with those that could not be read, and Why the last reason.
 	Rejected int
 	Why      string
+	// Refused are the indices of pushes that were read and not accepted.
+	Refused []int
 	// Failed is an answer that cannot be written.
 	Failed error
 }
@@ -90,6 +92,7 @@ func (s *State) Take(now time.Duration, pushes []wire.Push, err error, set func(
 		case why != "":
 			t.Rejected++
 			t.Why = why
+			t.Refused = append(t.Refused, i)
 		case reply != nil && ours == 1:
 			if err := set(wire.AnswerTo(reply)); err != nil {
 				t.Failed = err

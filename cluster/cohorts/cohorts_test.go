@@ -55,7 +55,7 @@ func TestMiddleOfThreeOfFour(t *testing.T) {
 	list, _ = s.Middles(time.Hour, 10)
 	m := list[0]
 	if m.Cluster != "c" || m.Cohort != "0000000000000007" || m.Ranks != 4 || m.Known != 3 || !near(m.Lo, 0.1) ||
-		!near(m.Mid, 0.2) || !near(m.Hi, 0.4) || !near(m.Sigma, float64(float32(0.01))) {
+		!near(m.Mid, 0.2) || !near(m.Hi, 0.4) || !near(m.Sigma, 0.01) {
 		t.Errorf("%+v", m)
 	}
 	if list, whole := s.Middles(time.Hour, 0); len(list) != 0 || whole {
@@ -66,7 +66,7 @@ func TestMiddleOfThreeOfFour(t *testing.T) {
 func TestOtherClustersAreRefused(t *testing.T) {
 	s := cohorts.New("east", "west")
 	p, none := push("north", 0, 0.1), func(wire.Answer) error { t.Error("an answer"); return nil }
-	if got := s.Take(time.Hour, []wire.Push{p}, nil, none); got.Rejected != 1 || got.Why != "pushes of this cluster are not accepted" {
+	if got := s.Take(time.Hour, []wire.Push{p}, nil, none); got.Rejected != 1 || !slices.Equal(got.Refused, []int{0}) || got.Why != "pushes of this cluster are not accepted" {
 		t.Errorf("%+v", got)
 	}
 	if a := take(t, s, push("west", 0, 0.1)); a.Reply == nil {

@@ -74,8 +74,8 @@ func (s *State) Middles(now time.Duration, most int) (list []Middle, whole bool)
 			Quorum: health.Quorum(c.Size), Interval: c.Interval, Degraded: c.Degraded, Slow: c.Slow,
 		}
 		if b := &c.Middle; b.N > 0 {
-			m.Known, m.Sigma = int(b.N), float64(b.Sigma)
-			m.Lo, m.Mid, m.Hi = math.Exp(float64(b.Lo)), math.Exp(float64(b.Mid)), math.Exp(float64(b.Hi))
+			m.Known, m.Sigma = int(b.N), micro(float64(b.Sigma))
+			m.Lo, m.Mid, m.Hi = seconds(b.Lo), seconds(b.Mid), seconds(b.Hi)
 		}
 		list = append(list, m)
 	}
@@ -83,6 +83,12 @@ func (s *State) Middles(now time.Duration, most int) (list []Middle, whole bool)
 }
 
 func number(cohort uint64) string { return fmt.Sprintf("%016x", cohort) }
+
+// seconds is what x is the log of, to the microsecond.
+func seconds(x float32) float64 { return micro(math.Exp(float64(x))) }
+
+// micro is v to six digits after the point.
+func micro(v float64) float64 { return math.Round(1e6*v) / 1e6 }
 
 // milli is seconds in milliseconds, to the microsecond.
 func milli(seconds float64) float64 { return math.Round(1e6*seconds) / 1e3 }

@@ -175,23 +175,22 @@ func (s *Server) push(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		s.options.Logger.Debug("push is not accepted", "remote", r.RemoteAddr, "err", err)
 	}
-	rejected, why := s.Take(pushes, err, func(a wire.Answer) error { return a.SetHTTP(w.Header()) })
+	t := s.Take(pushes, err, func(a wire.Answer) error { return a.SetHTTP(w.Header()) })
 	if len(pushes) == 0 && err != nil {
-		refuse(w, http.StatusBadRequest, why)
+		refuse(w, http.StatusBadRequest, t.Why)
 		return
 	}
 	w.Header().Set("Content-Type", wire.TypeProtobuf)
-	_, _ = w.Write(wire.AppendResponse(nil, rejected, why)) // the peer has gone
+	_, _ = w.Write(wire.AppendResponse(nil, t.Rejected, t.Why)) // the peer has gone
 }
 
-// Take hands the pushes of a request to the fleet and gives the answer to set, as cohorts.State does. It
-// returns how many are not accepted, and why.
-func (s *Server) Take(pushes []wire.Push, err error, set func(wire.Answer) error) (rejected int, why string) {
+// Take hands the pushes of a request to the fleet and gives the answer to set, as cohorts.State does.
+func (s *Server) Take(pushes []wire.Push, err error, set func(wire.Answer) error) cohorts.Taken {
 	t := s.state.Take(s.options.Now(), pushes, err, set)
 	if t.Failed != nil {
 		s.options.Logger.Error("an answer cannot be written", "err", t.Failed)
 	}
-	return t.Rejected, t.Why
+	return t
 }
 
 // refuse answers as OTLP asks for.
