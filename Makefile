@@ -32,9 +32,40 @@ build-arm64: ## build bin/ingero-arm64, static
 	CGO_ENABLED=0 GOARCH=arm64 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/ingero-arm64 ./cmd/ingero
 
 .PHONY: fleet
-fleet: ## build bin/ingero-fleet and bin/straggler-sink, static
+fleet: fleet-server fleet-collector ## build bin/ingero-fleet, bin/straggler-sink and bin/ingero-fleet-collector, static
+
+.PHONY: fleet-server
+fleet-server: ## build bin/ingero-fleet and bin/straggler-sink, without the collector, which takes minutes
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o bin/ingero-fleet ./cluster/cmd/ingero-fleet
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o bin/straggler-sink ./cluster/cmd/straggler-sink
+
+# The collector is of modules of its own, as that of test-collector: collector/ has its components, and the
+# OpenTelemetry Collector builder generates the rest, which is not committed. Its server has the name
+# ingero-fleet already, so that this is another one. A first build takes minutes.
+OCB := .cache/collector
+
+.PHONY: collector-tools
+collector-tools:
+	@mkdir -p $(OCB)
+	GOARCH= $(GO) -C collector/tools build -o ../../$(OCB)/ go.opentelemetry.io/collector/cmd/builder go.opentelemetry.io/collector/cmd/mdatagen
+
+.PHONY: fleet-collector
+fleet-collector: collector-tools ## build bin/ingero-fleet-collector, the OpenTelemetry Collector for fleets, static (GOARCH=arm64, too)
+	GOARCH= $(OCB)/builder --config collector/manifest.yaml --skip-compilation
+	CGO_ENABLED=0 $(GO) -C $(OCB)/distribution build -trimpath -ldflags '-s -w' \
+		-o $(CURDIR)/bin/ingero-fleet-collector$(if $(filter arm64,$(GOARCH)),-arm64) .
+
+# What mdatagen writes.
+.PHONY: generate-collector
+generate-collector: collector-tools ## rebuild what is generated of the collector's components
+	cd collector/thresholdextension && ../../$(OCB)/mdatagen metadata.yaml
+	cd collector/stragglerprocessor && ../../$(OCB)/mdatagen metadata.yaml
+
+.PHONY: test-fleet
+test-fleet: fleet-collector generate-collector ## test the collector's components, and run the collector as it is shipped
+	@git diff --exit-code --stat -- ':(glob)collector/**/generated_*' ':(glob)collector/*/documentation.md' || { echo "commit what make generate-collector wrote" >&2; exit 1; }
+	$(GO) -C collector vet ./...
+	INGERO_FLEET_COLLECTOR=$(CURDIR)/bin/ingero-fleet-collector $(GO) -C collector test -count=1 -timeout 3m ./...
 
 .PHONY: demo
 demo: build ## show how the cause of a stall is found, no GPU needed

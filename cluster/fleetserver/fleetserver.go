@@ -7,15 +7,18 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
+	_ "embed"
+	"encoding/json"
 	"errors"
 	"io"
 	"log/slog"
 	"mime"
 	"net/http"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/ingero-io/ingero/cluster/cohorts"
 	"github.com/ingero-io/ingero/cluster/health"
 	"github.com/ingero-io/ingero/cluster/wire"
 )
@@ -31,10 +34,18 @@ const (
 	tooMany  = "too many pushes at once"
 )
 
+// OpenAPIPath answers what may be asked with GET, as a document of OpenAPI 3.1.
+const OpenAPIPath = "/api/v1/openapi.json"
+
+//go:embed openapi.json
+var openAPI []byte
+
 // Options of a server.
 type Options struct {
 	// Token is what an agent must send, as "Authorization: Bearer TOKEN". Empty: none is needed.
 	Token string
+	// Clusters are those whose pushes are accepted; none: all.
+	Clusters []string
 	// Told is called with each verdict, in order, by Sweep; nil: they are dropped. It must not call the server.
 	Told   func(Told)
 	Logger *slog.Logger // nil: silent
@@ -42,38 +53,24 @@ type Options struct {
 	Now func() time.Duration
 }
 
-// Told is a verdict with the names that its numbers stand for. They are empty if they are not known.
-type Told struct {
-	health.Verdict
-	NodeName, ClusterName string
-}
+// Told is a verdict with the names that its numbers stand for.
+type Told = cohorts.Told
 
-// Server keeps a fleet. Its methods may be called by several goroutines.
+// Server answers by the state of cohorts that it has. Its methods may be called by several goroutines.
 type Server struct {
 	options Options
 	token   [sha256.Size]byte
 	slots   chan struct{} // of requests that are being read
+	state   *cohorts.State
 
-	mu       sync.Mutex // guards the rest
-	fleet    *health.Fleet
-	nodes    names
-	clusters names // by cohort
-	counts   Counts
-	full     uint64 // pushes that were refused because the fleet is full
+	denied, busy atomic.Uint64
 }
 
 // Counts are what happened since the server was made.
 type Counts struct {
-	Pushes uint64 // with something of ours, answered
-	// Earlier is how many pushes had the published gauges only.
-	Earlier uint64
-	Polls   uint64
+	cohorts.Counts
 	// Denied is how many requests had no right token, Busy how many came while too many were read.
 	Denied, Busy uint64
-	Faults       [wire.Faults]uint64    // of what came in
-	Refused      [health.Reasons]uint64 // by the fleet
-	// Cohorts and Ranks are how many there are now.
-	Cohorts, Ranks int
 }
 
 // New returns a server without cohorts.
@@ -91,7 +88,7 @@ func New(o Options) *Server {
 	}
 	return &Server{
 		options: o, token: sha256.Sum256([]byte(o.Token)), slots: make(chan struct{}, maxRequests),
-		fleet: health.NewFleet(), nodes: names{}, clusters: names{},
+		state: cohorts.New(o.Clusters...),
 	}
 }
 
@@ -99,8 +96,7 @@ func New(o Options) *Server {
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST "+wire.PushPath, s.push)
-	mux.HandleFunc("GET "+wire.PollPath, s.poll)
-	mux.HandleFunc("GET "+wire.CohortsPath, s.cohorts)
+	s.reads(mux)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c := http.NewResponseController(w)
 		now := time.Now()
@@ -117,6 +113,22 @@ func (s *Server) Handler() http.Handler {
 	})
 }
 
+// Reads answers GET of wire.PollPath and wire.CohortsPath, and of OpenAPIPath. It asks for no token.
+func (s *Server) Reads() http.Handler {
+	mux := http.NewServeMux()
+	s.reads(mux)
+	return mux
+}
+
+func (s *Server) reads(mux *http.ServeMux) {
+	mux.HandleFunc("GET "+wire.PollPath, s.poll)
+	mux.HandleFunc("GET "+wire.CohortsPath, s.list)
+	mux.HandleFunc("GET "+OpenAPIPath, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", wire.TypeJSON)
+		_, _ = w.Write(openAPI) // the peer has gone
+	})
+}
+
 // allowed reports whether a request has the token, and counts those that have not.
 func (s *Server) allowed(authorization string) bool {
 	if s.options.Token == "" {
@@ -128,9 +140,7 @@ func (s *Server) allowed(authorization string) bool {
 	if subtle.ConstantTimeCompare(got[:], s.token[:]) == 1 && strings.EqualFold(kind, "Bearer") {
 		return true
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.counts.Denied++
+	s.denied.Add(1)
 	return false
 }
 
@@ -141,9 +151,7 @@ func (s *Server) room() bool {
 		return true
 	default:
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.counts.Busy++
+	s.busy.Add(1)
 	return false
 }
 
@@ -167,72 +175,22 @@ func (s *Server) push(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		s.options.Logger.Debug("push is not accepted", "remote", r.RemoteAddr, "err", err)
 	}
-	rejected, why := s.take(pushes, err, func(a wire.Answer) error { return a.SetHTTP(w.Header()) })
+	t := s.Take(pushes, err, func(a wire.Answer) error { return a.SetHTTP(w.Header()) })
 	if len(pushes) == 0 && err != nil {
-		refuse(w, http.StatusBadRequest, why)
+		refuse(w, http.StatusBadRequest, t.Why)
 		return
 	}
 	w.Header().Set("Content-Type", wire.TypeProtobuf)
-	_, _ = w.Write(wire.AppendResponse(nil, rejected, why)) // the peer has gone
+	_, _ = w.Write(wire.AppendResponse(nil, t.Rejected, t.Why)) // the peer has gone
 }
 
-// take hands pushes to the fleet and gives the answer to set. It returns how many are not accepted, and why.
-// err says what was wrong with others of the same request.
-func (s *Server) take(pushes []wire.Push, err error, set func(wire.Answer) error) (rejected int, why string) {
-	now := s.options.Now()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err != nil {
-		before := sum(s.counts.Faults)
-		wire.Count(err, &s.counts.Faults)
-		rejected, why = int(sum(s.counts.Faults)-before), err.Error()
+// Take hands the pushes of a request to the fleet and gives the answer to set, as cohorts.State does.
+func (s *Server) Take(pushes []wire.Push, err error, set func(wire.Answer) error) cohorts.Taken {
+	t := s.state.Take(s.options.Now(), pushes, err, set)
+	if t.Failed != nil {
+		s.options.Logger.Error("an answer cannot be written", "err", t.Failed)
 	}
-	ours := 0
-	for i := range pushes {
-		if len(pushes[i].Health.Ranks) > 0 {
-			ours++
-		}
-	}
-	for i := range pushes {
-		p := &pushes[i]
-		if len(p.Health.Ranks) == 0 {
-			s.counts.Earlier++
-			continue
-		}
-		reply := s.fleet.Push(now, &p.Health)
-		if reply == nil {
-			rejected++
-			why = s.whyRefused()
-			continue
-		}
-		s.counts.Pushes++
-		s.nodes.see(p.Health.Node, p.Node, now)
-		s.clusters.see(p.Health.Cohort, p.Cluster, now)
-		if ours > 1 {
-			continue
-		}
-		if err := set(wire.AnswerTo(reply)); err != nil {
-			s.options.Logger.Error("an answer cannot be written", "err", err)
-		}
-	}
-	return rejected, why
-}
-
-// whyRefused is why the fleet has just refused a push.
-func (s *Server) whyRefused() string {
-	full := s.fleet.Refused()[health.RefusedCohorts]
-	defer func() { s.full = full }()
-	if full > s.full {
-		return "the fleet has as many cohorts or ranks as it keeps"
-	}
-	return "ranks[0].interval: is no time between two steps"
-}
-
-func sum(faults [wire.Faults]uint64) (n uint64) {
-	for _, f := range faults {
-		n += f
-	}
-	return n
+	return t
 }
 
 // refuse answers as OTLP asks for.
@@ -297,13 +255,19 @@ func (s *Server) poll(w http.ResponseWriter, r *http.Request) {
 	h.Set("Cache-Control", "no-store")
 	p, err := wire.ParsePoll(r.URL.RawQuery)
 	if err != nil {
-		s.mu.Lock()
-		wire.Count(err, &s.counts.Faults)
-		s.mu.Unlock()
+		s.state.Fault(err)
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	body, err := s.answer(h, p)
+	var body []byte
+	err = s.state.Poll(s.options.Now(), p, func(a wire.Answer) error {
+		if err := (wire.Answer{Threshold: a.Threshold, Quorum: a.Quorum}).SetHTTP(h); err != nil {
+			return err
+		}
+		var err error
+		body, err = wire.FormatAnswer(a)
+		return err
+	})
 	if err != nil {
 		s.options.Logger.Error("an answer cannot be written", "err", err)
 		http.Error(w, "the answer cannot be written", http.StatusInternalServerError)
@@ -313,36 +277,35 @@ func (s *Server) poll(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(body) // the peer has gone
 }
 
-func (s *Server) answer(h http.Header, p wire.Poll) ([]byte, error) {
-	now := s.options.Now()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.counts.Polls++
-	a := wire.AnswerTo(s.fleet.Poll(now, p.Health))
-	if err := (wire.Answer{Threshold: a.Threshold, Quorum: a.Quorum}).SetHTTP(h); err != nil {
-		return nil, err
+// list answers what the fleet knows, of one cluster if the query names it.
+func (s *Server) list(w http.ResponseWriter, r *http.Request) {
+	body, err := json.Marshal(s.Cohorts(r.URL.Query().Get("cluster_id")))
+	if err != nil {
+		s.options.Logger.Error("the list of cohorts cannot be written", "err", err)
+		http.Error(w, "the list cannot be written", http.StatusInternalServerError)
+		return
 	}
-	return wire.FormatAnswer(a) // a.Reply is the fleet's until the next call
+	h := w.Header()
+	h.Set("Cache-Control", "no-store")
+	h.Set("Content-Type", wire.TypeJSON)
+	_, _ = w.Write(body) // the peer has gone
+}
+
+// Cohorts is what the fleet knows, of one cluster if it has a name.
+func (s *Server) Cohorts(cluster string) wire.CohortList {
+	return s.state.List(s.options.Now(), cluster)
+}
+
+// Middles are the middles of cohorts, of most at most. whole is false if there are more.
+func (s *Server) Middles(most int) (list []cohorts.Middle, whole bool) {
+	return s.state.Middles(s.options.Now(), most)
 }
 
 // Sweep is called every health.PushEvery. It tells what changed.
 func (s *Server) Sweep() {
-	now := s.options.Now()
-	for _, t := range s.sweep(now) {
+	for _, t := range s.state.Sweep(s.options.Now()) {
 		s.options.Told(t)
 	}
-}
-
-func (s *Server) sweep(now time.Duration) []Told {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var out []Told
-	for _, v := range s.fleet.Sweep(now, nil) {
-		out = append(out, Told{v, s.nodes[v.Node].name, s.clusters[v.Cohort].name})
-	}
-	s.nodes.forget(now)
-	s.clusters.forget(now)
-	return out
 }
 
 // Run sweeps until ctx ends.
@@ -361,10 +324,5 @@ func (s *Server) Run(ctx context.Context) {
 
 // Counts returns what happened since the server was made.
 func (s *Server) Counts() Counts {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	c := s.counts
-	c.Refused = s.fleet.Refused()
-	c.Cohorts, c.Ranks = s.fleet.Sizes()
-	return c
+	return Counts{Counts: s.state.Counts(), Denied: s.denied.Load(), Busy: s.busy.Load()}
 }

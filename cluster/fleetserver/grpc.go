@@ -66,13 +66,13 @@ func (s *Server) export(_ any, ctx context.Context, read func(any) error, _ grpc
 		s.options.Logger.Debug("push is not accepted", "err", err)
 	}
 	header := metadata.MD{}
-	rejected, why := s.take(pushes, err, func(a wire.Answer) error { return a.SetGRPC(header) })
+	t := s.Take(pushes, err, func(a wire.Answer) error { return a.SetGRPC(header) })
 	if err := grpc.SetHeader(ctx, header); err != nil {
 		s.options.Logger.Error("an answer cannot be written", "err", err)
 	}
 	if len(pushes) == 0 && err != nil {
-		return nil, status.Error(codes.InvalidArgument, why)
+		return nil, status.Error(codes.InvalidArgument, t.Why)
 	}
-	out := wire.AppendResponse(nil, rejected, why)
+	out := wire.AppendResponse(nil, t.Rejected, t.Why)
 	return &out, nil
 }

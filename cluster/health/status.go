@@ -15,7 +15,9 @@ type CohortStatus struct {
 	Interval   float64 // seconds between steps, the median; 0: not known
 	Degraded   bool    // many ranks turned suspect at once
 	Slow       bool    // most ranks are slower than they were
-	Ranks      []MemberStatus
+	// Middle is the newest bucket that has one. Without a position and N: there is none.
+	Middle Summary
+	Ranks  []MemberStatus
 }
 
 // MemberStatus is what a fleet knows of a rank.
@@ -58,6 +60,9 @@ func (c *Cohort) status(now time.Duration) CohortStatus {
 		if b := &c.slots[i]; b.summary.N > 0 && (newest == nil || b.position > newest.position) {
 			newest = b
 		}
+	}
+	if newest != nil {
+		s.Middle = newest.summary
 	}
 	for i := range c.members {
 		m := &c.members[i]

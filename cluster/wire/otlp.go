@@ -9,12 +9,15 @@ import (
 	"github.com/ingero-io/ingero/cluster/health"
 )
 
-// scope is the instrumentation scope of all that agents say of health.
-const scope = "ingero.health"
+// Scope is the instrumentation scope of all that agents say of health.
+const Scope = "ingero.health"
+
+// DataMetric is the metric that has a push's data: how many ranks, with the bytes as an attribute. It is for
+// fleets only.
+const DataMetric = "ingero.health.push"
 
 // Metrics. Those that other agents have published keep their names.
 const (
-	metricData      = "ingero.health.push" // our own: how many ranks; the data is an attribute
 	metricScore     = "ingero.node.health_score"
 	metricScorePost = "ingero.health.score" // another name of it in the field; read only
 	metricWarning   = "ingero.node.degradation_warning"
@@ -169,7 +172,7 @@ func AppendRequest(b []byte, p *Push) ([]byte, error) {
 	m.close(r)
 	all := m.open(fieldScopeMetrics)
 	s := m.open(fieldScope)
-	m.text(fieldName, scope)
+	m.text(fieldName, Scope)
 	m.close(s)
 	if len(p.Health.Ranks) > 0 {
 		if err := m.data(&p.Health); err != nil {
@@ -185,7 +188,7 @@ func AppendRequest(b []byte, p *Push) ([]byte, error) {
 // data writes the metric that has the push's data.
 func (m *message) data(p *health.Push) error {
 	metric := m.open(fieldMetrics)
-	m.text(fieldName, metricData)
+	m.text(fieldName, DataMetric)
 	g := m.open(fieldGauge)
 	point := m.open(fieldPoints)
 	m.fixed(fieldTime, uint64(p.Sent))

@@ -107,7 +107,7 @@ func (p *pusher) scope(b []byte) error {
 	ours := false
 	err := each(b, fieldScope, func(b []byte) error {
 		return each(b, fieldName, func(b []byte) error {
-			ours = string(b) == scope
+			ours = string(b) == Scope
 			return nil
 		})
 	})
@@ -120,7 +120,7 @@ func (p *pusher) scope(b []byte) error {
 
 // metrics are those that are read.
 var metrics = append([]string{
-	metricData, metricScorePost, metricWarning, metricInfo, metricWorld, metricMode, metricReachable, metricAlarm,
+	DataMetric, metricScorePost, metricWarning, metricInfo, metricWorld, metricMode, metricReachable, metricAlarm,
 }, ratioMetrics[:]...)
 
 func (p *pusher) metric(b []byte) error {
@@ -163,7 +163,7 @@ func (p *pusher) point(metric string, b []byte) error {
 			if err != nil {
 				return err
 			}
-			if a.key == attrData && metric == metricData {
+			if a.key == attrData && metric == DataMetric {
 				return p.take(&a)
 			}
 			return t.attribute(&a)
@@ -171,7 +171,7 @@ func (p *pusher) point(metric string, b []byte) error {
 		return nil
 	})
 	switch {
-	case err != nil || metric == metricData:
+	case err != nil || metric == DataMetric:
 		return err
 	case !t.hasValue:
 		return wrong(Value, metric, "has no value")

@@ -2,11 +2,11 @@ package main
 
 import (
 	"net/http"
-	"slices"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/ingero-io/ingero/cluster/cohorts"
 	"github.com/ingero-io/ingero/cluster/fleetserver"
 	"github.com/ingero-io/ingero/cluster/health"
 	"github.com/ingero-io/ingero/cluster/wire"
@@ -70,66 +70,20 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 	}
 	gauge(cohortsDesc, float64(n.Cohorts))
 	list := c.fleet.Cohorts("")
-	for name, s := range sums(&list) {
-		gauge(nodesDesc, float64(len(s.nodes)), name)
-		gauge(ranksDesc, float64(s.ranks), name)
-		gauge(slowDesc, float64(s.slow), name)
-		gauge(suspects, float64(s.suspects), name)
-		gauge(thresholds, health.SlowScore(), name)
-		gauge(coverage, s.low, name)
-		if len(s.scores) > 0 {
-			median := middle(s.scores)
-			for i, v := range s.scores {
-				s.scores[i] = max(v-median, median-v)
-			}
-			gauge(medianDesc, median, name)
-			gauge(madDesc, middle(s.scores), name)
+	for _, s := range cohorts.Clusters(&list) {
+		gauge(nodesDesc, float64(s.Nodes), s.Name)
+		gauge(ranksDesc, float64(s.Ranks), s.Name)
+		gauge(slowDesc, float64(s.Stragglers), s.Name)
+		gauge(suspects, float64(s.Suspects), s.Name)
+		gauge(thresholds, health.SlowScore(), s.Name)
+		low := 0.0
+		if s.Low {
+			low = 1
+		}
+		gauge(coverage, low, s.Name)
+		if s.Scored > 0 {
+			gauge(medianDesc, s.Median, s.Name)
+			gauge(madDesc, s.MAD, s.Name)
 		}
 	}
-}
-
-// sum is of a cluster.
-type sum struct {
-	nodes                 map[string]bool
-	ranks, slow, suspects int
-	scores                []float64
-	low                   float64
-}
-
-func sums(l *wire.CohortList) map[string]*sum {
-	by := map[string]*sum{}
-	for i := range l.Cohorts {
-		c := &l.Cohorts[i]
-		s := by[c.Cluster]
-		if s == nil {
-			s = &sum{nodes: map[string]bool{}}
-			by[c.Cluster] = s
-		}
-		if c.Live < health.Quorum(c.Ranks) {
-			s.low = 1
-		}
-		for k := range c.Members {
-			m := &c.Members[k]
-			switch m.State {
-			case health.Straggler.String():
-				s.slow++
-			case health.Suspect.String():
-				s.suspects++
-			}
-			if !m.Missing {
-				s.nodes[m.Node] = true
-				s.ranks++
-			}
-			if m.OwnMS > 0 && m.PeerMS > 0 {
-				s.scores = append(s.scores, min(1, m.PeerMS/m.OwnMS))
-			}
-		}
-	}
-	return by
-}
-
-// middle is the median of some numbers, which it sorts.
-func middle(v []float64) float64 {
-	slices.Sort(v)
-	return (v[(len(v)-1)/2] + v[len(v)/2]) / 2
 }

@@ -1,4 +1,4 @@
-package fleetserver
+package cohorts
 
 import "time"
 

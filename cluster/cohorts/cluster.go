@@ -1,0 +1,90 @@
+package cohorts
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/ingero-io/ingero/cluster/health"
+	"github.com/ingero-io/ingero/cluster/wire"
+)
+
+// Cluster is what is published of a cluster, for metrics. A rank's score is its peers' own work over its own, at
+// most 1.
+type Cluster struct {
+	Name string
+	// Nodes and Ranks are those of which a push came lately.
+	Nodes, Ranks int
+	// Stragglers are slower than their peers, Suspects may be.
+	Stragglers, Suspects int
+	Scored               int     // ranks that have a score; 0: the next two mean nothing
+	Median, MAD          float64 // the scores' median, and the median distance from it
+	// Low: too few ranks of a cohort push for it to be judged.
+	Low bool
+}
+
+// Clusters adds up a list of cohorts, by the names of clusters.
+func Clusters(l *wire.CohortList) []Cluster {
+	by := map[string]*adding{}
+	for i := range l.Cohorts {
+		c := &l.Cohorts[i]
+		a := by[c.Cluster]
+		if a == nil {
+			a = &adding{Cluster: Cluster{Name: c.Cluster}, nodes: map[string]bool{}}
+			by[c.Cluster] = a
+		}
+		a.add(c)
+	}
+	out := make([]Cluster, 0, len(by))
+	for _, a := range by {
+		out = append(out, a.done())
+	}
+	slices.SortFunc(out, func(a, b Cluster) int { return cmp.Compare(a.Name, b.Name) })
+	return out
+}
+
+// adding is a cluster that is being added up.
+type adding struct {
+	Cluster
+	nodes  map[string]bool
+	scores []float64
+}
+
+func (a *adding) add(c *wire.Cohorts) {
+	if c.Live < health.Quorum(c.Ranks) {
+		a.Low = true
+	}
+	for k := range c.Members {
+		m := &c.Members[k]
+		switch m.State {
+		case health.Straggler.String():
+			a.Stragglers++
+		case health.Suspect.String():
+			a.Suspects++
+		}
+		if !m.Missing {
+			a.nodes[m.Node] = true
+			a.Ranks++
+		}
+		if m.OwnMS > 0 && m.PeerMS > 0 {
+			a.scores = append(a.scores, min(1, m.PeerMS/m.OwnMS))
+		}
+	}
+}
+
+func (a *adding) done() Cluster {
+	a.Nodes, a.Scored = len(a.nodes), len(a.scores)
+	if a.Scored > 0 {
+		a.Median = middle(a.scores)
+		for i, v := range a.scores {
+			a.scores[i] = max(v-a.Median, a.Median-v)
+		}
+		a.MAD = middle(a.scores)
+	}
+	return a.Cluster
+}
+
+// middle is the median of some numbers, which it sorts.
+func middle(v []float64) float64 {
+	slices.Sort(v)
+	return (v[(len(v)-1)/2] + v[len(v)/2]) / 2
+}

@@ -1,0 +1,69 @@
+package thresholdextension
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/config/confighttp"
+	"go.opentelemetry.io/collector/confmap"
+)
+
+// Config of the extension. The server's settings are those of all servers of the collector: endpoint, tls, auth
+// and others.
+type Config struct {
+	ServerConfig confighttp.ServerConfig `mapstructure:",squash"`
+	// Clusters are those whose pushes are accepted; none: all.
+	Clusters []string `mapstructure:"clusters"`
+}
+
+var _ component.Config = (*Config)(nil)
+
+// Unmarshal reads a configuration. Settings that do not exist are errors: confmap ignores them beside a server's.
+func (c *Config) Unmarshal(conf *confmap.Conf) error {
+	known := map[string]bool{}
+	settings(reflect.TypeFor[Config](), known)
+	for _, name := range slices.Sorted(maps.Keys(conf.ToStringMap())) {
+		if !known[name] {
+			return fmt.Errorf("%s: there is no such setting", name)
+		}
+	}
+	return conf.Unmarshal(c)
+}
+
+// settings adds the names of a struct's settings, with those of structs whose settings count as its own.
+func settings(of reflect.Type, known map[string]bool) {
+	for i := range of.NumField() {
+		name, options, _ := strings.Cut(of.Field(i).Tag.Get("mapstructure"), ",")
+		if options == "squash" {
+			settings(of.Field(i).Type, known)
+		} else if name != "" {
+			known[name] = true
+		}
+	}
+}
+
+// maxCluster bounds the name of a cluster, in bytes, as that of a push.
+const maxCluster = 256
+
+// Validate says what is wrong with a configuration.
+func (c *Config) Validate() error {
+	if c.ServerConfig.NetAddr.Endpoint == "" {
+		return errors.New("endpoint: is missing; the usual one is localhost:8080")
+	}
+	for i, name := range c.Clusters {
+		switch {
+		case strings.TrimSpace(name) == "":
+			return fmt.Errorf("clusters[%d]: is empty", i)
+		case len(name) > maxCluster:
+			return fmt.Errorf("clusters[%d]: has %d bytes; %d at most", i, len(name), maxCluster)
+		case slices.Contains(c.Clusters[:i], name):
+			return fmt.Errorf("clusters[%d]: %q is there twice", i, name)
+		}
+	}
+	return nil
+}
