@@ -127,7 +127,7 @@ func Run(ctx context.Context, cases []Case, o Options) (*Report, error) {
 		}
 	}
 	if os.Geteuid() != 0 {
-		return r, errors.New("tracing and network namespaces need root")
+		return r, errors.New("tracing and network namespaces need root; next: sudo ingero bench fleet")
 	}
 	for _, p := range []string{o.Ingero, o.Fleet, o.Sink} {
 		if _, err := os.Stat(p); err != nil {
