@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -60,12 +61,13 @@ func (l *lab) run(ctx context.Context, c *Case) (x *Result, err error) {
 		began, err = m.watch(ctx, x)
 	}
 	x.Seconds = time.Since(began).Seconds()
+	list := m.events() // when programs end, others miss them
 	truth, closeErr := m.close()
 	if err = errors.Join(err, closeErr); err != nil {
 		return nil, err
 	}
 	x.OthersPct = load.others()
-	m.c.judge(x, &truth, m.events())
+	m.c.judge(x, &truth, list)
 	return x, errors.Join(os.RemoveAll(m.dir), ctx.Err())
 }
 
@@ -331,15 +333,18 @@ func (m *cell) scraped(ctx context.Context) (*bool, error) {
 
 // close ends all, and returns the job's truth.
 func (m *cell) close() (truth cudastub.RanksTruth, err error) {
-	for _, p := range append(append(m.tracers[:], m.sink), m.fleet...) {
+	var stopping sync.WaitGroup
+	all := append(append(m.tracers[:], m.sink), m.fleet...)
+	errs := make([]error, len(all)+1)
+	for i, p := range all {
 		if p != nil {
-			err = errors.Join(err, p.stop())
+			stopping.Go(func() { errs[i] = p.stop() })
 		}
 	}
-	if m.job == nil {
-		return truth, err
+	if m.job != nil {
+		_ = m.job.Stop() // it may have ended
+		truth, errs[len(all)] = m.job.Wait()
 	}
-	_ = m.job.Stop() // it may have ended
-	truth, jobErr := m.job.Wait()
-	return truth, errors.Join(err, jobErr)
+	stopping.Wait()
+	return truth, errors.Join(errs...)
 }
