@@ -297,6 +297,27 @@ func TestGoneMissingAndEndOfJob(t *testing.T) {
 			t.Error("not resolved when it pushed again")
 		}
 	})
+	t.Run("one of two nodes is cut off", func(t *testing.T) {
+		for _, n := range []int{2, 8, 16} {
+			c := newCrew(n)
+			c.run(time.Minute)
+			for i := range n / 2 {
+				c.silent[i] = true
+			}
+			c.run(12 * time.Second)
+			m := c.of(health.KindMissing)
+			if len(m) != n/2 || m[0].Folded != (n/2 >= 3) {
+				t.Errorf("of %d: %+v", n, c.verdicts)
+			}
+			for i := range n / 2 {
+				c.silent[i] = false
+			}
+			c.run(4 * time.Second)
+			if !c.resolved(health.KindMissing) {
+				t.Errorf("of %d: not resolved when it pushed again", n)
+			}
+		}
+	})
 	t.Run("the fleet was cut off", func(t *testing.T) {
 		c := newCrew(8)
 		c.run(time.Minute)

@@ -22,8 +22,8 @@ func (c *Cohort) verdict(k Kind, rank int32, now, since time.Duration, n int) Ve
 	return v
 }
 
-// silent reports ranks of which nothing came, unless most are silent: then the job has ended, or the
-// network has. After that, all get the time to push again.
+// silent reports ranks of which nothing came, unless more than half are silent: then the job has ended, or the
+// network has. Half may be one of two nodes. After that, all get the time to push again.
 func (c *Cohort) silent(now time.Duration, live int, out []Verdict) []Verdict {
 	lost, lately := 0, 0
 	for i := range c.members {
@@ -34,7 +34,7 @@ func (c *Cohort) silent(now time.Duration, live int, out []Verdict) []Verdict {
 			lately++
 		}
 	}
-	if lately < Quorum(c.size)-1 || lately*2 <= len(c.members) {
+	if lately == 0 || lately*2 < max(c.size, len(c.members)) {
 		c.heard = now + missingAfter
 	}
 	told := now >= c.heard

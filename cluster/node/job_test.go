@@ -42,7 +42,8 @@ type member struct {
 	slow    float64     // host's factor
 	wait    event.Class // how it spends what it takes longer, if its thread waits
 	waits   bool
-	clock   int // MHz, of 2,000
+	reads   bool // it waits for its own GPU, for half of its usual work and for all that it takes longer
+	clock   int  // MHz, of 2,000
 	ended   bool
 	said    []node.Said
 	entered uint64
@@ -105,7 +106,11 @@ func (j *job) step() {
 			m.batch.Gaps = append(m.batch.Gaps, g)
 		}
 		for k := range uint64(10) {
-			j.call(i, j.launch, j.now+k*work/10, 5000)
+			j.call(i, j.launch, j.now+k*work/100, 5000)
+		}
+		if m.reads {
+			half := uint64(float64(work) / m.slow / 2)
+			j.call(i, j.wait, j.now+half, work-half-1000, 5)
 		}
 		m.entered = j.now + work
 		j.call(i, j.reduce, m.entered, 20_000, j.comm, 1<<20, uint64(j.seq)|7<<32, 5)

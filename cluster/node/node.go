@@ -177,6 +177,7 @@ func (n *Node) step(s *ownwork.Step, out []Said) []Said {
 	r.clock.add(s.End, s.Clock)
 	r.spent.steps++
 	r.spent.own += s.Own.Seconds()
+	r.spent.gpu += min(s.GPU, s.Own).Seconds()
 	r.judge.Step(s.Step)
 	return out
 }

@@ -217,6 +217,7 @@ func TestWhyARankIsSlow(t *testing.T) {
 	for name, tc := range map[string]struct {
 		first bool // it is slow from the beginning
 		waits bool
+		reads bool
 		wait  event.Class
 		want  event.Class
 	}{
@@ -224,11 +225,15 @@ func TestWhyARankIsSlow(t *testing.T) {
 		"the disk, from the beginning": {first: true, waits: true, wait: event.BlockIO, want: event.BlockIO},
 		"another program has its CPU":  {waits: true, wait: event.RunQueue, want: event.RunQueue},
 		"its own code":                 {want: event.OnCPU},
+		"its own GPU":                  {reads: true, want: node.GPU},
 	} {
 		t.Run(name, func(t *testing.T) {
 			j := newJob(t, 4)
 			m := j.members[1]
 			m.waits, m.wait = tc.waits, tc.wait
+			for _, m := range j.members {
+				m.reads = tc.reads
+			}
 			if !tc.first {
 				j.run(60 * time.Second)
 			}

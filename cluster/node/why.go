@@ -19,7 +19,7 @@ const (
 
 // Cause is where the time goes by which a rank is slower.
 type Cause struct {
-	// Class is how its dispatching threads spend it: a class of wait, or event.OnCPU.
+	// Class is how its dispatching threads spend it: a class of wait, event.OnCPU, or GPU.
 	Class event.Class
 	// PerStep is how much of it that is in a step, in seconds: more than the rank usually spends so, or all of
 	// it if the rank was never faster. Explained is its share of what the rank takes longer, 1 at most.
@@ -29,14 +29,17 @@ type Cause struct {
 	Clock float64
 }
 
-// classes has seconds a step, of waits and on a CPU.
-type classes [event.NumClasses + 1]float64
+// GPU is the class of waits for the rank's own GPU: event has none, as they are known by the call.
+const GPU = event.OnCPU + 1
+
+// classes has seconds a step, of waits, on a CPU and for the own GPU.
+type classes [GPU + 1]float64
 
 // spent is where a rank's own work goes.
 type spent struct {
 	off          [event.NumClasses]uint64 // ns in the second in progress
 	steps        int                      // that ended in it
-	own          float64                  // seconds of own work in them
+	own, gpu     float64                  // seconds of own work in them, and of that, in waits for the own GPU
 	recent, base classes
 	seconds      int // in recent
 }
@@ -75,7 +78,8 @@ func (s *spent) add(l *event.Ledger) {
 func (s *spent) second(usual bool) {
 	if s.steps > 0 {
 		var now classes
-		now[event.OnCPU] = s.own / float64(s.steps)
+		now[GPU] = s.gpu / float64(s.steps)
+		now[event.OnCPU] = s.own/float64(s.steps) - now[GPU]
 		for c, ns := range s.off {
 			now[c] = float64(ns) / 1e9 / float64(s.steps)
 			now[event.OnCPU] -= now[c]
@@ -87,7 +91,7 @@ func (s *spent) second(usual bool) {
 		}
 		s.seconds++
 	}
-	s.off, s.steps, s.own = [event.NumClasses]uint64{}, 0, 0
+	s.off, s.steps, s.own, s.gpu = [event.NumClasses]uint64{}, 0, 0, 0
 }
 
 // follow is a mean with a weight of the newest; of the first n it is the plain mean.
@@ -115,7 +119,7 @@ func (r *rank) cause(v *health.Verdict) *Cause {
 		return c
 	}
 	all := r.spent.recent
-	all[event.OnCPU] = 0 // work that peers have, too
+	all[event.OnCPU], all[GPU] = 0, 0 // work that peers have, too
 	return all.cause(excess)
 }
 

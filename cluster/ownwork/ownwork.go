@@ -40,6 +40,9 @@ func (s *Source) Key() uint64 {
 type Step struct {
 	Source
 	health.Step
+	// GPU is the part of Own in which a thread that dispatches waited for the rank's own GPU: synchronisations
+	// that came after no collective.
+	GPU time.Duration
 }
 
 // Tracker follows any number of processes. Calls that are given to it need not be stored one by one:

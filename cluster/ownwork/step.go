@@ -71,7 +71,7 @@ func (p *process) step(seq uint32, from, to *op) Step {
 		waited, until = min(waited+uint64(full)*1000, took), to.at
 	}
 	s := Step{
-		Source: p.source(),
+		Source: p.source(), GPU: time.Duration(p.waits.ownGPU(from.at, to.at)),
 		Step: health.Step{
 			Seq: uint64(seq), End: time.Duration(to.at), Own: time.Duration(max(took-waited, 1)), Wait: time.Duration(waited),
 			Work: float64(to.launches - from.launches), Clock: p.clockIn(from.at, to.at), Measured: health.MeasuredHost,

@@ -32,6 +32,7 @@ const (
 // waits are the waits of a process's threads that dispatch.
 type waits struct {
 	list   []span            // of synchronisations
+	syncs  []span            // all synchronisations, those that waited for no collective too
 	full   uint64            // ns of launches that found the queue full, in all: they are too many to list
 	open   bool              // there is a collective that no synchronisation came after
 	queued uint32            // launches since the last synchronisation
@@ -55,6 +56,9 @@ func (w *waits) launched(c *event.Call, usual uint64) {
 // none. Whether it came after a collective is not known yet.
 func (w *waits) synchronised(c *event.Call, copied uint64) {
 	w.queued, w.open = 0, false
+	if len(w.syncs) < maxWaits {
+		w.syncs = append(w.syncs, span{c.Start, c.End()})
+	}
 	if copied == 0 || c.Start-min(copied, c.Start) < copyLeast {
 		return
 	}
@@ -91,17 +95,22 @@ func (w *waits) add(s span) {
 // settle orders the waits, and makes one of those that overlap.
 func (w *waits) settle() {
 	clear(w.copies)
-	slices.SortFunc(w.list, func(a, b span) int { return cmp.Compare(a.from, b.from) })
+	w.list, w.syncs = merged(w.list), merged(w.syncs)
+}
+
+// merged orders spans, and makes one of those that overlap.
+func merged(list []span) []span {
+	slices.SortFunc(list, func(a, b span) int { return cmp.Compare(a.from, b.from) })
 	n := 0
-	for _, s := range w.list {
-		if n > 0 && s.from <= w.list[n-1].to {
-			w.list[n-1].to = max(w.list[n-1].to, s.to)
+	for _, s := range list {
+		if n > 0 && s.from <= list[n-1].to {
+			list[n-1].to = max(list[n-1].to, s.to)
 			continue
 		}
-		w.list[n] = s
+		list[n] = s
 		n++
 	}
-	w.list = w.list[:n]
+	return list[:n]
 }
 
 // within is how much of a time was waited, ns, and when the last wait in it ended (Unix ns; 0 if there was
@@ -117,12 +126,39 @@ func (w *waits) within(from, to uint64) (ns, until uint64) {
 	return ns, until
 }
 
+// ownGPU is how much of a time was spent in synchronisations that waited for no collective, ns. It is asked as, and
+// after, within.
+func (w *waits) ownGPU(from, to uint64) (ns uint64) {
+	waits := w.list
+	for _, s := range w.syncs {
+		if s.from >= to {
+			break
+		}
+		ns += s.overlap(from, to)
+		for len(waits) > 0 && waits[0].to <= s.from {
+			waits = waits[1:]
+		}
+		for _, of := range waits {
+			if of.from >= s.to {
+				break
+			}
+			ns -= of.overlap(max(s.from, from), min(s.to, to))
+		}
+	}
+	return ns
+}
+
 // forget forgets the waits that ended before a time.
 func (w *waits) forget(before uint64) {
 	w.kept = max(w.kept, before)
+	w.list, w.syncs = since(w.list, before), since(w.syncs, before)
+}
+
+// since is what does not end before a time.
+func since(list []span, before uint64) []span {
 	n := 0
-	for n < len(w.list) && w.list[n].to <= before {
+	for n < len(list) && list[n].to <= before {
 		n++
 	}
-	w.list = slices.Delete(w.list, 0, n)
+	return slices.Delete(list, 0, n)
 }

@@ -44,6 +44,7 @@ Without a name it lists what can be measured.`,
 		c.benchGroup(bench.Store, "Measure writing and reading recordings"),
 		c.benchDiagnosisCommand(),
 		c.benchCompareCommand(),
+		c.benchFleetCommand(),
 	)
 	return cmd
 }
@@ -88,7 +89,8 @@ func (c *console) listBenches() error {
 	}
 	fmt.Fprintf(&b, "  %-9s %-10s %s\n", "diagnosis", "", "how often explanations of known faults are right")
 	fmt.Fprintf(&b, "  %-9s %-10s %s\n", "compare", "", "how often known differences of two recordings are found")
-	b.WriteString("\nMeasure: ingero bench overhead, store, diagnosis or compare; --quick for a first look, " +
+	fmt.Fprintf(&b, "  %-9s %-10s %s\n", "fleet", "", "how soon a slow rank is told, and why it is slow")
+	b.WriteString("\nMeasure: ingero bench overhead, store, diagnosis, compare or fleet; --quick for a first look, " +
 		"--only NAME for one\n")
 	_, err := io.WriteString(c.out, b.String())
 	return err

@@ -30,7 +30,7 @@ type liveCauses struct {
 var kinds = map[event.Class]string{
 	event.RunQueue: diagnose.CPUContention, event.Throttled: diagnose.CPUThrottled, event.Futex: diagnose.LockContention,
 	event.BlockIO: diagnose.BlockIO, event.Fault: diagnose.PageFault, event.Network: diagnose.NetworkWait,
-	event.Pipe: diagnose.PeerWait,
+	event.Pipe: diagnose.PeerWait, node.GPU: diagnose.GPUWait,
 }
 
 // lowerClock is the kind of a lower clock of the GPU; whether heat or power is behind it is not known.

@@ -39,7 +39,7 @@ build_ranks() { # compiler, strip, directory with lib/ in it, extra flags
 		-o "$out/lib/libnccl.so.2" stub/nccl.c -L"$out/lib" -l:libcuda.so.1
 	# shellcheck disable=SC2086
 	"$cc" "${common[@]}" -Os $extra "${link[@]}" -Wl,--enable-new-dtags,-rpath,'$ORIGIN/lib' -pthread \
-		-o "$out/victim-ranks" victim/ranks.c victim/exercise.c victim/clock.c -L"$out/lib" -l:libcudart.so.12 -l:libcuda.so.1
+		-o "$out/victim-ranks" victim/ranks.c victim/late.c victim/cgroup.c victim/exercise.c victim/clock.c -L"$out/lib" -l:libcudart.so.12 -l:libcuda.so.1
 	"$strip" --strip-debug "$out/lib/libnccl.so.2" "$out/victim-ranks"
 	chmod 755 "$out/lib/libnccl.so.2" "$out/victim-ranks"
 }

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"sync"
+	"syscall"
 )
 
 // RanksTruth is what a job of several ranks measured of itself.
@@ -51,6 +52,10 @@ func (r *RanksRun) PID() int { return r.cmd.Process.Pid }
 
 // Begin lets the launcher start the ranks. It may be called twice.
 func (r *RanksRun) Begin() error { return r.begin() }
+
+// Stop ends a job. Ranks that do not end in 2 s, such as one that hangs and those that wait for it, are killed.
+// Wait still returns the truth.
+func (r *RanksRun) Stop() error { return r.cmd.Process.Signal(syscall.SIGTERM) }
 
 // Wait waits for the end of the job and returns what it printed.
 func (r *RanksRun) Wait() (t RanksTruth, err error) {

@@ -186,10 +186,11 @@ var table = []row{
 		capture/probe/cuda capture/probe/driver explain/report store store/sqlite store/sqlite/storetest`},
 	{"bench/accuracy", `bench/agent bench/numbers explain/compare explain/diagnose event internal/cudastub internal/hollow
 		internal/real/llama internal/real/torch internal/rig capture/probe explain/report account/stats`},
+	{"bench/straggler", "cluster/health cluster/wire internal/cudastub internal/rig"},
 
 	// The command line and the terminal.
 	{"tui", "agent event fleet serve/nodeapi/wire explain/report store account/live"},
-	{"cmd/ingero", `agent bench bench/accuracy bench/agent internal/config serve/dashboard demo
+	{"cmd/ingero", `agent bench bench/accuracy bench/agent bench/straggler internal/config serve/dashboard demo
 		cluster/eventsocket cluster/fleetagent cluster/fleetclient cluster/health cluster/node cluster/wire
 		explain/compare explain/diagnose explain/label event export fleet capture/host/proc capture/label capture/label/socket
 		internal/cudastub internal/doctor

@@ -1,4 +1,4 @@
-/* A control group for the victim alone.
+/* A control group for one process.
  *
  * Version 1: a child of the group it is in, in the controller's hierarchy.
  * Version 2: a child of the nearest group above that which enables the controller
@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "loop.h"
+#include "cgroup.h"
 
 static int write_file(const char *dir, const char *name, const char *text)
 {
@@ -136,17 +136,29 @@ static int make_group(struct cgroup *g, int version, const char *controller)
 	return -1;
 }
 
-int cgroup_enter(struct cgroup *g, struct run *r, const char *controller)
+int cgroup_enter(struct cgroup *g, const char *controller)
 {
-	if (make_group(g, 1, controller) && make_group(g, 2, controller))
-		return refuse("no control group with the %s controller can be made here (%s)", controller, strerror(errno));
-	snprintf(r->truth.cgroup, sizeof(r->truth.cgroup), "%s", g->group);
-	return 0;
+	return make_group(g, 1, controller) && make_group(g, 2, controller) ? -1 : 0;
 }
 
 int cgroup_write(const struct cgroup *g, const char *name, const char *text)
 {
 	return write_file(g->group, name, text);
+}
+
+void cgroup_quota(const struct cgroup *g, long quota_us, long period_us)
+{
+	char text[64];
+
+	if (g->version == 1) {
+		snprintf(text, sizeof(text), "%ld", period_us);
+		cgroup_write(g, "cpu.cfs_period_us", text);
+		snprintf(text, sizeof(text), "%ld", quota_us);
+		cgroup_write(g, "cpu.cfs_quota_us", text);
+		return;
+	}
+	snprintf(text, sizeof(text), "%ld %ld", quota_us, period_us);
+	cgroup_write(g, "cpu.max", text);
 }
 
 int cgroup_read(const struct cgroup *g, const char *name, char *out, size_t size)

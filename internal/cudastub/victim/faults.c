@@ -1,5 +1,6 @@
 /* The list of faults, and what they have in common. */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -135,4 +136,12 @@ int refuse(const char *format, ...)
 	fputc('\n', stderr);
 	va_end(args);
 	return -1;
+}
+
+int enter_cgroup(struct cgroup *g, struct run *r, const char *controller)
+{
+	if (cgroup_enter(g, controller))
+		return refuse("no control group with the %s controller can be made here (%s)", controller, strerror(errno));
+	snprintf(r->truth.cgroup, sizeof(r->truth.cgroup), "%s", g->group);
+	return 0;
 }

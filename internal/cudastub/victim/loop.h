@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "cgroup.h"
 #include "clock.h"
 
 /* The function names are what a stack shows, so they are those of a training
@@ -158,6 +159,7 @@ void learn(const struct dispatcher *d, struct baseline *b, uint64_t took_ns);
 struct injection *injection_of(struct run *r, unsigned part); /* NULL if none takes it */
 struct who this_thread(void);
 struct who a_process(int pid, const char *comm);
+int enter_cgroup(struct cgroup *g, struct run *r, const char *controller); /* 0 or -1, with a sentence */
 int refuse(const char *format, ...) __attribute__((format(printf, 1, 2))); /* returns -1, and prints a sentence */
 uint64_t next_random(uint64_t *state);
 
@@ -196,17 +198,6 @@ void write_for(const char *dir, uint64_t ns); /* write and fsync a file until ns
 /* coldfile.c: a file whose pages are not in memory. */
 int cold_file(struct injection *in);
 void read_cold(struct injection *in, uint64_t ns);
-
-/* cgroup.c: a control group of our own. */
-struct cgroup {
-	char group[300], home[300]; /* directories: ours, and where we came from */
-	int version;                /* 1 or 2; 0: not entered */
-};
-
-int cgroup_enter(struct cgroup *g, struct run *r, const char *controller); /* 0 or -1, with a sentence */
-int cgroup_write(const struct cgroup *g, const char *name, const char *text);
-int cgroup_read(const struct cgroup *g, const char *name, char *out, size_t size);
-void cgroup_leave(struct cgroup *g);
 
 /* made.c */
 uint64_t make(void); /* now */

@@ -26,7 +26,7 @@ static int enter(struct injection *in, struct dispatcher *d)
 	if (fd < 0)
 		return refuse("cannot write a file in %s", dir);
 	unlink(path);
-	if (cgroup_enter(&cg, in->run, "memory"))
+	if (enter_cgroup(&cg, in->run, "memory"))
 		return -1;
 	snprintf(text, sizeof(text), "%d", LIMIT);
 	if (!cgroup_write(&cg, cg.version == 1 ? "memory.limit_in_bytes" : "memory.max", text))

@@ -11,26 +11,15 @@ static int squeezed;
 static int enter(struct injection *in, struct dispatcher *d)
 {
 	(void)d;
-	return cgroup_enter(&cg, in->run, "cpu");
+	return enter_cgroup(&cg, in->run, "cpu");
 }
 
 static void squeeze(struct injection *in, struct dispatcher *d)
 {
-	const struct options *o = &d->run->o;
-	char text[64];
-
 	if (squeezed || !faulty(in))
 		return;
 	squeezed = 1;
-	if (cg.version == 1) {
-		snprintf(text, sizeof(text), "%ld", o->cfs_period_us);
-		cgroup_write(&cg, "cpu.cfs_period_us", text);
-		snprintf(text, sizeof(text), "%ld", o->quota_us);
-		cgroup_write(&cg, "cpu.cfs_quota_us", text);
-		return;
-	}
-	snprintf(text, sizeof(text), "%ld %ld", o->quota_us, o->cfs_period_us);
-	cgroup_write(&cg, "cpu.max", text);
+	cgroup_quota(&cg, d->run->o.quota_us, d->run->o.cfs_period_us);
 }
 
 /* The kernel counts how often it throttled us. */

@@ -128,6 +128,14 @@ func named(pids []string) bool {
 	return true
 }
 
+// build builds the programs into a folder.
+func build(t *testing.T, bin string) {
+	t.Helper()
+	for _, p := range []string{"./cmd/ingero", "./cluster/cmd/ingero-fleet", "./cluster/cmd/straggler-sink"} {
+		command(t, "go", "-C", "../../..", "build", "-o", bin, p)
+	}
+}
+
 const (
 	ranks = 8
 	late  = 5
@@ -138,9 +146,7 @@ const (
 func TestTheSlowRankOfTwoNodesIsReported(t *testing.T) {
 	kerneltest.Require(t)
 	bin := t.TempDir()
-	for _, p := range []string{"./cmd/ingero", "./cluster/cmd/ingero-fleet", "./cluster/cmd/straggler-sink"} {
-		command(t, "go", "-C", "../../..", "build", "-o", bin, p)
-	}
+	build(t, bin)
 	dir, err := rig.Folder("ingero-fleet-")
 	if err != nil {
 		t.Fatal(err)

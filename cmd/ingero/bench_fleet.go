@@ -1,0 +1,143 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ingero-io/ingero/bench/straggler"
+)
+
+// benchFleetFlags are the flags of bench fleet.
+type benchFleetFlags struct {
+	straggler.Options
+	asJSON bool
+}
+
+func (c *console) benchFleetCommand() *cobra.Command {
+	var f benchFleetFlags
+	cmd := &cobra.Command{
+		Use:   "fleet",
+		Short: "Measure how soon a slow rank is told, and why it is slow (needs root)",
+		Long: `Bench fleet runs a job of eight stand-in ranks on two nodes, which are network namespaces of
+this machine, each with a tracer, with a server and a sink. It makes one rank slow in known ways
+and by known amounts, ends it, has it hang, cuts off a node and kills the server, and measures
+how soon that is told, whether the right rank and cause are named, and what else is said. It
+takes some twenty minutes, with --quick ten. No GPU is needed, but ingero-fleet and
+straggler-sink are, beside this program or in the path (make fleet builds them).`,
+		Example: "  sudo ingero bench fleet --quick\n  sudo ingero bench fleet --only disk,exit --json\n" +
+			"  sudo ingero bench fleet --only even --even 1h",
+		Args: arguments(0, 0, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if f.Even < 0 {
+				return usage("--even %s is out of range", f.Even)
+			}
+			return c.benchFleet(cmd.Context(), &f)
+		},
+	}
+	fl := cmd.Flags()
+	fl.StringSliceVar(&f.Only, "only", nil, "run only these cases ("+strings.Join(straggler.Names(), ",")+")")
+	fl.BoolVar(&f.Quick, "quick", false, "one size of each cause, and a shorter even run")
+	fl.DurationVar(&f.Even, "even", 0, fmt.Sprintf("`DURATION` of the run in which nothing happens (default %s, with --quick %s)",
+		brief(straggler.EvenTime), brief(straggler.QuickEvenTime)))
+	fl.BoolVar(&f.asJSON, "json", false, "print one JSON object")
+	_ = cmd.RegisterFlagCompletionFunc("only",
+		cobra.FixedCompletions(straggler.Names(), cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+// brief is a duration of whole minutes, as 5m.
+func brief(d time.Duration) string { return strings.TrimSuffix(d.String(), "0s") }
+
+func (c *console) benchFleet(ctx context.Context, f *benchFleetFlags) error {
+	o := f.Options
+	plan, err := straggler.Plan(&o)
+	if err != nil {
+		return usageError{err}
+	}
+	if o.Ingero, err = os.Executable(); err != nil {
+		return fmt.Errorf("find own executable: %w", err)
+	}
+	o.Fleet, o.Sink = beside(o.Ingero, "ingero-fleet"), beside(o.Ingero, "straggler-sink")
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends the program at once
+	p := &benchProgress{c: c}
+	o.Progress = func(done, of int, name string) { p.say(fmt.Sprintf("%d of %d: %s", done+1, of, name)) }
+	r, err := straggler.Run(ctx, plan, o)
+	p.end()
+	switch {
+	case err != nil && len(r.Results) == 0:
+		return err
+	case f.asJSON:
+		return errors.Join(writeJSON(c.out, r), err)
+	}
+	return errors.Join(c.writeStragglers(r), err)
+}
+
+// beside is the path of a program in the folder of another one, or in the path.
+func beside(program, name string) string {
+	path := filepath.Join(filepath.Dir(program), name)
+	if _, err := os.Stat(path); err == nil {
+		return path
+	}
+	if found, err := exec.LookPath(name); err == nil {
+		return found
+	}
+	return path // where it should be
+}
+
+// writeStragglers has a line for each run, and what should not have been said.
+func (c *console) writeStragglers(r *straggler.Report) error {
+	t := [][]string{{"case", "late by", "told after", "cause after", "limit", "", "false", "others", "cause told"}}
+	var wrong strings.Builder
+	right := 0
+	for i := range r.Results {
+		x := &r.Results[i]
+		verdict, limit := "NO", fmt.Sprintf("%.0f s", x.Limit())
+		if x.OK() {
+			verdict = "ok"
+			right++
+		}
+		cause := x.Cause
+		if x.EndS != nil {
+			cause = fmt.Sprintf("there again after %.1f s", *x.EndS)
+		}
+		if x.Name == "even" {
+			limit, cause = "", fmt.Sprintf("%d steps in %.0f s", x.Steps, x.Seconds)
+		}
+		t = append(t, []string{
+			x.Title(), unless(x.LateMS, "%.0f ms"), unless(x.ToldS, "%.1f s"), unless(x.CauseS, "%.1f s"), limit, verdict,
+			fmt.Sprint(len(x.False)), fmt.Sprintf("%.0f %%", x.OthersPct), cause,
+		})
+		for _, line := range x.False {
+			fmt.Fprintf(&wrong, "%s: %s\n", x.Title(), line)
+		}
+	}
+	var b strings.Builder
+	writeColumns(&b, t, 5, 8)
+	fmt.Fprintf(&b, "\n%d of %d right; %d ranks on two nodes, steps of %.0f ms; Linux %s, %s, %s\n", right, len(r.Results),
+		r.Ranks, r.StepMS, r.Kernel, r.Arch, plural(uint64(r.CPUs), "CPU"))
+	if wrong.Len() > 0 {
+		fmt.Fprintf(&b, "\nWhat should not have been said:\n%s", wrong.String())
+	}
+	_, err := io.WriteString(c.out, b.String())
+	return err
+}
+
+func unless(v *float64, format string) string {
+	if v == nil {
+		return ""
+	}
+	return fmt.Sprintf(format, *v)
+}
