@@ -150,11 +150,11 @@ type cutter struct {
 func (c *cutter) stepsBy(op event.Op, least uint64, parts int) (Steps, bool) {
 	s := Steps{Op: op, Least: least}
 	ends := func(c *event.CallTime) bool { return c.Op == op && c.Duration >= least }
-	calls := map[event.Op]*[]int{} // of each step
+	var calls stepCalls
 	times := c.times(ends)
 	for o, n := range c.counts {
 		if n*rarest*parts >= times {
-			calls[o] = new([]int)
+			calls.add(o)
 		}
 	}
 	var sizes []int
@@ -166,7 +166,7 @@ func (c *cutter) stepsBy(op event.Op, least uint64, parts int) (Steps, bool) {
 			}
 			if last >= 0 {
 				s.Sampled = append(s.Sampled, Step{span[i].End(), span[i].End() - min(span[last].End(), span[i].End())})
-				sizes = append(sizes, countCalls(calls, span[last+1:i+1]))
+				sizes = append(sizes, calls.count(span[last+1:i+1]))
 			}
 			last = i
 		}
@@ -177,7 +177,7 @@ func (c *cutter) stepsBy(op event.Op, least uint64, parts int) (Steps, bool) {
 		if i == parts-1 {
 			to = len(sizes)
 		}
-		if list, ok := c.repeat(sizes[from:to], calls, from, op.Role() == event.RoleSync); ok {
+		if list, ok := c.repeat(sizes[from:to], &calls, from, op.Role() == event.RoleSync); ok {
 			repeated++
 			s.Calls = list
 		}
@@ -218,13 +218,13 @@ func (c *cutter) times(ends func(*event.CallTime) bool) (n int) {
 
 // repeat reports whether the steps of these sizes, of which the first is the from-th, are alike and
 // call the same operations, and returns these operations.
-func (c *cutter) repeat(sizes []int, calls map[event.Op]*[]int, from int, wait bool) ([]StepCall, bool) {
+func (c *cutter) repeat(sizes []int, calls *stepCalls, from int, wait bool) ([]StepCall, bool) {
 	if len(sizes) < minSteps || !alike(sizes, c.coarse) {
 		return nil, false
 	}
 	var list []StepCall
-	for o, n := range calls {
-		of := (*n)[from : from+len(sizes)]
+	for i, o := range calls.ops {
+		of := calls.n[i][from : from+len(sizes)]
 		present, sum := 0, 0
 		for _, v := range of {
 			present += min(v, 1)
@@ -246,17 +246,29 @@ func (c *cutter) repeat(sizes []int, calls map[event.Op]*[]int, from int, wait b
 	return list, true
 }
 
-// countCalls appends to each operation how often it is called in a step; returns the
-// sum.
-func countCalls(calls map[event.Op]*[]int, step []event.CallTime) (sum int) {
-	for _, n := range calls {
-		*n = append(*n, 0)
+// stepCalls is how often each step calls each of some operations.
+type stepCalls struct {
+	ops  []event.Op
+	n    [][]int               // of an operation, by step
+	slot [event.OpSlots]uint16 // an operation's place in ops, plus 1: it is looked up for every call
+}
+
+func (s *stepCalls) add(op event.Op) {
+	s.ops, s.n = append(s.ops, op), append(s.n, nil)
+	s.slot[op.Slot()] = uint16(len(s.ops))
+}
+
+// count adds a step, and returns how many calls of any operation it has.
+func (s *stepCalls) count(step []event.CallTime) (sum int) {
+	for i := range s.n {
+		s.n[i] = append(s.n[i], 0)
 	}
 	for i := range step {
 		w := weight(&step[i])
 		sum += w
-		if n := calls[step[i].Op]; n != nil {
-			(*n)[len(*n)-1] += w
+		if at := s.slot[step[i].Op.Slot()]; at > 0 {
+			n := s.n[at-1]
+			n[len(n)-1] += w
 		}
 	}
 	return sum

@@ -2,6 +2,7 @@ package eventtext
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/ingero-io/ingero/event"
@@ -27,6 +28,9 @@ func doCall(p *parser, f *fields) {
 	end := f.sum(c.Start, c.Duration)
 	if c.Depth == 0 {
 		p.cursor[c.Thread] = end
+	}
+	if n := len(p.rec.Calls); n == cap(p.rec.Calls) { // append alone makes long slices longer by a quarter only
+		p.rec.Calls = slices.Grow(p.rec.Calls, n+1)
 	}
 	p.rec.Calls = append(p.rec.Calls, c)
 }

@@ -113,6 +113,7 @@ type parser struct {
 	cursor map[event.Thread]uint64
 	steps  int    // lines executed and blocks repeated
 	drawn  uint64 // values taken from ranges
+	pairs  []pair // memory for those of the next line
 }
 
 // run executes nodes. offset is the start of the block they are in, relative to
@@ -173,7 +174,8 @@ func (p *parser) line(w []string, offset uint64) error {
 	if k == nil {
 		return fmt.Errorf("unknown kind of line %q", word)
 	}
-	f := &fields{p: p, offset: offset}
+	f := &fields{p: p, offset: offset, pairs: p.pairs[:0]}
+	defer func() { p.pairs = f.pairs }()
 	if k.timed {
 		if len(rest) == 0 {
 			return fmt.Errorf("%s: want a time", word)

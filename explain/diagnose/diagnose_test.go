@@ -44,6 +44,18 @@ func read(t testing.TB, path string) *eventtext.Recording {
 	return r
 }
 
+// inputs caches what input returns.
+var inputs sync.Map
+
+// input is the input of a case. Tests share it and do not change it.
+func input(t testing.TB, path string) *diagnose.Input {
+	t.Helper()
+	once, _ := inputs.LoadOrStore(path, sync.OnceValue(func() *diagnose.Input {
+		return diagnosetest.InputOf(read(t, path))
+	}))
+	return once.(func() *diagnose.Input)()
+}
+
 // diagnosed is the input of a case on a machine with two CPUs, and its report. Tests share both and
 // change neither.
 func diagnosed(t testing.TB, path string) (*diagnose.Input, *report.Report) {
@@ -53,9 +65,9 @@ func diagnosed(t testing.TB, path string) (*diagnose.Input, *report.Report) {
 		r  *report.Report
 	}
 	once, _ := reports.LoadOrStore(path, sync.OnceValue(func() pair {
-		in := diagnosetest.InputOf(read(t, path))
+		in := *input(t, path)
 		in.CPUs = 2
-		return pair{in, diagnose.Diagnose(in)}
+		return pair{&in, diagnose.Diagnose(&in)}
 	}))
 	p := once.(func() pair)()
 	return p.in, p.r

@@ -82,7 +82,16 @@ func distinct(waits []ledger.Wait) []ledger.Wait {
 }
 
 func outermostByProcess(span []event.CallTime) map[uint32][]event.CallTime {
-	by := map[uint32][]event.CallTime{}
+	n := map[uint32]int{}
+	for i := range span {
+		if span[i].Depth == 0 {
+			n[span[i].PID]++
+		}
+	}
+	by := make(map[uint32][]event.CallTime, len(n))
+	for pid, calls := range n {
+		by[pid] = make([]event.CallTime, 0, calls)
+	}
 	for i := range span {
 		if c := &span[i]; c.Depth == 0 {
 			by[c.PID] = append(by[c.PID], *c)

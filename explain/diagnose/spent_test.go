@@ -61,7 +61,7 @@ func checkSpent(t *testing.T, name string, in *diagnose.Input) (findings int) {
 
 func TestTimeIsAttributedOnceInCases(t *testing.T) {
 	for _, path := range cases(t) {
-		checkSpent(t, path, diagnosetest.InputOf(read(t, path)))
+		checkSpent(t, path, input(t, path))
 	}
 }
 

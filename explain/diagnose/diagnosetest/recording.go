@@ -172,6 +172,9 @@ func addMemory(in *diagnose.Input, r *eventtext.Recording) {
 
 // addCollectives makes the records of collective operations that the tracer would make.
 func addCollectives(in *diagnose.Input, r *eventtext.Recording) {
+	if !slices.ContainsFunc(r.Calls, func(c event.Call) bool { return c.Op.Source() == event.SourceNCCL }) {
+		return
+	}
 	calls := slices.Clone(r.Calls)
 	slices.SortStableFunc(calls, func(a, b event.Call) int { return cmp.Compare(a.End(), b.End()) })
 	t := collective.NewTracker()
@@ -186,7 +189,7 @@ type threadOp struct {
 
 // count makes statistics of the calls and copies the notable ones.
 func count(in *diagnose.Input, calls []event.Call) {
-	at := map[threadOp]int{}
+	at, ops := map[threadOp]int{}, make([]int, len(calls))
 	for i := range calls {
 		c := &calls[i]
 		k := threadOp{c.Thread, c.Op}
@@ -196,6 +199,7 @@ func count(in *diagnose.Input, calls []event.Call) {
 			at[k] = n
 			in.Ops = append(in.Ops, store.OpStat{Thread: c.Thread, Op: c.Op, First: c.Start, Hist: &stats.Histogram{}})
 		}
+		ops[i] = n
 		o := &in.Ops[n]
 		weight := max(c.Weight, 1)
 		o.Calls += uint64(weight)
@@ -211,20 +215,7 @@ func count(in *diagnose.Input, calls []event.Call) {
 			o.Bytes += c.Args[info.BytesArg()] * uint64(weight)
 		}
 	}
-	type site struct {
-		threadOp
-		addr uint64
-	}
-	sites := map[site]*stats.Histogram{}
-	for i := range calls {
-		if c := &calls[i]; c.Op.TellsSite() {
-			k := site{threadOp{c.Thread, c.Op}, c.Args[event.SiteArg]}
-			if sites[k] == nil {
-				sites[k] = &stats.Histogram{}
-			}
-			sites[k].AddN(c.Duration, max(c.Weight, 1))
-		}
-	}
+	sites := bySite(calls)
 	medians := map[*stats.Histogram]uint64{}
 	median := func(h *stats.Histogram) uint64 {
 		m, ok := medians[h]
@@ -236,16 +227,36 @@ func count(in *diagnose.Input, calls []event.Call) {
 	}
 	for i := range calls {
 		c := &calls[i]
-		o := &in.Ops[at[threadOp{c.Thread, c.Op}]]
+		o := &in.Ops[ops[i]]
 		usual := median(o.Hist)
 		if c.Op.TellsSite() {
-			usual = min(usual, median(sites[site{threadOp{c.Thread, c.Op}, c.Args[event.SiteArg]}]))
+			usual = min(usual, median(sites[siteOp{threadOp{c.Thread, c.Op}, c.Args[event.SiteArg]}]))
 		}
 		if c.Ret != 0 || c.Start == o.First || store.WaitNS(&c.Ledger) >= uint64(store.NotableWait) ||
 			store.IsBulkCopy(c) || store.IsSlow(c.Duration, usual) {
 			in.Calls = append(in.Calls, *c)
 		}
 	}
+}
+
+type siteOp struct {
+	threadOp
+	addr uint64
+}
+
+// bySite is how long the calls of operations took whose call sites are recorded.
+func bySite(calls []event.Call) map[siteOp]*stats.Histogram {
+	sites := map[siteOp]*stats.Histogram{}
+	for i := range calls {
+		if c := &calls[i]; c.Op.TellsSite() {
+			k := siteOp{threadOp{c.Thread, c.Op}, c.Args[event.SiteArg]}
+			if sites[k] == nil {
+				sites[k] = &stats.Histogram{}
+			}
+			sites[k].AddN(c.Duration, max(c.Weight, 1))
+		}
+	}
+	return sites
 }
 
 func countGaps(in *diagnose.Input, gaps []event.Gap) {
@@ -274,10 +285,8 @@ func countSeconds(in *diagnose.Input, calls []event.Call) {
 		threadOp
 	}
 	at := map[key]int{}
-	var busy store.BusySpans
 	for i := range calls {
 		c := &calls[i]
-		busy.Add(c.PID, c.GPU, c.Op, c.Start, c.End())
 		k := key{c.Start / 1e9, threadOp{c.Thread, c.Op}}
 		n, ok := at[k]
 		if !ok {
@@ -297,6 +306,11 @@ func countSeconds(in *diagnose.Input, calls []event.Call) {
 		s.MaxNS = max(s.MaxNS, c.Duration)
 	}
 	if diagnose.SeveralLaunch(in.Ops) {
+		var busy store.BusySpans
+		for i := range calls {
+			c := &calls[i]
+			busy.Add(c.PID, c.GPU, c.Op, c.Start, c.End())
+		}
 		in.Busy = busy.Spans()
 	}
 	countSites(in, calls)
