@@ -13,13 +13,14 @@ import (
 	"github.com/ingero-io/ingero/export"
 	"github.com/ingero-io/ingero/store"
 	"github.com/ingero-io/ingero/store/sqlite"
+	"github.com/ingero-io/ingero/store/sqlite/storetest"
 )
 
 // labelledRecording has labels that were set one after the other, and spans that overlap.
 func labelledRecording(t *testing.T) *sqlite.Reader {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "x.db")
-	w, err := sqlite.OpenWriter(path, sqlite.Options{
+	w, err := storetest.OpenWriter(path, sqlite.Options{
 		Session: store.Session{Node: "n", Started: madeStart},
 		Now:     func() time.Time { return time.Unix(0, int64(madeStart)+5000) },
 	})

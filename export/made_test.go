@@ -9,6 +9,7 @@ import (
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/store"
 	"github.com/ingero-io/ingero/store/sqlite"
+	"github.com/ingero-io/ingero/store/sqlite/storetest"
 )
 
 // made is a made-up recording: steps of a launch and a synchronisation that waits off
@@ -38,7 +39,7 @@ const madePID = 4000
 func (m *made) write(t *testing.T, dir string) string {
 	t.Helper()
 	path := filepath.Join(dir, m.node+".db")
-	w, err := sqlite.OpenWriter(path, sqlite.Options{
+	w, err := storetest.OpenWriter(path, sqlite.Options{
 		Session: store.Session{Node: m.node, Host: m.node, Boot: m.node, Started: madeStart, Version: "test"},
 		RawRate: 1 << 30, Seed: 1, Now: func() time.Time { return time.Unix(0, int64(madeStart)) },
 	})

@@ -21,6 +21,7 @@ import (
 	"github.com/ingero-io/ingero/store"
 	"github.com/ingero-io/ingero/store/source"
 	"github.com/ingero-io/ingero/store/sqlite"
+	"github.com/ingero-io/ingero/store/sqlite/storetest"
 )
 
 const secret = "0123456789abcdef0123456789abcdef"
@@ -46,7 +47,7 @@ func recorded(t testing.TB, node string, n, base int) string {
 func recordedAll(t testing.TB, node string, sets ...launches) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "run.db")
-	w, err := sqlite.OpenWriter(path, sqlite.Options{Session: store.Session{
+	w, err := storetest.OpenWriter(path, sqlite.Options{Session: store.Session{
 		Started: uint64(time.Now().UnixNano()),
 		Node:    node, Version: "test",
 	}, Seed: 1})

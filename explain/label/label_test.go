@@ -14,6 +14,7 @@ import (
 	"github.com/ingero-io/ingero/explain/recording"
 	"github.com/ingero-io/ingero/store"
 	"github.com/ingero-io/ingero/store/sqlite"
+	"github.com/ingero-io/ingero/store/sqlite/storetest"
 )
 
 const t0 = uint64(1_735_689_600_000_000_000)
@@ -26,7 +27,7 @@ func trained(t *testing.T, step time.Duration) store.Recording {
 	sync, _ := event.ByName("cudaStreamSynchronize")
 	main, ns := event.Thread{PID: 7, TID: 7}, uint64(step)
 	path := filepath.Join(t.TempDir(), "x.db")
-	w, err := sqlite.OpenWriter(path, sqlite.Options{
+	w, err := storetest.OpenWriter(path, sqlite.Options{
 		Session: store.Session{Node: "n", Started: t0}, Now: func() time.Time { return time.Unix(0, int64(t0)) },
 	})
 	if err != nil {

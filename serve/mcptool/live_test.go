@@ -10,11 +10,12 @@ import (
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/store"
 	"github.com/ingero-io/ingero/store/sqlite"
+	"github.com/ingero-io/ingero/store/sqlite/storetest"
 )
 
 func openWriter(t testing.TB, path string) *sqlite.Writer {
 	t.Helper()
-	w, err := sqlite.OpenWriter(path, sqlite.Options{Session: store.Session{
+	w, err := storetest.OpenWriter(path, sqlite.Options{Session: store.Session{
 		Started: uint64(time.Now().UnixNano()),
 		Node:    "test", Version: "test",
 	}, Seed: 1})

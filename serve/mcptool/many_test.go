@@ -10,6 +10,7 @@ import (
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/store"
 	"github.com/ingero-io/ingero/store/sqlite"
+	"github.com/ingero-io/ingero/store/sqlite/storetest"
 )
 
 // injection is a name as an attacker would give a process: an order, and
@@ -66,7 +67,7 @@ func manyProcesses(t testing.TB) string {
 func written(t testing.TB, began time.Time, b *store.Batch) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "written.db")
-	w, err := sqlite.OpenWriter(path, sqlite.Options{
+	w, err := storetest.OpenWriter(path, sqlite.Options{
 		Session: store.Session{Started: uint64(began.UnixNano()), Node: "test", Version: "test", CPUs: 2}, Seed: 1,
 		Now: func() time.Time { return began },
 	})

@@ -21,7 +21,7 @@ func TestLanesOfARecordingThatGrows(t *testing.T) {
 		t.Fatal("no such operation")
 	}
 	start := storetest.DefaultStart
-	w, err := sqlite.OpenWriter(path, sqlite.Options{Session: store.Session{Started: start, Node: "n"}})
+	w, err := storetest.OpenWriter(path, sqlite.Options{Session: store.Session{Started: start, Node: "n"}})
 	must(t, err)
 	h := api(t, path)
 	at := start

@@ -43,7 +43,7 @@ func TestLedgerCountsTimeOnce(t *testing.T) {
 		}
 	}
 	path := filepath.Join(t.TempDir(), "made.db")
-	w, err := sqlite.OpenWriter(path, sqlite.Options{})
+	w, err := storetest.OpenWriter(path, sqlite.Options{})
 	must(t, err)
 	must(t, w.Write(&b))
 	must(t, w.Close())

@@ -14,13 +14,14 @@ import (
 	"github.com/ingero-io/ingero/serve/nodeapi/wire"
 	"github.com/ingero-io/ingero/store"
 	"github.com/ingero-io/ingero/store/sqlite"
+	"github.com/ingero-io/ingero/store/sqlite/storetest"
 )
 
 // recordedOnce writes a recording of one batch that has ended.
 func recordedOnce(t *testing.T, b *store.Batch) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "made.db")
-	w, err := sqlite.OpenWriter(path, sqlite.Options{})
+	w, err := storetest.OpenWriter(path, sqlite.Options{})
 	must(t, err)
 	must(t, w.Write(b))
 	must(t, w.Close())

@@ -13,6 +13,7 @@ import (
 	"github.com/ingero-io/ingero/store"
 	"github.com/ingero-io/ingero/store/source"
 	"github.com/ingero-io/ingero/store/sqlite"
+	"github.com/ingero-io/ingero/store/sqlite/storetest"
 )
 
 // writer records calls, one a millisecond.
@@ -24,7 +25,7 @@ type writer struct {
 
 func open(t *testing.T, path string) *writer {
 	t.Helper()
-	w, err := sqlite.OpenWriter(path, sqlite.Options{RawRate: 1 << 30})
+	w, err := storetest.OpenWriter(path, sqlite.Options{RawRate: 1 << 30})
 	if err != nil {
 		t.Fatal(err)
 	}

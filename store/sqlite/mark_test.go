@@ -10,6 +10,7 @@ import (
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/store"
 	"github.com/ingero-io/ingero/store/sqlite"
+	"github.com/ingero-io/ingero/store/sqlite/storetest"
 )
 
 // marksOf are marks of a thread from a time on, 10 ns apart: ranges within ranges, of a domain, that were
@@ -47,7 +48,7 @@ func marksOf(t testing.TB, thread event.Thread, at uint64) (list []event.Mark) {
 func TestRangesOfMarksAreMatched(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "x.db")
-	w, err := sqlite.OpenWriter(path, sqlite.Options{})
+	w, err := storetest.OpenWriter(path, sqlite.Options{})
 	must(t, err)
 	const at = 1_700_000_000_000_000_000
 	must(t, w.Write(&store.Batch{Records: event.Records{Marks: marksOf(t, event.Thread{PID: 5, TID: 6}, at)}}))

@@ -14,6 +14,7 @@ import (
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/store"
 	"github.com/ingero-io/ingero/store/sqlite"
+	"github.com/ingero-io/ingero/store/sqlite/storetest"
 )
 
 // recordingOf writes a batch as a session of its own.
@@ -29,7 +30,7 @@ func recordingOf(t testing.TB, name string, s store.Session, b *store.Batch) str
 		s.Host = name
 	}
 	path := filepath.Join(t.TempDir(), name+".db")
-	w, err := sqlite.OpenWriter(path, sqlite.Options{Session: s, Now: clock, Seed: 1})
+	w, err := storetest.OpenWriter(path, sqlite.Options{Session: s, Now: clock, Seed: 1})
 	must(t, err)
 	must(t, w.Write(b))
 	must(t, w.Close())

@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 // writeForever records a load, flushing every 4,400 calls and printing how many
 // are on disk.
 func writeForever(path string) error {
-	w, err := sqlite.OpenWriter(path, sqlite.Options{RawRate: 1 << 30})
+	w, err := storetest.OpenWriter(path, sqlite.Options{RawRate: 1 << 30})
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/store"
 	"github.com/ingero-io/ingero/store/sqlite"
+	"github.com/ingero-io/ingero/store/sqlite/storetest"
 )
 
 const t0 = uint64(1_735_689_600_000_000_000)
@@ -50,7 +51,7 @@ func open(t testing.TB, path string, o sqlite.Options) *sqlite.Writer {
 	if o.Session.Node == "" {
 		o.Session.Node = "gpu-node-01"
 	}
-	w, err := sqlite.OpenWriter(path, o)
+	w, err := storetest.OpenWriter(path, o)
 	if err != nil {
 		t.Fatal(err)
 	}

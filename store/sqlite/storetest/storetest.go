@@ -172,7 +172,7 @@ func (g *generator) disturb(b *store.Batch, t int, c *event.Call) {
 
 // Build records a load into a new file, flushing once per recorded second.
 func Build(path string, l Load, o sqlite.Options) (err error) {
-	w, err := sqlite.OpenWriter(path, o)
+	w, err := OpenWriter(path, o)
 	if err != nil {
 		return err
 	}
