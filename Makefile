@@ -49,8 +49,12 @@ demo: build ## show how the cause of a stall is found, no GPU needed
 # not know the kernel. Those of LONG_KERNEL_TESTS take minutes each; of the probes' own,
 # -short leaves out the perf back end, which takes half a minute a test to detach.
 LONG_KERNEL_TESTS := ./agent/... ./cmd/ingero/... ./internal/e2e/... ./capture/probe/...
-pure = $(shell $(GO) list ./... | grep -vE '/ingero/(agent|bench|cmd/ingero|demo|internal|capture/probe)(/|$$)')
-short_kernel = $(shell $(GO) list ./bench/... ./demo/... ./internal/... | grep -v '/ingero/internal/e2e')
+# Those of their folders that load nothing and measure nothing are with the others.
+unmeasured = $(addprefix ./,bench/numbers $(addprefix internal/,config doctable doctor elffile gen layout lists))
+pure = $(shell $(GO) list ./... | grep -vE '/ingero/(agent|bench|cmd/ingero|demo|internal|capture/probe)(/|$$)') \
+	$(shell $(GO) list $(unmeasured))
+short_kernel = $(filter-out $(shell $(GO) list $(unmeasured)),$(shell $(GO) list ./bench/... ./demo/... ./internal/... | \
+	grep -v '/ingero/internal/e2e'))
 
 .PHONY: test
 test: ## vet and run the tests: every package, every probe live; end to end: test-e2e

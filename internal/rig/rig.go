@@ -60,7 +60,7 @@ type Traced struct {
 	Summary agent.Summary
 	Others  float64 // share of all CPUs' time used by programs outside the run
 	// Paused is the share of the time for which one CPU stood still without the kernel's knowledge,
-	// which an emulator's do: whoever ran there looks as if it had computed on.
+	// which an emulator's do: a thread that ran there looks as if it had computed on.
 	Paused float64
 }
 
