@@ -37,8 +37,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// writeForever records a load, flushing every 4,400 calls and printing how many
-// are on disk.
+// writeForever records a load, flushing every 4,400 calls and printing how many are on disk. After
+// 100,000 it is slow: a reader on a busy machine would have more to read each time.
 func writeForever(path string) error {
 	w, err := storetest.OpenWriter(path, sqlite.Options{RawRate: 1 << 30})
 	if err != nil {
@@ -49,13 +49,18 @@ func writeForever(path string) error {
 		if err = w.Write(b); err != nil {
 			return false
 		}
-		if n += len(b.Calls); n-flushed >= 4400 {
+		n += len(b.Calls)
+		slow := n > 100_000
+		if n-flushed >= 4400 || slow {
 			if err = w.Flush(context.Background()); err != nil {
 				return false
 			}
 			flushed = n
 			fmt.Println(n)
 			time.Sleep(50 * time.Millisecond) // about 60,000 calls a second
+			if slow {
+				time.Sleep(50 * time.Millisecond) // about 4,000
+			}
 		}
 		return true
 	})

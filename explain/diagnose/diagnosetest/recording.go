@@ -215,20 +215,7 @@ func count(in *diagnose.Input, calls []event.Call) {
 			o.Bytes += c.Args[info.BytesArg()] * uint64(weight)
 		}
 	}
-	type site struct {
-		threadOp
-		addr uint64
-	}
-	sites := map[site]*stats.Histogram{}
-	for i := range calls {
-		if c := &calls[i]; c.Op.TellsSite() {
-			k := site{threadOp{c.Thread, c.Op}, c.Args[event.SiteArg]}
-			if sites[k] == nil {
-				sites[k] = &stats.Histogram{}
-			}
-			sites[k].AddN(c.Duration, max(c.Weight, 1))
-		}
-	}
+	sites := bySite(calls)
 	medians := map[*stats.Histogram]uint64{}
 	median := func(h *stats.Histogram) uint64 {
 		m, ok := medians[h]
@@ -243,13 +230,33 @@ func count(in *diagnose.Input, calls []event.Call) {
 		o := &in.Ops[ops[i]]
 		usual := median(o.Hist)
 		if c.Op.TellsSite() {
-			usual = min(usual, median(sites[site{threadOp{c.Thread, c.Op}, c.Args[event.SiteArg]}]))
+			usual = min(usual, median(sites[siteOp{threadOp{c.Thread, c.Op}, c.Args[event.SiteArg]}]))
 		}
 		if c.Ret != 0 || c.Start == o.First || store.WaitNS(&c.Ledger) >= uint64(store.NotableWait) ||
 			store.IsBulkCopy(c) || store.IsSlow(c.Duration, usual) {
 			in.Calls = append(in.Calls, *c)
 		}
 	}
+}
+
+type siteOp struct {
+	threadOp
+	addr uint64
+}
+
+// bySite is how long the calls of operations took whose call sites are recorded.
+func bySite(calls []event.Call) map[siteOp]*stats.Histogram {
+	sites := map[siteOp]*stats.Histogram{}
+	for i := range calls {
+		if c := &calls[i]; c.Op.TellsSite() {
+			k := siteOp{threadOp{c.Thread, c.Op}, c.Args[event.SiteArg]}
+			if sites[k] == nil {
+				sites[k] = &stats.Histogram{}
+			}
+			sites[k].AddN(c.Duration, max(c.Weight, 1))
+		}
+	}
+	return sites
 }
 
 func countGaps(in *diagnose.Input, gaps []event.Gap) {
