@@ -3,12 +3,15 @@ package collector_test
 import (
 	"bytes"
 	"context"
+	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
 	"math"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -69,20 +72,26 @@ func free(t *testing.T) string {
 // start starts a collector with more variables. It does not return before the collector is ready.
 func start(t *testing.T, variables ...string) *collector {
 	t.Helper()
+	return startWith(t, []string{"config/ingero-fleet.yaml"}, variables...)
+}
+
+// startWith does so with other files of configuration.
+func startWith(t *testing.T, files []string, variables ...string) *collector {
+	t.Helper()
 	binary := os.Getenv(env)
 	if binary == "" {
 		t.Skip(env + " is not set: make test-fleet builds a collector and runs it")
 	}
 	for range 5 { // another program may take a free port before the collector does
 		c := &collector{
-			t: t, said: &said{}, http: free(t), grpc: free(t), api: free(t), health: free(t), prometheus: free(t), metrics: free(t),
-			file: filepath.Join(t.TempDir(), "metrics.json"),
+			t: t, said: &said{}, http: free(t), grpc: free(t), api: free(t), health: free(t), prometheus: free(t),
+			metrics: free(t), file: filepath.Join(t.TempDir(), "metrics.json"),
 		}
 		_, port, err := net.SplitHostPort(c.metrics)
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.cmd = exec.CommandContext(context.WithoutCancel(t.Context()), binary, "--config", "config/ingero-fleet.yaml")
+		c.cmd = exec.CommandContext(context.WithoutCancel(t.Context()), binary, configs(files)...)
 		c.cmd.Env = append(os.Environ(), "INGERO_FLEET_HTTP="+c.http, "INGERO_FLEET_GRPC="+c.grpc, "INGERO_FLEET_API="+c.api,
 			"INGERO_FLEET_HEALTH="+c.health, "INGERO_FLEET_PROMETHEUS="+c.prometheus, "INGERO_FLEET_METRICS_PORT="+port,
 			"INGERO_FLEET_FILE="+c.file)
@@ -106,6 +115,13 @@ func start(t *testing.T, variables ...string) *collector {
 	}
 	t.Fatal("the collector does not start")
 	return nil
+}
+
+func configs(files []string) (args []string) {
+	for _, f := range files {
+		args = append(args, "--config", f)
+	}
+	return args
 }
 
 // ready waits until the health check says so. It reports false if the collector ended.
@@ -239,12 +255,14 @@ func TestAnswersMetricsAndRestart(t *testing.T) {
 		a, err := c.client("http://"+at).Poll(t.Context(), wire.Poll{
 			Cluster: "c", Node: "node-a", Health: health.Poll{Cohort: 7, Node: wire.Node("node-a"), State: health.Active},
 		})
-		if err != nil || a.Threshold != last.Threshold || !a.Quorum || a.Reply == nil || !slices.Equal(a.Reply.Buckets, last.Reply.Buckets) {
+		if err != nil || a.Threshold != last.Threshold || !a.Quorum || a.Reply == nil ||
+			!slices.Equal(a.Reply.Buckets, last.Reply.Buckets) {
 			t.Errorf("%s: %+v %v", at, a, err)
 		}
 	}
 	list, err := c.client("http://"+c.api).Cohorts(t.Context(), "c")
-	if err != nil || len(list.Cohorts) != 1 || len(list.Cohorts[0].Members) != 4 || !near(list.Cohorts[0].Members[2].OwnMS, 400) {
+	if err != nil || len(list.Cohorts) != 1 || len(list.Cohorts[0].Members) != 4 ||
+		!near(list.Cohorts[0].Members[2].OwnMS, 400) {
 		t.Errorf("%+v %v", list, err)
 	}
 	c.shows("http://"+c.api+"/", "<p>4 of 4 ranks push</p>", "node-c")
@@ -352,6 +370,67 @@ func le(v float64) []byte {
 		b[i] = byte(math.Float64bits(v) >> (8 * i))
 	}
 	return b
+}
+
+// With TLS and a token, nothing is answered without both, at both addresses.
+func TestTLSAndToken(t *testing.T) {
+	if os.Getenv(env) == "" {
+		start(t) // skips
+	}
+	s := httptest.NewTLSServer(nil)
+	s.Close()
+	key, err := x509.MarshalPKCS8PrivateKey(s.TLS.Certificates[0].PrivateKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(name, kind string, der []byte) string {
+		path := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	c := startWith(t, []string{"config/ingero-fleet.yaml", "config/secure.yaml"}, "INGERO_FLEET_TOKEN=secret",
+		"INGERO_FLEET_CERT="+write("cert.pem", "CERTIFICATE", s.Certificate().Raw),
+		"INGERO_FLEET_KEY="+write("key.pem", "PRIVATE KEY", key))
+	body, err := wire.AppendRequest(nil, push(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for at, ask := range map[string]struct{ method, url string }{
+		"a push":                    {http.MethodPost, "https://" + c.http + wire.PushPath},
+		"a poll beside pushes":      {http.MethodGet, "https://" + c.http + wire.PollPath},
+		"what is known":             {http.MethodGet, "https://" + c.api + wire.CohortsPath},
+		"what is known, and pushes": {http.MethodGet, "https://" + c.http + wire.CohortsPath},
+		"the page":                  {http.MethodGet, "https://" + c.api + "/"},
+	} {
+		for token, want := range map[string]int{"": 401, "Bearer wrong": 401, "Bearer secret": 200} {
+			q, err := http.NewRequestWithContext(t.Context(), ask.method, ask.url, bytes.NewReader(body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			q.Header.Set("Content-Type", wire.TypeProtobuf)
+			if token != "" {
+				q.Header.Set("Authorization", token)
+			}
+			r, err := s.Client().Do(q) // it trusts the certificate
+			if err != nil {
+				t.Fatalf("%s: %v\n%s", at, err, c.said)
+			}
+			a, err := wire.AnswerOfHTTP(r.Header)
+			answered := at == "a push" && want == 200
+			if err := errors.Join(err, r.Body.Close()); err != nil || r.StatusCode != want || answered != (a.Reply != nil) {
+				t.Errorf("%s with %q: %d %+v %v", at, token, r.StatusCode, a, err)
+			}
+		}
+	}
+	if code, _, err := c.get("http://" + c.http + wire.CohortsPath); err == nil && code == http.StatusOK {
+		t.Error("it is answered without TLS")
+	}
+	a, err := c.client("grpc://"+c.grpc).Push(t.Context(), push(1))
+	if err == nil || a.Reply != nil {
+		t.Errorf("gRPC without TLS: %+v", a)
+	}
 }
 
 // If nobody takes what is exported, agents are answered nevertheless.
