@@ -171,24 +171,33 @@ func (c *collector) get(url string) (code int, body string, err error) {
 	return r.StatusCode, string(b), errors.Join(err, r.Body.Close())
 }
 
-// shows asks for a page until it has all lines; the test's own limit ends it.
+// until asks again and again, and fails shortly before the limit of all tests ends, so that the collector is ended.
+func (c *collector) until(what string, reached func() bool) {
+	c.t.Helper()
+	for !reached() {
+		if d, ok := c.t.Deadline(); ok && time.Until(d) < 20*time.Second {
+			c.t.Fatalf("never: %s\n%s", what, c.said)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// shows asks for a page until it has all lines.
 func (c *collector) shows(url string, lines ...string) {
 	c.t.Helper()
-	for {
-		code, body, err := c.get(url)
-		missing := slices.DeleteFunc(slices.Clone(lines), func(l string) bool { return strings.Contains(body, l) })
-		if err == nil && code == http.StatusOK && len(missing) == 0 {
-			return
+	body := ""
+	c.t.Cleanup(func() {
+		if c.t.Failed() {
+			c.t.Logf("%s:\n%s", url, body)
 		}
-		select {
-		case <-c.t.Context().Done():
-			return
-		case <-time.After(200 * time.Millisecond):
-		}
-		if d, ok := c.t.Deadline(); ok && time.Until(d) < 20*time.Second {
-			c.t.Fatalf("%s: %d %v, without %q:\n%s", url, code, err, missing, body)
-		}
-	}
+	})
+	c.until(url+" shows "+strings.Join(lines, ", "), func() bool {
+		var code int
+		var err error
+		code, body, err = c.get(url)
+		missing := slices.ContainsFunc(lines, func(l string) bool { return !strings.Contains(body, l) })
+		return err == nil && code == http.StatusOK && !missing
+	})
 }
 
 func (c *collector) client(url string) *fleetclient.Client {
@@ -274,19 +283,15 @@ func TestAnswersMetricsAndRestart(t *testing.T) {
 		`ingero_node_health_score{ingero_cluster_id="c",ingero_node_id="node-c",ingero_node_rank="2"} 0.9`)
 	c.shows("http://"+c.metrics+"/metrics", `ingero_fleet_active_nodes{cluster_id="c"} 4`,
 		`ingero_fleet_coverage_low{cluster_id="c"} `, `ingero_fleet_requests_total{what="pushed"} 4`, `ingero_fleet_requests_total{what="polled"} 2`)
-	for behind.Counts().Earlier < 4 && t.Context().Err() == nil {
-		time.Sleep(50 * time.Millisecond)
-	}
-	for {
+	c.until("the gauges of four ranks come by OTLP", func() bool { return behind.Counts().Earlier >= 4 })
+	c.until("the file has metrics of ranks and of cohorts", func() bool {
 		b, err := os.ReadFile(c.file)
-		if err == nil && strings.Contains(string(b), "ingero.node.health_score") && strings.Contains(string(b), "ingero.fleet.cohort.median") {
-			if strings.Contains(string(b), wire.DataMetric) {
-				t.Errorf("the data of pushes is for the fleet only:\n%s", b)
-			}
-			break
+		if strings.Contains(string(b), wire.DataMetric) {
+			t.Fatalf("the data of pushes is for the fleet only:\n%s", b)
 		}
-		time.Sleep(50 * time.Millisecond)
-	}
+		return err == nil && strings.Contains(string(b), "ingero.node.health_score") &&
+			strings.Contains(string(b), "ingero.fleet.cohort.median")
+	})
 
 	// Another one knows nothing but what agents say: its first answer has the middle.
 	c = start(t)
@@ -441,5 +446,25 @@ func TestAnOutageBehind(t *testing.T) {
 		if a, err := f.Push(t.Context(), push(0)); err != nil || a.Reply == nil {
 			t.Fatalf("%+v %v", a, err)
 		}
+	}
+}
+
+// Without memory, pushes are refused in a way that agents wait and come again, and the collector lives on.
+func TestMemoryLimit(t *testing.T) {
+	c := start(t, "INGERO_FLEET_MEMORY_MIB=6", "INGERO_FLEET_SPIKE_MIB=2")
+	for _, url := range []string{"http://" + c.http, "grpc://" + c.grpc} {
+		f := c.client(url)
+		c.until("a push is refused", func() bool {
+			_, err := f.Push(t.Context(), push(0))
+			e, ok := errors.AsType[*fleetclient.StatusError](err)
+			// That of gRPC has no time to wait. The client takes it for an error of the network.
+			if err != nil && !(ok && e.Code == http.StatusServiceUnavailable) && !strings.Contains(err.Error(), "memory") {
+				t.Fatalf("%s: %v", url, err)
+			}
+			return err != nil
+		})
+	}
+	if code, _, err := c.get("http://" + c.health); err != nil || code != http.StatusOK {
+		t.Errorf("%d %v", code, err)
 	}
 }
