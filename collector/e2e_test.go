@@ -106,7 +106,6 @@ func startWith(t *testing.T, files []string, variables ...string) *collector {
 			close(ended)
 		}()
 		if c.ready(ended) {
-			t.Cleanup(func() { c.stop(ended) })
 			return c
 		}
 		if !strings.Contains(c.said.String(), syscall.EADDRINUSE.Error()) {
@@ -124,21 +123,27 @@ func configs(files []string) (args []string) {
 	return args
 }
 
-// ready waits until the health check says so. It reports false if the collector ended.
-func (c *collector) ready(ended chan struct{}) bool {
-	for {
+// ready waits until the health check says so, and has the collector stopped after the test. It reports false if the
+// collector ended.
+func (c *collector) ready(ended chan struct{}) (ready bool) {
+	failed := false
+	c.t.Cleanup(func() {
+		if !failed {
+			c.stop(ended)
+		}
+	})
+	c.until("the collector is ready", func() bool {
 		select {
 		case <-ended:
 			c.t.Log(c.said)
-			return false
-		case <-c.t.Context().Done():
-			return false
-		case <-time.After(50 * time.Millisecond):
-			if code, _, err := c.get("http://" + c.health); err == nil && code == http.StatusOK {
-				return true
-			}
+			failed = true
+			return true
+		default:
 		}
-	}
+		code, _, err := c.get("http://" + c.health)
+		return err == nil && code == http.StatusOK
+	})
+	return !failed
 }
 
 // stop ends the collector, which has to end well.
