@@ -3,12 +3,15 @@ package collector_test
 import (
 	"bytes"
 	"context"
+	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
 	"math"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -69,20 +72,26 @@ func free(t *testing.T) string {
 // start starts a collector with more variables. It does not return before the collector is ready.
 func start(t *testing.T, variables ...string) *collector {
 	t.Helper()
+	return startWith(t, []string{"config/ingero-fleet.yaml"}, variables...)
+}
+
+// startWith does so with other files of configuration.
+func startWith(t *testing.T, files []string, variables ...string) *collector {
+	t.Helper()
 	binary := os.Getenv(env)
 	if binary == "" {
 		t.Skip(env + " is not set: make test-fleet builds a collector and runs it")
 	}
 	for range 5 { // another program may take a free port before the collector does
 		c := &collector{
-			t: t, said: &said{}, http: free(t), grpc: free(t), api: free(t), health: free(t), prometheus: free(t), metrics: free(t),
-			file: filepath.Join(t.TempDir(), "metrics.json"),
+			t: t, said: &said{}, http: free(t), grpc: free(t), api: free(t), health: free(t), prometheus: free(t),
+			metrics: free(t), file: filepath.Join(t.TempDir(), "metrics.json"),
 		}
 		_, port, err := net.SplitHostPort(c.metrics)
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.cmd = exec.CommandContext(context.WithoutCancel(t.Context()), binary, "--config", "config/ingero-fleet.yaml")
+		c.cmd = exec.CommandContext(context.WithoutCancel(t.Context()), binary, configs(files)...)
 		c.cmd.Env = append(os.Environ(), "INGERO_FLEET_HTTP="+c.http, "INGERO_FLEET_GRPC="+c.grpc, "INGERO_FLEET_API="+c.api,
 			"INGERO_FLEET_HEALTH="+c.health, "INGERO_FLEET_PROMETHEUS="+c.prometheus, "INGERO_FLEET_METRICS_PORT="+port,
 			"INGERO_FLEET_FILE="+c.file)
@@ -97,7 +106,6 @@ func start(t *testing.T, variables ...string) *collector {
 			close(ended)
 		}()
 		if c.ready(ended) {
-			t.Cleanup(func() { c.stop(ended) })
 			return c
 		}
 		if !strings.Contains(c.said.String(), syscall.EADDRINUSE.Error()) {
@@ -108,21 +116,34 @@ func start(t *testing.T, variables ...string) *collector {
 	return nil
 }
 
-// ready waits until the health check says so. It reports false if the collector ended.
-func (c *collector) ready(ended chan struct{}) bool {
-	for {
+func configs(files []string) (args []string) {
+	for _, f := range files {
+		args = append(args, "--config", f)
+	}
+	return args
+}
+
+// ready waits until the health check says so, and has the collector stopped after the test. It reports false if the
+// collector ended.
+func (c *collector) ready(ended chan struct{}) (ready bool) {
+	failed := false
+	c.t.Cleanup(func() {
+		if !failed {
+			c.stop(ended)
+		}
+	})
+	c.until("the collector is ready", func() bool {
 		select {
 		case <-ended:
 			c.t.Log(c.said)
-			return false
-		case <-c.t.Context().Done():
-			return false
-		case <-time.After(50 * time.Millisecond):
-			if code, _, err := c.get("http://" + c.health); err == nil && code == http.StatusOK {
-				return true
-			}
+			failed = true
+			return true
+		default:
 		}
-	}
+		code, _, err := c.get("http://" + c.health)
+		return err == nil && code == http.StatusOK
+	})
+	return !failed
 }
 
 // stop ends the collector, which has to end well.
@@ -155,24 +176,33 @@ func (c *collector) get(url string) (code int, body string, err error) {
 	return r.StatusCode, string(b), errors.Join(err, r.Body.Close())
 }
 
-// shows asks for a page until it has all lines; the test's own limit ends it.
+// until asks again and again, and fails shortly before the limit of all tests ends, so that the collector is ended.
+func (c *collector) until(what string, reached func() bool) {
+	c.t.Helper()
+	for !reached() {
+		if d, ok := c.t.Deadline(); ok && time.Until(d) < 20*time.Second {
+			c.t.Fatalf("never: %s\n%s", what, c.said)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// shows asks for a page until it has all lines.
 func (c *collector) shows(url string, lines ...string) {
 	c.t.Helper()
-	for {
-		code, body, err := c.get(url)
-		missing := slices.DeleteFunc(slices.Clone(lines), func(l string) bool { return strings.Contains(body, l) })
-		if err == nil && code == http.StatusOK && len(missing) == 0 {
-			return
+	body := ""
+	c.t.Cleanup(func() {
+		if c.t.Failed() {
+			c.t.Logf("%s:\n%s", url, body)
 		}
-		select {
-		case <-c.t.Context().Done():
-			return
-		case <-time.After(200 * time.Millisecond):
-		}
-		if d, ok := c.t.Deadline(); ok && time.Until(d) < 20*time.Second {
-			c.t.Fatalf("%s: %d %v, without %q:\n%s", url, code, err, missing, body)
-		}
-	}
+	})
+	c.until(url+" shows "+strings.Join(lines, ", "), func() bool {
+		var code int
+		var err error
+		code, body, err = c.get(url)
+		missing := slices.ContainsFunc(lines, func(l string) bool { return !strings.Contains(body, l) })
+		return err == nil && code == http.StatusOK && !missing
+	})
 }
 
 func (c *collector) client(url string) *fleetclient.Client {
@@ -239,12 +269,14 @@ func TestAnswersMetricsAndRestart(t *testing.T) {
 		a, err := c.client("http://"+at).Poll(t.Context(), wire.Poll{
 			Cluster: "c", Node: "node-a", Health: health.Poll{Cohort: 7, Node: wire.Node("node-a"), State: health.Active},
 		})
-		if err != nil || a.Threshold != last.Threshold || !a.Quorum || a.Reply == nil || !slices.Equal(a.Reply.Buckets, last.Reply.Buckets) {
+		if err != nil || a.Threshold != last.Threshold || !a.Quorum || a.Reply == nil ||
+			!slices.Equal(a.Reply.Buckets, last.Reply.Buckets) {
 			t.Errorf("%s: %+v %v", at, a, err)
 		}
 	}
 	list, err := c.client("http://"+c.api).Cohorts(t.Context(), "c")
-	if err != nil || len(list.Cohorts) != 1 || len(list.Cohorts[0].Members) != 4 || !near(list.Cohorts[0].Members[2].OwnMS, 400) {
+	if err != nil || len(list.Cohorts) != 1 || len(list.Cohorts[0].Members) != 4 ||
+		!near(list.Cohorts[0].Members[2].OwnMS, 400) {
 		t.Errorf("%+v %v", list, err)
 	}
 	c.shows("http://"+c.api+"/", "<p>4 of 4 ranks push</p>", "node-c")
@@ -256,19 +288,15 @@ func TestAnswersMetricsAndRestart(t *testing.T) {
 		`ingero_node_health_score{ingero_cluster_id="c",ingero_node_id="node-c",ingero_node_rank="2"} 0.9`)
 	c.shows("http://"+c.metrics+"/metrics", `ingero_fleet_active_nodes{cluster_id="c"} 4`,
 		`ingero_fleet_coverage_low{cluster_id="c"} `, `ingero_fleet_requests_total{what="pushed"} 4`, `ingero_fleet_requests_total{what="polled"} 2`)
-	for behind.Counts().Earlier < 4 && t.Context().Err() == nil {
-		time.Sleep(50 * time.Millisecond)
-	}
-	for {
+	c.until("the gauges of four ranks come by OTLP", func() bool { return behind.Counts().Earlier >= 4 })
+	c.until("the file has metrics of ranks and of cohorts", func() bool {
 		b, err := os.ReadFile(c.file)
-		if err == nil && strings.Contains(string(b), "ingero.node.health_score") && strings.Contains(string(b), "ingero.fleet.cohort.median") {
-			if strings.Contains(string(b), wire.DataMetric) {
-				t.Errorf("the data of pushes is for the fleet only:\n%s", b)
-			}
-			break
+		if strings.Contains(string(b), wire.DataMetric) {
+			t.Fatalf("the data of pushes is for the fleet only:\n%s", b)
 		}
-		time.Sleep(50 * time.Millisecond)
-	}
+		return err == nil && strings.Contains(string(b), "ingero.node.health_score") &&
+			strings.Contains(string(b), "ingero.fleet.cohort.median")
+	})
 
 	// Another one knows nothing but what agents say: its first answer has the middle.
 	c = start(t)
@@ -354,6 +382,67 @@ func le(v float64) []byte {
 	return b
 }
 
+// With TLS and a token, nothing is answered without both, at both addresses.
+func TestTLSAndToken(t *testing.T) {
+	if os.Getenv(env) == "" {
+		start(t) // skips
+	}
+	s := httptest.NewTLSServer(nil)
+	s.Close()
+	key, err := x509.MarshalPKCS8PrivateKey(s.TLS.Certificates[0].PrivateKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(name, kind string, der []byte) string {
+		path := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	c := startWith(t, []string{"config/ingero-fleet.yaml", "config/secure.yaml"}, "INGERO_FLEET_TOKEN=secret",
+		"INGERO_FLEET_CERT="+write("cert.pem", "CERTIFICATE", s.Certificate().Raw),
+		"INGERO_FLEET_KEY="+write("key.pem", "PRIVATE KEY", key))
+	body, err := wire.AppendRequest(nil, push(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for at, ask := range map[string]struct{ method, url string }{
+		"a push":                    {http.MethodPost, "https://" + c.http + wire.PushPath},
+		"a poll beside pushes":      {http.MethodGet, "https://" + c.http + wire.PollPath},
+		"what is known":             {http.MethodGet, "https://" + c.api + wire.CohortsPath},
+		"what is known, and pushes": {http.MethodGet, "https://" + c.http + wire.CohortsPath},
+		"the page":                  {http.MethodGet, "https://" + c.api + "/"},
+	} {
+		for token, want := range map[string]int{"": 401, "Bearer wrong": 401, "Bearer secret": 200} {
+			q, err := http.NewRequestWithContext(t.Context(), ask.method, ask.url, bytes.NewReader(body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			q.Header.Set("Content-Type", wire.TypeProtobuf)
+			if token != "" {
+				q.Header.Set("Authorization", token)
+			}
+			r, err := s.Client().Do(q) // it trusts the certificate
+			if err != nil {
+				t.Fatalf("%s: %v\n%s", at, err, c.said)
+			}
+			a, err := wire.AnswerOfHTTP(r.Header)
+			answered := at == "a push" && want == 200
+			if err := errors.Join(err, r.Body.Close()); err != nil || r.StatusCode != want || answered != (a.Reply != nil) {
+				t.Errorf("%s with %q: %d %+v %v", at, token, r.StatusCode, a, err)
+			}
+		}
+	}
+	if code, _, err := c.get("http://" + c.http + wire.CohortsPath); err == nil && code == http.StatusOK {
+		t.Error("it is answered without TLS")
+	}
+	a, err := c.client("grpc://"+c.grpc).Push(t.Context(), push(1))
+	if err == nil || a.Reply != nil {
+		t.Errorf("gRPC without TLS: %+v", a)
+	}
+}
+
 // If nobody takes what is exported, agents are answered nevertheless.
 func TestAnOutageBehind(t *testing.T) {
 	c := start(t, "INGERO_FLEET_EXPORTERS=[otlp_grpc]", "INGERO_FLEET_OTLP="+free(t))
@@ -362,5 +451,25 @@ func TestAnOutageBehind(t *testing.T) {
 		if a, err := f.Push(t.Context(), push(0)); err != nil || a.Reply == nil {
 			t.Fatalf("%+v %v", a, err)
 		}
+	}
+}
+
+// Without memory, pushes are refused in a way that agents wait and come again, and the collector lives on.
+func TestMemoryLimit(t *testing.T) {
+	c := start(t, "INGERO_FLEET_MEMORY_MIB=6", "INGERO_FLEET_SPIKE_MIB=2")
+	for _, url := range []string{"http://" + c.http, "grpc://" + c.grpc} {
+		f := c.client(url)
+		c.until("a push is refused", func() bool {
+			_, err := f.Push(t.Context(), push(0))
+			e, ok := errors.AsType[*fleetclient.StatusError](err)
+			// That of gRPC has no time to wait. The client takes it for an error of the network.
+			if err != nil && !(ok && e.Code == http.StatusServiceUnavailable) && !strings.Contains(err.Error(), "memory") {
+				t.Fatalf("%s: %v", url, err)
+			}
+			return err != nil
+		})
+	}
+	if code, _, err := c.get("http://" + c.health); err != nil || code != http.StatusOK {
+		t.Errorf("%d %v", code, err)
 	}
 }

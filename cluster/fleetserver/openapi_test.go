@@ -44,8 +44,8 @@ func TestOpenAPIIsOfWhatIsAnswered(t *testing.T) {
 	for _, v := range []any{wire.CohortList{}, wire.Cohorts{}, wire.CohortRank{}} {
 		typ := reflect.TypeOf(v)
 		var required, all []string
-		for i := range typ.NumField() {
-			name, options, _ := strings.Cut(typ.Field(i).Tag.Get("json"), ",")
+		for f := range typ.Fields() {
+			name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 			all = append(all, name)
 			if options == "" {
 				required = append(required, name)

@@ -13,40 +13,72 @@ import (
 // Names of what is made of cohorts.
 const (
 	fleetScope  = "ingero.fleet"
-	attrCluster = "ingero.cluster.id" // of the resource
-	attrCohort  = "ingero.cohort"     // of a point: 16 hexadecimal digits
+	prefix      = "ingero.fleet.cohort." // of metrics
+	attrCluster = "ingero.cluster.id"    // of the resource
+	attrCohort  = "ingero.cohort"        // of a point: 16 hexadecimal digits
 )
 
-// cohortMetric is a gauge of a cohort. ok is false if it is not known.
-type cohortMetric struct {
+// gauge is a metric of a cohort.
+type gauge struct {
 	name, unit, description string
-	value                   func(m *cohorts.Middle) (v float64, ok bool)
+	value                   func(m *cohorts.Middle) float64
+	known                   func(m *cohorts.Middle) bool // nil: always
 }
 
 // gauges are all of them. Own work is of a step, in the newest bucket of which a quorum is known.
-var gauges = []cohortMetric{
-	{"ingero.fleet.cohort.ranks", "{rank}", "Ranks of the cohort.", of(func(m *cohorts.Middle) float64 { return float64(m.Ranks) })},
-	{"ingero.fleet.cohort.live", "{rank}", "Ranks of which a push came lately.", of(func(m *cohorts.Middle) float64 { return float64(m.Live) })},
-	{"ingero.fleet.cohort.quorum", "{rank}", "Of how many ranks a bucket must be known: 3, and 60 %.", of(func(m *cohorts.Middle) float64 { return float64(m.Quorum) })},
-	{"ingero.fleet.cohort.quorum_met", "1", "Whether one is known of so many.", of(func(m *cohorts.Middle) float64 { return flag(m.Known > 0) })},
-	{"ingero.fleet.cohort.degraded", "1", "Whether many ranks turned suspect at once.", of(func(m *cohorts.Middle) float64 { return flag(m.Degraded) })},
-	{"ingero.fleet.cohort.slow", "1", "Whether most ranks are slower than they were.", of(func(m *cohorts.Middle) float64 { return flag(m.Slow) })},
-	{"ingero.fleet.cohort.step", "s", "Time between two steps, the median.", func(m *cohorts.Middle) (float64, bool) { return m.Interval, m.Interval > 0 }},
-	{"ingero.fleet.cohort.known", "{rank}", "Ranks of which the newest bucket is known.", known(func(m *cohorts.Middle) float64 { return float64(m.Known) })},
-	{"ingero.fleet.cohort.median", "s", "Own work of a step, the median; of an even number of ranks the upper of the middle two.", known(func(m *cohorts.Middle) float64 { return m.Mid })},
-	{"ingero.fleet.cohort.lower", "s", "The next smaller own work than the median.", known(func(m *cohorts.Middle) float64 { return m.Lo })},
-	{"ingero.fleet.cohort.upper", "s", "The next larger own work than the median.", known(func(m *cohorts.Middle) float64 { return m.Hi })},
-	{"ingero.fleet.cohort.sigma", "1", "Noise of own work (log), the median of ranks.", known(func(m *cohorts.Middle) float64 { return m.Sigma })},
-	{"ingero.fleet.cohort.threshold", "1", "The score below which a rank is slow.", known(func(*cohorts.Middle) float64 { return health.SlowScore() })},
+var gauges = []gauge{
+	{"ranks", "{rank}", "Ranks of the cohort.", func(m *cohorts.Middle) float64 { return float64(m.Ranks) }, nil},
+	{
+		"live", "{rank}", "Ranks of which a push came lately.",
+		func(m *cohorts.Middle) float64 { return float64(m.Live) }, nil,
+	},
+	{
+		"quorum", "{rank}", "Of how many ranks a bucket must be known: 3, and 60 %.",
+		func(m *cohorts.Middle) float64 { return float64(m.Quorum) }, nil,
+	},
+	{
+		"quorum_met", "1", "Whether one is known of so many.",
+		func(m *cohorts.Middle) float64 { return flag(hasMiddle(m)) }, nil,
+	},
+	{
+		"degraded", "1", "Whether many ranks turned suspect at once.",
+		func(m *cohorts.Middle) float64 { return flag(m.Degraded) }, nil,
+	},
+	{
+		"slow", "1", "Whether most ranks are slower than they were.",
+		func(m *cohorts.Middle) float64 { return flag(m.Slow) }, nil,
+	},
+	{
+		"step", "s", "Time between two steps, the median.",
+		func(m *cohorts.Middle) float64 { return m.Interval }, func(m *cohorts.Middle) bool { return m.Interval > 0 },
+	},
+	{
+		"known", "{rank}", "Ranks of which the newest bucket is known.",
+		func(m *cohorts.Middle) float64 { return float64(m.Known) }, hasMiddle,
+	},
+	{
+		"median", "s", "Own work of a step, the median; of an even number of ranks the upper of the middle two.",
+		func(m *cohorts.Middle) float64 { return m.Mid }, hasMiddle,
+	},
+	{
+		"lower", "s", "The next smaller own work than the median.",
+		func(m *cohorts.Middle) float64 { return m.Lo }, hasMiddle,
+	},
+	{
+		"upper", "s", "The next larger own work than the median.",
+		func(m *cohorts.Middle) float64 { return m.Hi }, hasMiddle,
+	},
+	{
+		"sigma", "1", "Noise of own work (log), the median of ranks.",
+		func(m *cohorts.Middle) float64 { return m.Sigma }, hasMiddle,
+	},
+	{
+		"threshold", "1", "The score below which a rank is slow.",
+		func(*cohorts.Middle) float64 { return health.SlowScore() }, hasMiddle,
+	},
 }
 
-func of(f func(m *cohorts.Middle) float64) func(m *cohorts.Middle) (float64, bool) {
-	return func(m *cohorts.Middle) (float64, bool) { return f(m), true }
-}
-
-func known(f func(m *cohorts.Middle) float64) func(m *cohorts.Middle) (float64, bool) {
-	return func(m *cohorts.Middle) (float64, bool) { return f(m), m.Known > 0 }
-}
+func hasMiddle(m *cohorts.Middle) bool { return m.Known > 0 }
 
 func flag(b bool) float64 {
 	if b {
@@ -67,13 +99,12 @@ func cohortMetrics(at time.Time, list []cohorts.Middle) pmetric.Metrics {
 			by[m.Cluster] = metrics
 		}
 		for k := range gauges {
-			v, ok := gauges[k].value(m)
-			if !ok {
+			if gauges[k].known != nil && !gauges[k].known(m) {
 				continue
 			}
 			p := metrics.At(k).Gauge().DataPoints().AppendEmpty()
 			p.SetTimestamp(pcommon.NewTimestampFromTime(at))
-			p.SetDoubleValue(v)
+			p.SetDoubleValue(gauges[k].value(m))
 			p.Attributes().PutStr(attrCohort, m.Cohort)
 		}
 	}
@@ -91,7 +122,7 @@ func resource(md pmetric.Metrics, cluster string) pmetric.MetricSlice {
 	sm.Scope().SetName(fleetScope)
 	for i := range gauges {
 		m := sm.Metrics().AppendEmpty()
-		m.SetName(gauges[i].name)
+		m.SetName(prefix + gauges[i].name)
 		m.SetUnit(gauges[i].unit)
 		m.SetDescription(gauges[i].description)
 		m.SetEmptyGauge()

@@ -168,7 +168,8 @@ func TestNaNIsRefused(t *testing.T) {
 		}
 	}
 	err := p.ConsumeMetrics(t.Context(), md)
-	if e, ok := errors.AsType[*wire.Error](f.err); status.Code(err) != codes.InvalidArgument || !ok || e.Fault != wire.Value {
+	e, ok := errors.AsType[*wire.Error](f.err)
+	if status.Code(err) != codes.InvalidArgument || !ok || e.Fault != wire.Value {
 		t.Errorf("%v, %v", err, f.err)
 	}
 }

@@ -37,10 +37,10 @@ func (c *Config) Unmarshal(conf *confmap.Conf) error {
 
 // settings adds the names of a struct's settings, with those of structs whose settings count as its own.
 func settings(of reflect.Type, known map[string]bool) {
-	for i := range of.NumField() {
-		name, options, _ := strings.Cut(of.Field(i).Tag.Get("mapstructure"), ",")
+	for f := range of.Fields() {
+		name, options, _ := strings.Cut(f.Tag.Get("mapstructure"), ",")
 		if options == "squash" {
-			settings(of.Field(i).Type, known)
+			settings(f.Type, known)
 		} else if name != "" {
 			known[name] = true
 		}

@@ -246,12 +246,16 @@ func TestMetrics(t *testing.T) {
 	metadatatest.AssertEqualCohorts(t, tel, []metricdata.DataPoint[int64]{{Value: 1}}, same)
 	metadatatest.AssertEqualUnanswered(t, tel, []metricdata.DataPoint[int64]{{Value: 3}}, same)
 	metadatatest.AssertEqualRequests(t, tel, []metricdata.DataPoint[int64]{
-		{Value: 3, Attributes: of("what", "pushed")}, {Value: 1, Attributes: of("what", "foreign")},
-		{Value: 0, Attributes: of("what", "polled")}, {Value: 0, Attributes: of("what", "pushed_published_gauges")},
+		{Value: 3, Attributes: of("what", "pushed")},
+		{Value: 1, Attributes: of("what", "foreign")},
+		{Value: 0, Attributes: of("what", "polled")},
+		{Value: 0, Attributes: of("what", "pushed_published_gauges")},
 	}, same)
 	metadatatest.AssertEqualFaults(t, tel, []metricdata.DataPoint[int64]{
-		{Value: 0, Attributes: of("fault", "malformed")}, {Value: 0, Attributes: of("fault", "version")},
-		{Value: 1, Attributes: of("fault", "limit")}, {Value: 0, Attributes: of("fault", "value")},
+		{Value: 0, Attributes: of("fault", "malformed")},
+		{Value: 0, Attributes: of("fault", "version")},
+		{Value: 1, Attributes: of("fault", "limit")},
+		{Value: 0, Attributes: of("fault", "value")},
 	}, same)
 	if err := e.Shutdown(t.Context()); err != nil {
 		t.Error(err)
