@@ -59,7 +59,7 @@ func (l *lab) close() {
 
 func newNamespace(ctx context.Context, n int) (ns namespace, err error) {
 	id := fmt.Sprintf("%d%c", os.Getpid()%100_000, 'a'+n)
-	network := fmt.Sprintf("10.214.%d", 77+n)
+	network := fmt.Sprintf("10.214.%d", os.Getpid()%128*nodes+n) // another measurement has others
 	ns = namespace{name: "ingero-" + id, link: "ig" + id, address: network + ".1"}
 	for _, args := range [][]string{
 		{"netns", "add", ns.name},

@@ -185,12 +185,13 @@ static int train(struct job *j, int rank)
 	return err ? err : ncclCommDestroy(comm);
 }
 
-/* With what shares its CPU, the late rank has the last one to itself. */
+/* With what shares its CPU, the late rank has the last one to itself. Real-time ranks go where there is room by
+ * themselves: it would be ahead of others that share one. */
 static void place(int rank)
 {
 	int cpus = (int)sysconf(_SC_NPROCESSORS_ONLN);
 
-	if (late->pinned && cpus > 1)
+	if (late->pinned && cpus > 1 && (rank == late_rank || late->ordinary))
 		pin_to_cpu(rank == late_rank ? cpus - 1 : rank % (cpus - 1));
 }
 

@@ -14,7 +14,7 @@ func TestWhatHappensToARankOrNodeIsTold(t *testing.T) {
 	bin := t.TempDir()
 	build(t, bin)
 	o := straggler.Options{
-		Only: []string{"lock", "gpu", "exit", "node cut off"}, Quick: true, Ingero: filepath.Join(bin, "ingero"),
+		Only: []string{"gpu", "node cut off"}, Quick: true, Ingero: filepath.Join(bin, "ingero"),
 		Fleet: filepath.Join(bin, "ingero-fleet"), Sink: filepath.Join(bin, "straggler-sink"),
 	}
 	plan, err := straggler.Plan(&o)
