@@ -48,8 +48,9 @@ straggler-sink are, beside this program or in the path (make fleet builds them).
 	fl := cmd.Flags()
 	fl.StringSliceVar(&f.Only, "only", nil, "run only these cases ("+strings.Join(straggler.Names(), ",")+")")
 	fl.BoolVar(&f.Quick, "quick", false, "one size of each cause, and a shorter even run")
-	fl.DurationVar(&f.Even, "even", 0, fmt.Sprintf("time of the run in which nothing happens (default %s, with --quick %s)",
-		brief(straggler.EvenTime), brief(straggler.QuickEvenTime)))
+	fl.DurationVar(&f.Even, "even", 0, fmt.Sprintf(
+		"time of the run in which nothing happens (default %s, with --quick %s)", brief(straggler.EvenTime),
+		brief(straggler.QuickEvenTime)))
 	fl.BoolVar(&f.asJSON, "json", false, "print one JSON object")
 	_ = cmd.RegisterFlagCompletionFunc("only",
 		cobra.FixedCompletions(straggler.Names(), cobra.ShellCompDirectiveNoFileComp))
