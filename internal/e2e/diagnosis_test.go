@@ -225,6 +225,7 @@ func TestReportSaysIfTheSchedulerPrefersTheCulprit(t *testing.T) {
 			}, tc.args...)
 			r := e2e.Run(t, args...)
 			if len(r.Report.Chains) == 0 {
+				dump(t, r)
 				t.Fatal("no cause found")
 			}
 			c := r.Report.Chains[0]
