@@ -26,7 +26,7 @@ type act uint8
 
 const (
 	nothing  act = iota
-	cutNode      // the second node's link is taken down and, once that is told, up again
+	cutNode      // the second node's link is taken down and, once that is reported, up again
 	killOnce     // the fleet's server is killed while a rank is slow, and started again
 )
 

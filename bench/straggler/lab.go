@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/ingero-io/ingero/internal/cudastub"
+	"github.com/ingero-io/ingero/internal/netns"
 	"github.com/ingero-io/ingero/internal/rig"
 )
 
@@ -23,12 +24,9 @@ type lab struct {
 	o     *Options
 	dir   string // removed at the end
 	files cudastub.Files
-	nodes [nodes]namespace
+	nodes [nodes]*netns.Namespace
 	runs  int
 }
-
-// namespace is a node: a network namespace with a link to the server's.
-type namespace struct{ name, link, address string }
 
 func newLab(ctx context.Context, o *Options) (*lab, error) {
 	dir, err := rig.Folder("ingero-straggler-")
@@ -40,7 +38,8 @@ func newLab(ctx context.Context, o *Options) (*lab, error) {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	for n := range l.nodes {
-		if l.nodes[n], err = newNamespace(ctx, n); err != nil {
+		network := fmt.Sprintf("10.214.%d", os.Getpid()%128*nodes+n) // another measurement has others
+		if l.nodes[n], err = netns.New(ctx, n, network); err != nil {
 			l.close()
 			return nil, err
 		}
@@ -50,45 +49,11 @@ func newLab(ctx context.Context, o *Options) (*lab, error) {
 
 func (l *lab) close() {
 	for _, n := range l.nodes {
-		if n.name != "" {
-			_ = ip(context.Background(), "netns", "delete", n.name) // with its link; nothing can be done if it stays
+		if n != nil {
+			_ = n.Close() // nothing can be done if it stays
 		}
 	}
 	_ = os.RemoveAll(l.dir) // a temporary folder: the system clears what is left
-}
-
-func newNamespace(ctx context.Context, n int) (ns namespace, err error) {
-	id := fmt.Sprintf("%d%c", os.Getpid()%100_000, 'a'+n)
-	network := fmt.Sprintf("10.214.%d", os.Getpid()%128*nodes+n) // another measurement has others
-	ns = namespace{name: "ingero-" + id, link: "ig" + id, address: network + ".1"}
-	for _, args := range [][]string{
-		{"netns", "add", ns.name},
-		{"link", "add", ns.link, "type", "veth", "peer", "name", "eth0", "netns", ns.name},
-		{"address", "add", ns.address + "/24", "dev", ns.link},
-		{"link", "set", ns.link, "up"},
-		{"-n", ns.name, "address", "add", network + ".2/24", "dev", "eth0"},
-		{"-n", ns.name, "link", "set", "eth0", "up"},
-	} {
-		if err := ip(ctx, args...); err != nil {
-			_ = ip(ctx, "netns", "delete", ns.name) // it may not exist
-			return namespace{}, fmt.Errorf("make a node: %w", err)
-		}
-	}
-	return ns, nil
-}
-
-// connect takes the node's link up or down.
-func (n *namespace) connect(ctx context.Context, up bool) error {
-	state := map[bool]string{true: "up", false: "down"}[up]
-	return ip(ctx, "link", "set", n.link, state)
-}
-
-func ip(ctx context.Context, args ...string) error {
-	out, err := exec.CommandContext(ctx, "ip", args...).CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("ip %s: %w: %s", strings.Join(args, " "), err, out)
-	}
-	return nil
 }
 
 // program is a program of the fleet.
@@ -102,10 +67,10 @@ type program struct {
 }
 
 // start starts a program, in a node's namespace if one is given.
-func (l *lab) start(ctx context.Context, in *namespace, args ...string) (*program, error) {
+func (l *lab) start(ctx context.Context, in *netns.Namespace, args ...string) (*program, error) {
 	name := filepath.Base(args[0])
 	if in != nil {
-		args = append([]string{"ip", "netns", "exec", in.name}, args...)
+		args = in.In(args...)
 	}
 	p := &program{wake: make(chan struct{}, 1)}
 	p.cmd = exec.CommandContext(ctx, args[0], args[1:]...)

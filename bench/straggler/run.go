@@ -19,6 +19,7 @@ import (
 	"github.com/ingero-io/ingero/cluster/health"
 	"github.com/ingero-io/ingero/cluster/wire"
 	"github.com/ingero-io/ingero/internal/cudastub"
+	"github.com/ingero-io/ingero/internal/rig"
 )
 
 const (
@@ -54,7 +55,10 @@ func (l *lab) run(ctx context.Context, c *Case) (x *Result, err error) {
 		return nil, fmt.Errorf("make a folder for a run: %w", err)
 	}
 	x = &Result{Case: *c}
-	load := startLoad()
+	before, err := rig.ReadUsage()
+	if err != nil {
+		return nil, fmt.Errorf("read the machine's load: %w", err)
+	}
 	began := time.Now()
 	err = m.open(ctx)
 	if err == nil {
@@ -66,7 +70,11 @@ func (l *lab) run(ctx context.Context, c *Case) (x *Result, err error) {
 	if err = errors.Join(err, closeErr); err != nil {
 		return nil, err
 	}
-	x.OthersPct = load.others()
+	after, err := rig.ReadUsage()
+	if err != nil {
+		return nil, fmt.Errorf("read the machine's load: %w", err)
+	}
+	x.OthersPct = 100 * rig.Others(before, after)
 	m.c.judge(x, &truth, list)
 	return x, errors.Join(os.RemoveAll(m.dir), ctx.Err())
 }
@@ -84,12 +92,12 @@ func (m *cell) open(ctx context.Context) error {
 	}
 	var sockets []string
 	for n, scheme := range []string{"http", "grpc"} { // a node by each
-		ns := &m.l.nodes[n]
+		ns := m.l.nodes[n]
 		per := ranks / nodes
 		sockets = append(sockets, m.file(fmt.Sprint(n, ".sock")))
 		m.tracers[n], err = m.l.start(ctx, ns, m.l.o.Ingero, "trace", "--json", "--node", nodeName(n), "--db",
 			m.file(fmt.Sprint(n, ".db")), "--pid", strings.Join(pids[n*per:(n+1)*per], ","), "--cluster", cluster,
-			"--fleet", scheme+"://"+ns.address+m.ports[n], "--events="+sockets[n])
+			"--fleet", scheme+"://"+ns.Address+m.ports[n], "--events="+sockets[n])
 		if err != nil {
 			return err
 		}
@@ -234,7 +242,7 @@ func get(ctx context.Context, url string) ([]byte, error) {
 	return b, nil
 }
 
-// watch has it happen, waits until all is told that must be, and returns when it happened.
+// watch makes it happen, waits until all is reported that must be, and returns when it happened.
 func (m *cell) watch(ctx context.Context, x *Result) (began time.Time, err error) {
 	began = time.Now()
 	switch {
@@ -244,10 +252,10 @@ func (m *cell) watch(ctx context.Context, x *Result) (began time.Time, err error
 	case m.c.late != "":
 		err = os.WriteFile(m.file("late"), nil, 0o600)
 	case m.c.act == cutNode:
-		err = m.l.nodes[nodes-1].connect(ctx, false)
+		err = m.l.nodes[nodes-1].Connect(ctx, false)
 	}
 	if err != nil {
-		return began, fmt.Errorf("have it happen: %w", err)
+		return began, fmt.Errorf("make it happen: %w", err)
 	}
 	if m.c.act == killOnce {
 		if err := m.restart(ctx); err != nil {
@@ -263,7 +271,7 @@ func (m *cell) watch(ctx context.Context, x *Result) (began time.Time, err error
 	}
 	if m.c.act == cutNode {
 		x.began = began
-		err = errors.Join(err, m.l.nodes[nodes-1].connect(ctx, true))
+		err = errors.Join(err, m.l.nodes[nodes-1].Connect(ctx, true))
 		m.until(ctx, func(list []wire.Event) bool { return m.c.back(list) != nil })
 	}
 	pause(ctx, afterTime)

@@ -1,6 +1,6 @@
-// Package straggler measures how soon, and how rightly, a fleet tells which rank of a job is slow and why, live:
-// a job of stand-in ranks on two nodes, which are network namespaces, with a real tracer each, a real server
-// and a sink that is scraped. What is to be told is what the job itself measured.
+// Package straggler measures how soon a fleet reports which rank of a job is slow, and whether the cause is
+// right, live: a job of stand-in ranks on two nodes, which are network namespaces, with a real tracer each, a
+// real server and a sink that is scraped. What is to be reported is what the job itself measured.
 //
 // It needs root, the kernel's probes and network namespaces. cluster/simulate answers the same without them,
 // for jobs of any size, but not whether own work and causes are measured rightly.

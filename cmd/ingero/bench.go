@@ -89,7 +89,7 @@ func (c *console) listBenches() error {
 	}
 	fmt.Fprintf(&b, "  %-9s %-10s %s\n", "diagnosis", "", "how often explanations of known faults are right")
 	fmt.Fprintf(&b, "  %-9s %-10s %s\n", "compare", "", "how often known differences of two recordings are found")
-	fmt.Fprintf(&b, "  %-9s %-10s %s\n", "fleet", "", "how soon a slow rank is told, and why it is slow")
+	fmt.Fprintf(&b, "  %-9s %-10s %s\n", "fleet", "", "how soon a slow rank is reported, with its cause")
 	b.WriteString("\nMeasure: ingero bench overhead, store, diagnosis, compare or fleet; --quick for a first look, " +
 		"--only NAME for one\n")
 	_, err := io.WriteString(c.out, b.String())

@@ -28,7 +28,7 @@ func (c *console) benchFleetCommand() *cobra.Command {
 	var f benchFleetFlags
 	cmd := &cobra.Command{
 		Use:   "fleet",
-		Short: "Measure how soon a slow rank is told, and why it is slow (needs root)",
+		Short: "Measure how soon a slow rank is reported, with its cause (needs root)",
 		Long: `Bench fleet runs a job of eight stand-in ranks on two nodes, which are network namespaces of
 this machine, each with a tracer, with a server and a sink. It makes one rank slow in known ways
 and by known amounts, ends it, has it hang, cuts off a node and kills the server, and measures

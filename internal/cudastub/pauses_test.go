@@ -5,11 +5,13 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/ingero-io/ingero/internal/kerneltest"
 )
 
 func TestAProgramThatComesBeforeAllOthersNoticesThatItStoodStill(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("SCHED_FIFO needs root")
+		kerneltest.Lacks(t, "SCHED_FIFO needs root")
 	}
 	files, err := Extract(t.TempDir())
 	if err != nil {

@@ -24,6 +24,7 @@ var table = []row{
 	{"docs", ""},
 	{"event", ""},
 	{"internal/lists", ""},
+	{"internal/netns", ""},
 	{"internal/servetest", ""},
 	{"internal/unixsocket", ""},
 	{"account/stats", ""},
@@ -186,7 +187,7 @@ var table = []row{
 		capture/probe/cuda capture/probe/driver explain/report store store/sqlite store/sqlite/storetest`},
 	{"bench/accuracy", `bench/agent bench/numbers explain/compare explain/diagnose event internal/cudastub internal/hollow
 		internal/real/llama internal/real/torch internal/rig capture/probe explain/report account/stats`},
-	{"bench/straggler", "cluster/health cluster/wire internal/cudastub internal/rig"},
+	{"bench/straggler", "cluster/health cluster/wire internal/cudastub internal/netns internal/rig"},
 
 	// The command line and the terminal.
 	{"tui", "agent event fleet serve/nodeapi/wire explain/report store account/live"},

@@ -9,14 +9,15 @@ import (
 // ticksPerSecond is USER_HZ, the unit of /proc/stat; it is the same on all Linux systems (proc(5)).
 const ticksPerSecond = 100
 
-// usage is the CPU time used so far, in ticks: by the whole machine, and by this
+// Usage is the CPU time used so far, in ticks: by the whole machine, and by this
 // process and its children that have ended.
-type usage struct {
+type Usage struct {
 	all proc.CPUTime
 	own float64
 }
 
-func readUsage() (u usage, err error) {
+// ReadUsage reads it.
+func ReadUsage() (u Usage, err error) {
 	if u.all, _, err = proc.New("/proc").CPUTime(); err != nil {
 		return u, err
 	}
@@ -30,9 +31,9 @@ func readUsage() (u usage, err error) {
 	return u, nil
 }
 
-// others is the share of all CPUs' time between two readings that was used by programs outside the
-// run.
-func others(before, after usage) float64 {
+// Others is the share of all CPUs' time between two readings that was used by other programs than this
+// process and its children.
+func Others(before, after Usage) float64 {
 	total := float64(after.all.Total - before.all.Total)
 	busy := float64(after.all.Busy-before.all.Busy) - float64(after.all.Stolen-before.all.Stolen)
 	if total <= 0 {

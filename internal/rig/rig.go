@@ -71,7 +71,7 @@ func Trace(ctx context.Context, o *Options) (t Traced, err error) {
 	if err != nil {
 		return t, fmt.Errorf("unpack the program to be traced: %w", err)
 	}
-	before, err := readUsage()
+	before, err := ReadUsage()
 	if err != nil {
 		return t, fmt.Errorf("read the machine's load: %w", err)
 	}
@@ -83,11 +83,11 @@ func Trace(ctx context.Context, o *Options) (t Traced, err error) {
 	if err != nil {
 		return t, err
 	}
-	after, err := readUsage()
+	after, err := ReadUsage()
 	if err != nil {
 		return t, fmt.Errorf("read the machine's load: %w", err)
 	}
-	t.Others = others(before, after)
+	t.Others = Others(before, after)
 	return t, nil
 }
 

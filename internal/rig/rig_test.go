@@ -35,16 +35,16 @@ func TestStolenTimeIsAShareOfTheBusyTime(t *testing.T) {
 }
 
 func TestOthersUseTheCPUTimeThatTheRunDoesNot(t *testing.T) {
-	before := usage{proc.CPUTime{Busy: 1000, Stolen: 100, Total: 5000}, 50}
-	after := usage{proc.CPUTime{Busy: 1600, Stolen: 200, Total: 6000}, 250}
-	if got := others(before, after); got != 0.3 { // 500 of 1000 busy, 200 of them our own
+	before := Usage{proc.CPUTime{Busy: 1000, Stolen: 100, Total: 5000}, 50}
+	after := Usage{proc.CPUTime{Busy: 1600, Stolen: 200, Total: 6000}, 250}
+	if got := Others(before, after); got != 0.3 { // 500 of 1000 busy, 200 of them our own
 		t.Errorf("others used %g", got)
 	}
 	after.own = 2000 // a child that had run before was reaped
-	if got := others(before, after); got != 0 {
+	if got := Others(before, after); got != 0 {
 		t.Errorf("others used %g", got)
 	}
-	if got := others(before, before); got != 0 {
+	if got := Others(before, before); got != 0 {
 		t.Errorf("others used %g of no time", got)
 	}
 	r := Result{Explanation: Explanation{Input: &diagnose.Input{}}, Traced: Traced{Others: 0.3}}

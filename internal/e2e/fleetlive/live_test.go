@@ -5,7 +5,6 @@ package fleetlive
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -19,6 +18,7 @@ import (
 	"github.com/ingero-io/ingero/cluster/wire"
 	"github.com/ingero-io/ingero/internal/cudastub"
 	"github.com/ingero-io/ingero/internal/kerneltest"
+	"github.com/ingero-io/ingero/internal/netns"
 	"github.com/ingero-io/ingero/internal/rig"
 	"github.com/ingero-io/ingero/internal/servetest"
 )
@@ -32,11 +32,11 @@ type program struct {
 }
 
 // start starts a program in a network namespace, or in the test's own.
-func start(t *testing.T, namespace string, env []string, args ...string) *program {
+func start(t *testing.T, in *netns.Namespace, env []string, args ...string) *program {
 	t.Helper()
 	p := &program{ended: make(chan error, 1)}
-	if namespace != "" {
-		args = append([]string{"ip", "netns", "exec", namespace}, args...)
+	if in != nil {
+		args = in.In(args...)
 	}
 	p.cmd = exec.CommandContext(t.Context(), args[0], args[1:]...)
 	p.cmd.Env = append(os.Environ(), env...)
@@ -66,23 +66,19 @@ func command(t *testing.T, args ...string) string {
 	return string(out)
 }
 
-// namespace makes a network namespace with a link to the test's own, and returns its name and the address of
-// the test's end.
-func namespace(t *testing.T, n int) (name, address string) {
+// namespace makes a node.
+func namespace(t *testing.T, n int) *netns.Namespace {
 	t.Helper()
-	id := fmt.Sprintf("%d%c", os.Getpid()%100000, 'a'+n)
-	name, link := "ingero-"+id, "ig"+id
-	address = fmt.Sprintf("10.213.%d.1", 77+n)
-	command(t, "ip", "netns", "add", name)
+	ns, err := netns.New(t.Context(), n, fmt.Sprintf("10.213.%d", 77+n))
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() {
-		_ = exec.CommandContext(context.Background(), "ip", "netns", "delete", name).Run() // with its link
+		if err := ns.Close(); err != nil {
+			t.Error(err)
+		}
 	})
-	command(t, "ip", "link", "add", link, "type", "veth", "peer", "name", "eth0", "netns", name)
-	command(t, "ip", "address", "add", address+"/24", "dev", link)
-	command(t, "ip", "link", "set", link, "up")
-	command(t, "ip", "-n", name, "address", "add", fmt.Sprintf("10.213.%d.2/24", 77+n), "dev", "eth0")
-	command(t, "ip", "-n", name, "link", "set", "eth0", "up")
-	return name, address
+	return ns
 }
 
 // job starts ranks that wait for a file, and returns their processes.
@@ -153,7 +149,7 @@ func TestTheSlowRankOfTwoNodesIsReported(t *testing.T) {
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	token := []string{"INGERO_FLEET_TOKEN=secret", "HOME=" + dir}
-	fleet := start(t, "", token, filepath.Join(bin, "ingero-fleet"), "serve", "--insecure", "--listen", "0.0.0.0:0", "--grpc",
+	fleet := start(t, nil, token, filepath.Join(bin, "ingero-fleet"), "serve", "--insecure", "--listen", "0.0.0.0:0", "--grpc",
 		"0.0.0.0:0")
 	ports := map[string]string{}
 	for _, scheme := range []string{"http", "grpc"} {
@@ -168,17 +164,17 @@ func TestTheSlowRankOfTwoNodesIsReported(t *testing.T) {
 	var tracers []*program
 	sockets := []string{filepath.Join(dir, "a.sock"), filepath.Join(dir, "b.sock")}
 	for n, scheme := range []string{"http", "grpc"} { // a node by each
-		ns, address := namespace(t, n)
+		ns := namespace(t, n)
 		per := ranks / 2
 		p := start(t, ns, token, filepath.Join(bin, "ingero"), "trace", "--json", "--node", "node-"+string(rune('a'+n)),
 			"--db", filepath.Join(dir, fmt.Sprint(n, ".db")), "--pid", strings.Join(pids[n*per:(n+1)*per], ","),
-			"--cluster", "east", "--fleet", scheme+"://"+address+ports[scheme], "--events="+sockets[n])
+			"--cluster", "east", "--fleet", scheme+"://"+ns.Address+ports[scheme], "--events="+sockets[n])
 		tracers = append(tracers, p)
 	}
 	for _, p := range tracers {
 		p.out.After(t, `"type":"start"`)
 	}
-	sink := start(t, "", nil, filepath.Join(bin, "straggler-sink"), "--listen", "127.0.0.1:0", "--socket-path",
+	sink := start(t, nil, nil, filepath.Join(bin, "straggler-sink"), "--listen", "127.0.0.1:0", "--socket-path",
 		strings.Join(sockets, ","))
 	url := sink.err.After(t, "url=")
 	begin()

@@ -1,0 +1,63 @@
+// Package netns makes network namespaces that stand for nodes: each has a link to the namespace of its
+// maker. It needs root and the program ip. Nothing ships it but benchmarks.
+package netns
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+)
+
+// Namespace is a node: a network namespace with a link to the maker's.
+type Namespace struct {
+	Name    string // as ip knows it
+	Address string // of the link's end in the maker's namespace
+	link    string
+}
+
+// New makes the node number n, from 0 to 25, of this process, with the network NETWORK.0/24, where network is
+// as in "10.213.77".
+func New(ctx context.Context, n int, network string) (*Namespace, error) {
+	id := fmt.Sprintf("%d%c", os.Getpid()%100_000, 'a'+n)
+	ns := &Namespace{Name: "ingero-" + id, link: "ig" + id, Address: network + ".1"}
+	for _, args := range [][]string{
+		{"netns", "add", ns.Name},
+		{"link", "add", ns.link, "type", "veth", "peer", "name", "eth0", "netns", ns.Name},
+		{"address", "add", ns.Address + "/24", "dev", ns.link},
+		{"link", "set", ns.link, "up"},
+		{"-n", ns.Name, "address", "add", network + ".2/24", "dev", "eth0"},
+		{"-n", ns.Name, "link", "set", "eth0", "up"},
+	} {
+		if err := ip(ctx, args...); err != nil {
+			if args[0] != "netns" { // else there is nothing to remove
+				err = errors.Join(err, ns.Close())
+			}
+			return nil, fmt.Errorf("make a node: %w", err)
+		}
+	}
+	return ns, nil
+}
+
+// In is the command line that runs args in the namespace.
+func (n *Namespace) In(args ...string) []string {
+	return append([]string{"ip", "netns", "exec", n.Name}, args...)
+}
+
+// Connect takes the link up or down.
+func (n *Namespace) Connect(ctx context.Context, up bool) error {
+	return ip(ctx, "link", "set", n.link, map[bool]string{true: "up", false: "down"}[up])
+}
+
+// Close removes the namespace, and its link with it.
+func (n *Namespace) Close() error { return ip(context.Background(), "netns", "delete", n.Name) }
+
+func ip(ctx context.Context, args ...string) error {
+	out, err := exec.CommandContext(ctx, "ip", args...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("ip %s: %w: %s", strings.Join(args, " "), err, out)
+	}
+	return nil
+}
