@@ -97,10 +97,11 @@ func outermostByProcess(span []event.CallTime) map[uint32][]event.CallTime {
 			by[c.PID] = append(by[c.PID], *c)
 		}
 	}
+	order := func(a, b event.CallTime) int { return cmp.Or(ledger.InOrder(a, b), cmp.Compare(a.TID, b.TID)) }
 	for _, calls := range by {
-		slices.SortFunc(calls, func(a, b event.CallTime) int {
-			return cmp.Or(ledger.InOrder(a, b), cmp.Compare(a.TID, b.TID))
-		})
+		if !slices.IsSortedFunc(calls, order) { // of a process with one thread they are
+			slices.SortFunc(calls, order)
+		}
 	}
 	return by
 }
