@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"flag"
@@ -12,6 +13,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/ingero-io/ingero/internal/vm"
@@ -23,6 +25,7 @@ type options struct {
 	arch    vm.Arch
 	cache   string
 	image   string
+	both    bool
 }
 
 func main() {
@@ -39,6 +42,7 @@ func parse(args []string) (o options, err error) {
 	kernels := f.String("kernel", vm.All, "versions with commas between, or all")
 	arch := f.String("arch", "amd64", "architecture to emulate")
 	few := f.Bool("few", false, "only the tests that show that programs load and work, with the best back end")
+	f.BoolVar(&o.both, "both", false, "run the kernels at the same time; each needs a CPU, and its console is printed at its end")
 	f.StringVar(&o.cache, "cache", ".cache/vm", "folder for kernels and what is built")
 	f.StringVar(&o.image, "image", "", "file of the kernel to boot, instead of one of Debian's")
 	if err := f.Parse(args); err != nil {
@@ -65,12 +69,10 @@ func run(ctx context.Context, args []string) error {
 	if err := install(ctx, o.arch); err != nil {
 		return err
 	}
-	var runs []vm.Run
+	runs := o.boots(ctx)
 	ok := true
-	for _, k := range o.kernels {
-		r := o.boot(ctx, k)
-		ok = ok && r.OK()
-		runs = append(runs, r)
+	for i := range runs {
+		ok = ok && runs[i].OK()
 	}
 	fmt.Println()
 	if err := vm.WriteMatrix(os.Stdout, runs); err != nil {
@@ -84,18 +86,36 @@ func run(ctx context.Context, args []string) error {
 	return nil
 }
 
-// boot runs one kernel.
-func (o *options) boot(ctx context.Context, k vm.Kernel) vm.Run {
-	began := time.Now()
-	fmt.Printf("\n=== Linux %s, %s\n", k.Version, o.arch.Go)
-	r := vm.Run{Kernel: k}
-	r.Result, r.Err = o.result(ctx, k)
-	r.Took = time.Since(began)
-	fmt.Printf("=== Linux %s, %s: %.0f s\n", k.Version, o.arch.Go, r.Took.Seconds())
-	return r
+// boots runs all kernels. Their machines are prepared before the first one runs: building would disturb it.
+func (o *options) boots(ctx context.Context) []vm.Run {
+	runs := make([]vm.Run, len(o.kernels))
+	machines := make([]*vm.Machine, len(o.kernels))
+	for i, k := range o.kernels {
+		runs[i].Kernel = k
+		machines[i], runs[i].Err = o.machine(ctx, k)
+	}
+	var running sync.WaitGroup
+	for i, m := range machines {
+		if m == nil {
+			continue
+		}
+		out := &output{to: os.Stdout, held: o.both}
+		boot := func() {
+			defer out.end()
+			o.boot(ctx, m, &runs[i], out)
+		}
+		if o.both {
+			running.Go(boot)
+		} else {
+			boot()
+		}
+	}
+	running.Wait()
+	return runs
 }
 
-func (o *options) result(ctx context.Context, k vm.Kernel) (*vm.Result, error) {
+// machine prepares a machine with one kernel.
+func (o *options) machine(ctx context.Context, k vm.Kernel) (*vm.Machine, error) {
 	kernel := o.image
 	var err error
 	if kernel == "" {
@@ -107,17 +127,51 @@ func (o *options) result(ctx context.Context, k vm.Kernel) (*vm.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	log, err := os.Create(filepath.Join(o.cache, "console-"+k.Version+"-"+o.arch.Go))
+	return &vm.Machine{
+		Arch: o.arch, Whole: k.Whole, Kernel: kernel, Image: image,
+		Silence: vm.DefaultSilence, Longest: vm.DefaultLongest,
+	}, nil
+}
+
+// boot runs a machine.
+func (o *options) boot(ctx context.Context, m *vm.Machine, r *vm.Run, out io.Writer) {
+	began := time.Now()
+	fmt.Fprintf(out, "\n=== Linux %s, %s\n", r.Kernel.Version, o.arch.Go)
+	defer func() {
+		r.Took = time.Since(began)
+		fmt.Fprintf(out, "=== Linux %s, %s: %.0f s\n", r.Kernel.Version, o.arch.Go, r.Took.Seconds())
+	}()
+	log, err := os.Create(filepath.Join(o.cache, "console-"+r.Kernel.Version+"-"+o.arch.Go))
 	if err != nil {
-		return nil, err
+		r.Err = err
+		return
 	}
 	defer log.Close()
-	m := vm.Machine{
-		Arch: o.arch, Whole: k.Whole, Kernel: kernel, Image: image,
-		Log:     io.MultiWriter(os.Stdout, log),
-		Silence: vm.DefaultSilence, Longest: vm.DefaultLongest,
+	m.Log = io.MultiWriter(out, log)
+	r.Result, r.Err = m.Boot(ctx)
+}
+
+// output passes on what is written to it, at once or, if it is held, all at the end.
+type output struct {
+	to   io.Writer
+	held bool
+	kept bytes.Buffer
+}
+
+// one is held while an output is passed on.
+var one sync.Mutex
+
+func (o *output) Write(b []byte) (int, error) {
+	if o.held {
+		return o.kept.Write(b)
 	}
-	return m.Boot(ctx)
+	return o.to.Write(b)
+}
+
+func (o *output) end() {
+	one.Lock()
+	defer one.Unlock()
+	_, _ = o.kept.WriteTo(o.to) // as with any line of its own
 }
 
 // install installs the emulator if it is missing and may be installed.
