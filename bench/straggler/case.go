@@ -28,6 +28,7 @@ const (
 	nothing  act = iota
 	cutNode      // the second node's link is taken down and, once that is reported, up again
 	killOnce     // the fleet's server is killed while a rank is slow, and started again
+	measure      // the tracers' CPU time is measured, without and with a fleet
 )
 
 var sizes = []int{10, 20, 30}
@@ -49,6 +50,7 @@ var others = []Case{
 	{Name: "node cut off", kind: health.KindMissing.String(), act: cutNode},
 	{Name: "server killed", SizePct: 20, late: "disk", kind: wire.EventStraggler, cause: "block_io", act: killOnce},
 	{Name: "even"},
+	{Name: "cost", act: measure},
 }
 
 // Names are the values of Options.Only.

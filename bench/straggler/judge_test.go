@@ -42,14 +42,22 @@ func planned(t *testing.T, name string, size int) Case {
 
 func TestPlan(t *testing.T) {
 	all, err := Plan(&Options{})
-	if err != nil || len(all) != 6*3+5 {
+	if err != nil || len(all) != 6*3+6 {
 		t.Errorf("%d cases, %v", len(all), err)
 	}
-	if quick, err := Plan(&Options{Quick: true}); err != nil || len(quick) != 6+5 || quick[0].Title() != "cpu, 20 %" {
+	if quick, err := Plan(&Options{Quick: true}); err != nil || len(quick) != 6+6 || quick[0].Title() != "cpu, 20 %" {
 		t.Errorf("quick: %v, %v", quick, err)
 	}
 	if _, err := Plan(&Options{Only: []string{"disk", "dsik"}}); err == nil {
 		t.Error("a name that no case has is accepted")
+	}
+}
+
+func TestCost(t *testing.T) {
+	for added, ok := range map[float64]bool{-0.1: true, costPct: true, costPct + 0.01: false} {
+		if r := (Result{Case: planned(t, "cost", 0), AddedPct: &added}); r.OK() != ok {
+			t.Errorf("%.2f %% of a core more: %v", added, r.OK())
+		}
 	}
 }
 

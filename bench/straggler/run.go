@@ -45,6 +45,7 @@ type cell struct {
 	sink    *program
 	metrics string // the sink's URL
 	job     *cudastub.RanksRun
+	alone   bool // without a fleet and a sink: ranks are not compared
 }
 
 // run runs a case.
@@ -83,8 +84,10 @@ func (m *cell) file(name string) string { return filepath.Join(m.dir, name) }
 
 // open starts all, and waits until the ranks can be compared.
 func (m *cell) open(ctx context.Context) error {
-	if err := m.serve(ctx, "0.0.0.0:0", "0.0.0.0:0"); err != nil {
-		return err
+	if !m.alone {
+		if err := m.serve(ctx, "0.0.0.0:0", "0.0.0.0:0"); err != nil {
+			return err
+		}
 	}
 	pids, err := m.startJob(ctx)
 	if err != nil {
@@ -95,9 +98,14 @@ func (m *cell) open(ctx context.Context) error {
 		ns := m.l.nodes[n]
 		per := ranks / nodes
 		sockets = append(sockets, m.file(fmt.Sprint(n, ".sock")))
-		m.tracers[n], err = m.l.start(ctx, ns, m.l.o.Ingero, "trace", "--json", "--node", nodeName(n), "--db",
-			m.file(fmt.Sprint(n, ".db")), "--pid", strings.Join(pids[n*per:(n+1)*per], ","), "--cluster", cluster,
-			"--fleet", scheme+"://"+ns.Address+m.ports[n], "--events="+sockets[n])
+		args := []string{
+			m.l.o.Ingero, "trace", "--json", "--node", nodeName(n), "--db", m.file(fmt.Sprint(n, ".db")), "--pid",
+			strings.Join(pids[n*per:(n+1)*per], ","),
+		}
+		if !m.alone {
+			args = append(args, "--cluster", cluster, "--fleet", scheme+"://"+ns.Address+m.ports[n], "--events="+sockets[n])
+		}
+		m.tracers[n], err = m.l.start(ctx, ns, args...)
 		if err != nil {
 			return err
 		}
@@ -107,6 +115,9 @@ func (m *cell) open(ctx context.Context) error {
 			return err
 		}
 	}
+	if m.alone {
+		return m.begin(ctx)
+	}
 	m.sink, err = m.l.start(ctx, nil, m.l.o.Sink, "--listen", "127.0.0.1:0", "--socket-path", strings.Join(sockets, ","))
 	if err != nil {
 		return err
@@ -114,8 +125,17 @@ func (m *cell) open(ctx context.Context) error {
 	if m.metrics, err = m.sink.after(ctx, "url="); err != nil {
 		return err
 	}
+	return m.begin(ctx)
+}
+
+// begin begins the job, and waits until its ranks are compared.
+func (m *cell) begin(ctx context.Context) error {
 	if err := os.WriteFile(m.file("gate"), nil, 0o600); err != nil {
 		return fmt.Errorf("begin the job: %w", err)
+	}
+	if m.alone {
+		pause(ctx, 2*warmTime)
+		return ctx.Err()
 	}
 	return m.settle(ctx)
 }

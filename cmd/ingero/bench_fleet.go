@@ -33,7 +33,8 @@ func (c *console) benchFleetCommand() *cobra.Command {
 this machine, each with a tracer, with a server and a sink. It makes one rank slow in known ways
 and by known amounts, ends it, has it hang, cuts off a node and kills the server, and measures
 how soon that is told, whether the right rank and cause are named, and what else is said. It
-takes some twenty minutes, with --quick ten. No GPU is needed, but ingero-fleet and
+also measures how much more CPU time a tracer takes that compares ranks ("cost"). It takes some
+25 minutes, with --quick twelve. No GPU is needed, but ingero-fleet and
 straggler-sink are, beside this program or in the path (make fleet builds them).`,
 		Example: "  sudo ingero bench fleet --quick\n  sudo ingero bench fleet --only disk,exit --json\n" +
 			"  sudo ingero bench fleet --only even --even 1h",
@@ -116,6 +117,10 @@ func (c *console) writeStragglers(r *straggler.Report) error {
 		}
 		if x.Name == "even" {
 			limit, cause = "", fmt.Sprintf("%d steps in %.0f s", x.Steps, x.Seconds)
+		}
+		if x.AddedPct != nil {
+			limit, cause = "0.2 %", fmt.Sprintf("%.2f %% of a core more a tracer, which takes %.2f %% without a fleet", *x.AddedPct,
+				*x.TracerPct)
 		}
 		t = append(t, []string{
 			x.Title(), unless(x.LateMS, "%.0f ms"), unless(x.ToldS, "%.1f s"), unless(x.CauseS, "%.1f s"), limit, verdict,
