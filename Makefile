@@ -67,6 +67,10 @@ test-fleet: fleet-collector generate-collector ## test the collector's component
 	$(GO) -C collector vet ./...
 	INGERO_FLEET_COLLECTOR=$(CURDIR)/bin/ingero-fleet-collector $(GO) -C collector test -count=1 -timeout 3m ./...
 
+.PHONY: bench-fleet
+bench-fleet: fleet ## measure what the pushes of many nodes cost ingero-fleet serve and the collector (5 minutes)
+	cluster/load/bench.sh
+
 .PHONY: demo
 demo: build ## show how the cause of a stall is found, no GPU needed
 	@if [ "$$(id -u)" != 0 ] && sudo -n true 2>/dev/null; then \

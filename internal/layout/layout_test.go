@@ -94,10 +94,11 @@ var table = []row{
 	{"cluster/cohorts", "cluster/health cluster/wire"},
 	{"cluster/fleetserver", "cluster/cohorts cluster/health cluster/rawcodec cluster/wire"},
 	{"cluster/fleetclient", "cluster/rawcodec cluster/wire"},
+	{"cluster/load", "cluster/health cluster/rawcodec cluster/wire"},
 	{"cluster/eventsocket", "cluster/wire internal/unixsocket"},
 	{"cluster/sink", "cluster/health cluster/wire"},
 	{"cluster/cmd/straggler-sink", "cluster/eventsocket cluster/sink cluster/wire"},
-	{"cluster/cmd/ingero-fleet", "cluster/cohorts cluster/fleetserver cluster/health cluster/simulate cluster/wire"},
+	{"cluster/cmd/ingero-fleet", "cluster/cohorts cluster/fleetserver cluster/health cluster/load cluster/simulate cluster/wire"},
 
 	// What is kept.
 	{"store", "event capture/host/framework capture/host/owner internal/lists account/stats"},
