@@ -43,7 +43,8 @@ func TestAllIsAnswered(t *testing.T) {
 		if r.Pushes == 0 || r.Quorum != r.Pushes || r.Errors != 0 || r.Polls == 0 || r.PollErrors != 0 || r.Cohorts != 3 {
 			t.Errorf("%s: %+v", o.URL, r)
 		}
-		if after.Cohorts != 3 || after.Ranks != 192 || after.Pushes-before.Pushes < r.Pushes || after.Refused != before.Refused {
+		if after.Cohorts != 3 || after.Ranks != 192 || after.Pushes-before.Pushes < r.Pushes ||
+			after.Refused != before.Refused {
 			t.Errorf("%s: %+v, before %+v", o.URL, after, before)
 		}
 	}
