@@ -185,8 +185,8 @@ func (c *Cohort) add(m member) int32 {
 	for i := range m.x {
 		m.x[i] = float32(math.NaN())
 	}
-	if len(c.members) == cap(c.members) { // an eighth more: append would double
-		grown := make([]member, len(c.members), len(c.members)+max(1, len(c.members)/8))
+	if len(c.members) == cap(c.members) { // a sixteenth more: append would double
+		grown := make([]member, len(c.members), len(c.members)+max(1, len(c.members)/16))
 		copy(grown, c.members)
 		c.members = grown
 	}

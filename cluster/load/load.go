@@ -54,6 +54,7 @@ const (
 	mostNodes = 1 << 17
 	pollers   = 8 // connections for polls
 	warmNodes = 64
+	atOnce    = 48 // pushes, before measuring begins
 )
 
 func (o *Options) check() error {
@@ -167,14 +168,18 @@ func (r *run) warm(ctx context.Context) {
 	})
 }
 
-// fill has each node push twice, so that the fleet knows all of them.
+// fill has each node push twice, so that the fleet knows all of them. Not all connections do at once: servers refuse
+// what is too much.
 func (r *run) fill(ctx context.Context) {
+	turn := make(chan struct{}, atOnce)
 	r.each(ctx, func(l *line) {
 		for range 2 {
 			for _, n := range l.nodes {
+				turn <- struct{}{}
 				if ctx.Err() == nil {
 					r.push(ctx, l, n)
 				}
+				<-turn
 			}
 		}
 	})
@@ -232,16 +237,19 @@ func (r *run) cpu() (time.Duration, error) {
 	return r.o.Server.CPU()
 }
 
-// pace has the nodes of a connection push in turn, each when it is due; those that are late push at once.
+// pace has the nodes of a connection push in turn, each when it is due; those that are late push at once. Who is late for
+// its next push, too, leaves one out, as agents do.
 func (r *run) pace(ctx, end context.Context, l *line, began time.Time) {
 	for k := 0; !r.stopped.Load(); k++ {
 		if r.o.Every > 0 {
 			round, of := k/len(l.nodes), k%len(l.nodes)
 			share := (float64(of) + l.phase) / float64(len(l.nodes))
 			due := began.Add(time.Duration((float64(round) + share) * float64(r.o.Every)))
-			if d := time.Until(due); d > 0 && wait(end, d) != nil {
+			d := time.Until(due)
+			if d > 0 && wait(end, d) != nil {
 				return
 			}
+			k += int(-d/r.o.Every) * len(l.nodes)
 		}
 		r.push(ctx, l, l.nodes[k%len(l.nodes)])
 	}
