@@ -22,12 +22,14 @@ load() { # flags of load, --, server
 }
 
 seconds=${1:-20}
-load --for "${seconds}s" -- "${serve[@]}"
-load --for "${seconds}s" -- "${collector[@]}"
-load --for "${seconds}s" --every 0 -- "${serve[@]}"
-load --for "${seconds}s" --every 0 -- "${collector[@]}"
-load --for "${seconds}s" --every 0 --to "grpc://$grpc" -- "${serve[@]}"
-load --for "${seconds}s" --every 0 --to "grpc://$grpc" -- "${collector[@]}"
-# A connection for each node, as agents have.
-load --for "${seconds}s" --nodes 12000 --connections 12000 -- "${serve[@]}"
-load --for "${seconds}s" --nodes 12000 --connections 12000 -- "${collector[@]}"
+# As agents push: every two seconds.
+load --nodes 10000 --for "${seconds}s" -- "${serve[@]}"
+load --nodes 10000 --for "${seconds}s" -- "${collector[@]}"
+# As fast as they are answered.
+load --nodes 10000 --every 0 --for "${seconds}s" -- "${serve[@]}"
+load --nodes 10000 --every 0 --for "${seconds}s" -- "${collector[@]}"
+load --nodes 10000 --every 0 --for "${seconds}s" --to "grpc://$grpc" -- "${serve[@]}"
+load --nodes 10000 --every 0 --for "${seconds}s" --to "grpc://$grpc" -- "${collector[@]}"
+# All that one machine takes at once, and a connection for each node, as agents have.
+load --nodes 100000 --every 20s --for "${seconds}s" -- "${serve[@]}"
+load --nodes 10000 --connections 10000 --for "${seconds}s" -- "${serve[@]}"
