@@ -18,6 +18,9 @@ import (
 	"github.com/ingero-io/ingero/cluster/wire"
 )
 
+// still is a time that does not pass: no rank is silent because the test is slow.
+func still() time.Duration { return time.Hour }
+
 // attacker sends what no agent sends, over a network.
 type attacker struct {
 	t    *testing.T
@@ -114,7 +117,7 @@ func heap() int64 {
 // All that one client can do changes nothing for a cohort beside it, is counted, and takes no more memory than what is
 // kept at most.
 func TestAHostileClient(t *testing.T) {
-	fleet := fleetserver.New(fleetserver.Options{Clusters: []string{"c"}})
+	fleet := fleetserver.New(fleetserver.Options{Clusters: []string{"c"}, Now: still})
 	s := httptest.NewServer(fleet.Handler())
 	defer s.Close()
 	h := &healthy{t: t}
@@ -298,7 +301,7 @@ func le(v float64) []byte {
 
 // Many requests at once of one client keep no agent from being answered for long: what is too much is refused.
 func TestAFloodBesideAHealthyCohort(t *testing.T) {
-	fleet := fleetserver.New(fleetserver.Options{})
+	fleet := fleetserver.New(fleetserver.Options{Now: still})
 	s := httptest.NewServer(fleet.Handler())
 	defer s.Close()
 	h := &healthy{t: t}

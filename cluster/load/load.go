@@ -237,8 +237,8 @@ func (r *run) cpu() (time.Duration, error) {
 	return r.o.Server.CPU()
 }
 
-// pace has the nodes of a connection push in turn, each when it is due; those that are late push at once. Who is late for
-// its next push, too, leaves one out, as agents do.
+// pace has the nodes of a connection push in turn, each when it is due; those that are late push at once. Who is late
+// for its next push, too, leaves one out, as agents do.
 func (r *run) pace(ctx, end context.Context, l *line, began time.Time) {
 	for k := 0; !r.stopped.Load(); k++ {
 		if r.o.Every > 0 {

@@ -130,8 +130,8 @@ func (w *world) pollAmong(i int, now time.Duration, q health.Poll) *health.Reply
 	return w.fleets[to].Poll(now, q)
 }
 
-// among is the part with several fleets, of which one is killed or cut off. Its random numbers are its own, so that other
-// parts are the same with and without it.
+// among is the part with several fleets, of which one is killed or cut off. Its random numbers are its own, so that
+// other parts are the same with and without it.
 func (l *lab) among() {
 	before := l.stream
 	l.stream = 1 << 32
