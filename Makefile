@@ -65,7 +65,12 @@ generate-collector: collector-tools ## rebuild what is generated of the collecto
 test-fleet: fleet-collector generate-collector ## test the collector's components, and run the collector as it is shipped
 	@git diff --exit-code --stat -- ':(glob)collector/**/generated_*' ':(glob)collector/*/documentation.md' || { echo "commit what make generate-collector wrote" >&2; exit 1; }
 	$(GO) -C collector vet ./...
+	INGERO_FLEET_LIVE=1 $(GO) test -count=1 -parallel 6 -timeout 9m -run TestASlowRankWhileAReplicaIsAwayLive ./cluster/fleetclient
 	INGERO_FLEET_COLLECTOR=$(CURDIR)/bin/ingero-fleet-collector $(GO) -C collector test -count=1 -timeout 3m ./...
+
+.PHONY: bench-fleet
+bench-fleet: fleet ## measure what the pushes of many nodes cost ingero-fleet serve and the collector (5 minutes)
+	cluster/load/bench.sh
 
 .PHONY: demo
 demo: build ## show how the cause of a stall is found, no GPU needed

@@ -27,8 +27,11 @@ import (
 const (
 	bodyTime  = 5 * time.Second // for a whole request to arrive
 	writeTime = 5 * time.Second // for a peer to read the answer
-	// maxRequests is how many requests are read at once. Each may take wire.MaxRequest bytes.
-	maxRequests = 64
+	// maxReading is how many bytes of requests are read at once. It is of memory, and not of how many there are: many
+	// agents may push in the same moment, and refusing costs as much as answering.
+	maxReading = 64 * wire.MaxRequest
+	// leastReading is what a request counts at least: what is read of it takes memory, too.
+	leastReading = 4 << 10
 	// busyTime is how long agents wait if there are more.
 	busyTime = "1" // second
 	tooMany  = "too many pushes at once"
@@ -60,9 +63,9 @@ type Told = cohorts.Told
 type Server struct {
 	options Options
 	token   [sha256.Size]byte
-	slots   chan struct{} // of requests that are being read
 	state   *cohorts.State
 
+	reading      atomic.Int64 // bytes of requests that are being read
 	denied, busy atomic.Uint64
 }
 
@@ -86,10 +89,7 @@ func New(o Options) *Server {
 		epoch := time.Duration(began.UnixNano())
 		o.Now = func() time.Duration { return epoch + time.Since(began) }
 	}
-	return &Server{
-		options: o, token: sha256.Sum256([]byte(o.Token)), slots: make(chan struct{}, maxRequests),
-		state: cohorts.New(o.Clusters...),
-	}
+	return &Server{options: o, token: sha256.Sum256([]byte(o.Token)), state: cohorts.New(o.Clusters...)}
 }
 
 // Handler answers POST of wire.PushPath, and GET of wire.PollPath and wire.CohortsPath.
@@ -107,6 +107,10 @@ func (s *Server) Handler() http.Handler {
 		if !s.allowed(r.Header.Get("Authorization")) {
 			w.Header().Set("WWW-Authenticate", "Bearer")
 			http.Error(w, "missing or wrong bearer token", http.StatusUnauthorized)
+			return
+		}
+		if r.Method == http.MethodPost && r.URL.Path == wire.PushPath { // nearly all requests
+			s.push(w, r)
 			return
 		}
 		mux.ServeHTTP(w, r)
@@ -144,28 +148,37 @@ func (s *Server) allowed(authorization string) bool {
 	return false
 }
 
-// room waits for no other request: it reports whether one more may be read. The caller then calls leave.
-func (s *Server) room() bool {
-	select {
-	case s.slots <- struct{}{}:
+// room reports whether a request of so many bytes may be read beside the others. The caller then calls leave with the
+// same number. It does not wait: with thousands of connections, those that wait would be in the way of the others.
+func (s *Server) room(size int64) bool {
+	if s.reading.Add(size) <= maxReading {
 		return true
-	default:
 	}
+	s.leave(size)
 	s.busy.Add(1)
 	return false
 }
 
-func (s *Server) leave() { <-s.slots }
+func (s *Server) leave(size int64) { s.reading.Add(-size) }
+
+// sizeOf is how many bytes a request may take; those that do not say take the most.
+func sizeOf(r *http.Request) int64 {
+	if r.ContentLength < 0 || r.Header.Get("Content-Encoding") != "" {
+		return wire.MaxRequest
+	}
+	return max(leastReading, min(r.ContentLength, wire.MaxRequest))
+}
 
 // push takes a request with pushes. Its answer is to the one push of ours in it; a gateway that puts
 // together those of several nodes gets none.
 func (s *Server) push(w http.ResponseWriter, r *http.Request) {
-	if !s.room() {
+	size := sizeOf(r)
+	if !s.room(size) {
 		w.Header().Set("Retry-After", busyTime)
 		refuse(w, http.StatusServiceUnavailable, tooMany)
 		return
 	}
-	defer s.leave()
+	defer s.leave(size)
 	body, code, err := read(w, r)
 	if err != nil {
 		refuse(w, code, err.Error())

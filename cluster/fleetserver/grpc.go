@@ -47,7 +47,12 @@ func (s *Server) tap(ctx context.Context, info *tap.Info) (context.Context, erro
 
 // export takes a request with pushes, as push does over HTTP.
 func (s *Server) export(_ any, ctx context.Context, read func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
-	if !s.room() {
+	var body []byte
+	if err := read(&body); err != nil {
+		return nil, err
+	}
+	size := max(leastReading, int64(len(body)))
+	if !s.room(size) {
 		busy, err := status.New(codes.Unavailable, tooMany).WithDetails(&errdetails.RetryInfo{
 			RetryDelay: durationpb.New(time.Second),
 		})
@@ -56,11 +61,7 @@ func (s *Server) export(_ any, ctx context.Context, read func(any) error, _ grpc
 		}
 		return nil, busy.Err()
 	}
-	defer s.leave()
-	var body []byte
-	if err := read(&body); err != nil {
-		return nil, err
-	}
+	defer s.leave(size)
 	pushes, err := wire.ParseRequest(body)
 	if err != nil {
 		s.options.Logger.Debug("push is not accepted", "err", err)

@@ -53,6 +53,7 @@ type member struct {
 	state      State
 	missing    bool
 	hung       bool
+	others     bool // its agent knows other fleets
 }
 
 // place is a Place in less memory.
@@ -93,6 +94,9 @@ func (c *Cohort) push(now time.Duration, p *Push, scratch *scratch, refused *[Re
 }
 
 func (c *Cohort) rank(now time.Duration, p *Push, r *RankPush, s *scratch, refused *[Reasons]uint64) {
+	if _, known := c.index[r.Rank]; r.Exited && !known {
+		return // it was forgotten, or is pushed to another fleet
+	}
 	m, why, ok := c.member(now, p, r)
 	if r.Newest > MaxPosition {
 		why, ok = RefusedPosition, false
@@ -109,7 +113,7 @@ func (c *Cohort) rank(now time.Duration, p *Push, r *RankPush, s *scratch, refus
 		c.answered = false
 		return
 	}
-	m.newest, m.size = r.Newest, p.Size
+	m.newest, m.size, m.others = r.Newest, p.Size, p.Others
 	m.place = place{r.Place.Comm, r.Place.Enqueued, r.Place.Completed, float32(r.Place.Open.Seconds())}
 	m.sigma, m.spread = positive(r.Sigma), positive(r.Spread)
 	m.interval, m.amount, m.shift = positive(r.Interval), 0, 0
@@ -158,8 +162,6 @@ func (c *Cohort) member(now time.Duration, p *Push, r *RankPush) (m *member, why
 	i, known := c.index[r.Rank]
 	if !known {
 		switch {
-		case r.Exited:
-			return nil, RefusedRank, false
 		case r.Rank < 0:
 			return nil, RefusedRank, false
 		case len(c.members) >= min(MaxCohortRanks, max(c.size, min(int(p.Size), c.size+max(2, c.size/4)))):
@@ -183,8 +185,8 @@ func (c *Cohort) add(m member) int32 {
 	for i := range m.x {
 		m.x[i] = float32(math.NaN())
 	}
-	if len(c.members) == cap(c.members) { // an eighth more: append would double
-		grown := make([]member, len(c.members), len(c.members)+max(1, len(c.members)/8))
+	if len(c.members) == cap(c.members) { // a sixteenth more: append would double
+		grown := make([]member, len(c.members), len(c.members)+max(1, len(c.members)/16))
 		copy(grown, c.members)
 		c.members = grown
 	}

@@ -26,6 +26,7 @@ type crew struct {
 	slow     func(rank int) float64
 	place    func(rank int) health.Place
 	silent   map[int]bool // no pushes
+	others   bool         // agents know other fleets
 	stopped  bool         // no steps
 	down     bool
 	verdicts []health.Verdict
@@ -91,7 +92,7 @@ func (c *crew) message(i int) *health.Push {
 	r.Place(c.place(i))
 	p := &health.Push{
 		Cohort: job, Node: uint64(i + 1), Sent: c.now, Size: int32(len(c.ranks)), Width: r.Width(), Merge: r.Merge(),
-		Echo: r.Echo(), Ranks: make([]health.RankPush, 1),
+		Echo: r.Echo(), Ranks: make([]health.RankPush, 1), Others: c.others,
 	}
 	r.Push(&p.Ranks[0])
 	return p

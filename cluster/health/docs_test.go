@@ -16,7 +16,8 @@ func TestConstantsAsDocumented(t *testing.T) {
 		"offsetLeak": offsetLeak, "noiseLeast": noiseLeast, "noiseFactor": noiseFactor,
 		"slower": fmt.Sprintf("%.3f", slower), "evidence": evidence, "suspectShare": suspectShare,
 		"hiccupLongest": hiccupLongest, "fillLeast": fillLeast, "stallFrom": stallFrom, "resolveAfter": resolveAfter,
-		"laneTime": laneTime, "missingAfter": missingAfter, "hangLeast": hangLeast, "degradedShare": degradedShare,
+		"laneTime": laneTime, "missingAfter": missingAfter, "elsewhereFor": elsewhereFor,
+		"hangLeast": hangLeast, "degradedShare": degradedShare,
 		"freshFor": freshFor, "cachedFor": cachedFor,
 	})
 }

@@ -11,6 +11,7 @@ type Fleet struct {
 	ranks   int
 	order   []uint64 // of Sweep
 	scratch scratch
+	none    Reply
 	refused [Reasons]uint64
 }
 
@@ -28,6 +29,9 @@ func (f *Fleet) Push(now time.Duration, p *Push) *Reply {
 	}
 	c := f.cohorts[p.Cohort]
 	if c == nil {
+		if ended(p) {
+			return f.nobody(p)
+		}
 		if len(f.cohorts) >= maxCohorts || f.ranks >= maxRanks {
 			f.refused[RefusedCohorts]++
 			return nil
@@ -43,6 +47,22 @@ func (f *Fleet) Push(now time.Duration, p *Push) *Reply {
 	c.push(now, p, &f.scratch, &f.refused)
 	f.ranks += len(c.members) - before
 	return c.reply()
+}
+
+// ended reports whether a push only says that its ranks are not here.
+func ended(p *Push) bool {
+	for i := range p.Ranks {
+		if !p.Ranks[i].Exited {
+			return false
+		}
+	}
+	return true
+}
+
+// nobody is the answer of a cohort of which no rank pushes here.
+func (f *Fleet) nobody(p *Push) *Reply {
+	f.none = Reply{Width: max(p.Width, 1), Merge: max(p.Merge, 1), Size: uint32(p.Size)}
+	return &f.none
 }
 
 // Poll answers a suspect that asks again, nil if its cohort is not known. It says what the rank is, so

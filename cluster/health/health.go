@@ -146,8 +146,9 @@ type RankPush struct {
 	State    State
 	Mode     Mode
 	Measured Measured
-	Exited   bool // its process ended
-	Place    Place
+	// Exited: its process ended, or it is pushed to another fleet from now on.
+	Exited bool
+	Place  Place
 }
 
 // Push is what an agent sends of its node's ranks in one cohort. A rank without a step yet is left out.
@@ -161,7 +162,9 @@ type Push struct {
 	// Reference is the amount of work that buckets are of, 0: none.
 	Reference float32
 	Free      bool // ranks do not wait for each other: buckets are of time
-	Ranks     []RankPush
+	// Others: the agent knows other fleets. If it falls silent here, it may push there.
+	Others bool
+	Ranks  []RankPush
 	// Echo is the newest summary that the agent was given. A fleet that has just started knows the
 	// cohort's widths and middle by it.
 	Echo Summary

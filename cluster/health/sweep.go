@@ -25,17 +25,19 @@ func (c *Cohort) verdict(k Kind, rank int32, now, since time.Duration, n int) Ve
 // silent reports ranks of which nothing came, unless more than half are silent: then the job has ended, or the
 // network has. Half may be one of two nodes. After that, all get the time to push again.
 func (c *Cohort) silent(now time.Duration, live int, out []Verdict) []Verdict {
-	lost, lately := 0, 0
+	lost, lately, patience := 0, 0, missingAfter
 	for i := range c.members {
-		switch age := now - c.members[i].seen; {
-		case age >= missingAfter:
+		m := &c.members[i]
+		patience = max(patience, m.patience())
+		switch age := now - m.seen; {
+		case age >= m.patience():
 			lost++
 		case age < missingAfter-PushEvery:
 			lately++
 		}
 	}
 	if lately == 0 || lately*2 < max(c.size, len(c.members)) {
-		c.heard = now + missingAfter
+		c.heard = now + patience
 	}
 	told := now >= c.heard
 	folded := many(lost, len(c.members))
@@ -48,7 +50,7 @@ func (c *Cohort) silent(now time.Duration, live int, out []Verdict) []Verdict {
 			v := c.verdict(KindMissing, m.rank, now, m.seen, live)
 			v.Resolved = true
 			out = append(out, v)
-		case age >= missingAfter && told && !m.missing:
+		case age >= m.patience() && told && !m.missing:
 			m.missing = true
 			v := c.verdict(KindMissing, m.rank, now, m.seen, live)
 			v.Folded = folded
@@ -59,6 +61,19 @@ func (c *Cohort) silent(now time.Duration, live int, out []Verdict) []Verdict {
 		}
 	}
 	return out
+}
+
+// patience is the silence after which a member is missing.
+func (m *member) patience() time.Duration {
+	if m.others {
+		return missingAfter + elsewhereFor
+	}
+	return missingAfter
+}
+
+// away reports whether a member may push to another fleet now, so that nothing is known of its place.
+func (m *member) away(now time.Duration) bool {
+	return m.others && !m.missing && now-m.seen >= missingAfter-PushEvery
 }
 
 // many reports whether n of a cohort are so many that they are one condition.
@@ -83,14 +98,15 @@ func (c *Cohort) hangs(now time.Duration, out []Verdict) []Verdict {
 		}
 	}
 	for i := range c.members {
-		if f := comms[c.members[i].place.comm]; f != nil {
-			f.add(&c.members[i])
+		m := &c.members[i]
+		if f := comms[m.place.comm]; f != nil && !m.away(now) {
+			f.add(m)
 		}
 	}
 	for i := range c.members {
 		m := &c.members[i]
 		f := comms[m.place.comm]
-		hung := f != nil && f.behind(m)
+		hung := f != nil && !m.away(now) && f.behind(m)
 		if hung == m.hung {
 			continue
 		}
@@ -148,10 +164,14 @@ func (c *Cohort) state(now time.Duration, m *member, is State) {
 		m.changed = interval(now)
 	}
 	n, _, _ := c.turned(now)
-	if is := many(n, c.live); is != c.many {
+	if is := many(n, c.judged(c.live)); is != c.many {
 		c.many, c.answered = is, false
 	}
 }
+
+// judged is the number of ranks of which a share is what many is of: of fewer than a quorum, those of a quorum. A fleet
+// to which few of a cohort push does not know what most of them are.
+func (c *Cohort) judged(live int) int { return max(live, Quorum(c.size)) }
 
 func (s State) bad() bool { return s == Suspect || s == Straggler }
 
@@ -179,6 +199,7 @@ func (c *Cohort) turned(now time.Duration) (lately, stragglers, bad int) {
 
 // degrade reports that many ranks turned bad at about the same time.
 func (c *Cohort) degrade(now time.Duration, live int, out []Verdict) []Verdict {
+	live = c.judged(live)
 	lately, stragglers, bad := c.turned(now)
 	c.many = many(lately, live)
 	switch {
@@ -196,7 +217,7 @@ func (c *Cohort) degrade(now time.Duration, live int, out []Verdict) []Verdict {
 
 // slower reports that the median rank's own work takes longer than it used to.
 func (c *Cohort) slower(now time.Duration, out []Verdict) []Verdict {
-	is := float64(c.shift) > slower
+	is := float64(c.shift) > slower && c.live >= min(c.size, Quorum(c.size)) // else most are elsewhere
 	if !is {
 		c.slowFrom = 0
 	} else if c.slowFrom == 0 {

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // Options say what to simulate.
@@ -56,6 +57,7 @@ const (
 	partChange    = "change"
 	partQuiet     = "quiet"
 	partCase      = "case"
+	partAmong     = "fleets"
 	partWork      = "work"
 )
 
@@ -91,6 +93,7 @@ func Run(o Options) Result {
 	l.changes()
 	l.quiet()
 	l.cases()
+	l.among()
 	l.works()
 	return Result{Table: l.rows, Targets: targets(l.rows)}
 }
@@ -359,6 +362,7 @@ func targets(rows []Row) []Target {
 		out = append(out, Target{name, want, strconv.FormatFloat(got, 'g', 4, 64), met})
 	}
 	changes, changed := 0, 0
+	var outages struct{ found, missed, alarms int }
 	nodeHours, quiet, other := 0.0, 0, 0
 	for _, r := range rows {
 		switch r.Part {
@@ -374,10 +378,20 @@ func targets(rows []Row) []Target {
 			changes, changed = changes+r.Trials, changed+r.False+r.Other
 		case partQuiet:
 			nodeHours, quiet, other = nodeHours+float64(r.RankHour)/8, quiet+r.False, other+r.Other
+		case partAmong:
+			outages.alarms += r.False + r.Other
+			if !strings.HasSuffix(r.Case, lostCase) { // no outage of a fleet
+				outages.found, outages.missed = outages.found+r.Found, outages.missed+r.Missed
+			}
 		}
 	}
 	if changes > 0 {
 		add(fmt.Sprintf("alarms in %d changes of whole cohorts", changes), "0", float64(changed), changed == 0)
+	}
+	if n := outages.found + outages.missed; n > 0 {
+		add(fmt.Sprintf("missed of %d stragglers in outages of one of several fleets", n), "0", float64(outages.missed),
+			outages.missed == 0)
+		add("false alarms with several fleets, of all kinds", "0", float64(outages.alarms), outages.alarms == 0)
 	}
 	if nodeHours > 0 {
 		per := float64(quiet) / nodeHours * 1000

@@ -70,6 +70,10 @@ type Net struct {
 	Moves     []float64     // when the cohort moves to the other of two fleets
 	Restarts  []float64     // when all fleets lose what they know
 	Down      [2]float64    // from when to when no fleet answers
+	// Fleets is among how many agents choose, 0: they do not, and Moves says where they push. Restarts and Down are not
+	// used then.
+	Fleets  int
+	Outages []Outage
 }
 
 // ordinary is a job with the disturbances that every run has.

@@ -48,6 +48,7 @@ var titles = []struct{ part, title string }{
 	{partChange, "Changes of the whole cohort"},
 	{partQuiet, "Nothing to find"},
 	{partCase, "Special cases"},
+	{partAmong, "Several fleets, and outages of one"},
 	{partWork, "Unequal work"},
 	{partReplay, "Replay, with stragglers put in"},
 }
@@ -88,11 +89,16 @@ func (r *Result) part(w io.Writer, part, title string) error {
 		if x.Part != part {
 			continue
 		}
+		more, other := "", ""
+		if part == partAmong { // what fleets say themselves
+			more, other = "other\t", strconv.Itoa(x.Other)+"\t"
+		}
 		if n++; n == 1 {
 			fmt.Fprintf(w, "\n%s\n\n", title)
-			fmt.Fprintln(t, "case\tn\tstep\tnoise\ttrials\tfound\tF1\tin 10 s\tmedian\tp95\tfalse\trank-h\tper 1000 node-h")
+			fmt.Fprintln(t, "case\tn\tstep\tnoise\ttrials\tfound\tF1\tin 10 s\tmedian\tp95\tfalse\t"+more+
+				"rank-h\tper 1000 node-h")
 		}
-		fmt.Fprintf(t, "%s\t%d\t%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t%d\t%.0f\t%s\n",
+		fmt.Fprintf(t, "%s\t%d\t%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t%d\t"+other+"%.0f\t%s\n",
 			x.Case, x.N, short(x.StepS, "s"), short(100*x.Noise, "%"), x.Trials, of(x.Found, x.Found+x.Missed),
 			number(x.F1, 3), number(x.F1Soon, 3), number(x.MedianS, 1), number(x.P95S, 1),
 			x.False, x.RankHour, number(x.PerNode, 2))

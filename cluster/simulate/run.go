@@ -31,8 +31,9 @@ type world struct {
 	ranks  []*health.Rank
 	clocks []time.Duration // skew, by rank
 	nodes  []node          // in the order in which they push in a tick
-	fleets [2]*health.Fleet
-	fleet  int // the one that agents push to
+	fleets []*health.Fleet
+	peers  *peers // nil: agents do not choose
+	fleet  int    // the one that agents push to
 	moves  []float64
 	push   health.Push
 	own    []float64 // of the present step
@@ -115,7 +116,12 @@ func newWorld(j *Job, source work, stages []int, random *rand.Rand, told func(he
 	w.clocks = make([]time.Duration, j.Ranks)
 	w.own, w.amount = make([]float64, j.Ranks), make([]float64, j.Ranks)
 	w.free = make([]float64, j.Ranks)
-	w.fleets = [2]*health.Fleet{health.NewFleet(), health.NewFleet()}
+	for range max(2, j.Net.Fleets) {
+		w.fleets = append(w.fleets, health.NewFleet())
+	}
+	if j.Net.Fleets > 0 {
+		w.peers = newPeers(j.Net.Fleets, len(w.nodes), cohort)
+	}
 	w.tick = start + time.Duration(random.Float64()*float64(w.every))
 	for i := range w.nodes {
 		n := &w.nodes[i]
@@ -225,8 +231,13 @@ func (w *world) network(end time.Duration) {
 
 // sweep lets the fleets look at their cohorts, in the midst of a round.
 func (w *world) sweep(now time.Duration) {
-	for _, f := range w.fleets {
-		w.out = f.Sweep(now, w.out)
+	if w.peers != nil {
+		w.kill(now)
+	}
+	for i, f := range w.fleets {
+		if w.peers == nil || !w.peers.dead || i != w.peers.first {
+			w.out = f.Sweep(now, w.out)
+		}
 	}
 	w.tell()
 	if len(w.moves) > 0 && now >= at(w.moves[0]) {
@@ -284,7 +295,9 @@ func (w *world) pushNode(i int, now time.Duration) {
 		return
 	}
 	var answer *health.Reply
-	if !w.down(now) && (w.job.Net.Lost == 0 || w.random.Float64() >= w.job.Net.Lost) {
+	if w.peers != nil {
+		answer = w.pushAmong(i, now, p)
+	} else if !w.down(now) && (w.job.Net.Lost == 0 || w.random.Float64() >= w.job.Net.Lost) {
 		answer = w.fleets[w.fleet].Push(now, p)
 	}
 	w.take(i, now, answer)
@@ -310,13 +323,20 @@ func (w *world) ask(p poll) {
 		var answer *health.Reply
 		for _, r := range n.ranks {
 			if w.ranks[r].Polls() {
-				answer = w.fleets[w.fleet].Poll(p.at, w.ranks[r].Poll(n.id))
+				answer = w.pollOf(p.node, p.at, w.ranks[r].Poll(n.id))
 			}
 		}
 		w.take(p.node, p.at, answer)
 	}
 	p.at, p.left = p.at+health.PollEvery, p.left-1
 	w.askLater(p)
+}
+
+func (w *world) pollOf(node int, now time.Duration, q health.Poll) *health.Reply {
+	if w.peers != nil {
+		return w.pollAmong(node, now, q)
+	}
+	return w.fleets[w.fleet].Poll(now, q)
 }
 
 func (w *world) take(i int, now time.Duration, answer *health.Reply) {

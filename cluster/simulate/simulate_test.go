@@ -96,6 +96,19 @@ func TestNetwork(t *testing.T) {
 	}
 }
 
+// Where agents choose among fleets, an outage of one hides no straggler, and nothing is said that is not so.
+func TestOutagesOfOneOfSeveralFleets(t *testing.T) {
+	for _, fleets := range []int{2, 5} {
+		l := &lab{options: Options{Seed: 11, Quick: true}}
+		l.amongOf(16, fleets)
+		for _, r := range l.rows {
+			if r.Missed > 0 || r.False > 0 || r.Other > 0 || r.Trials == 0 {
+				t.Errorf("%+v", r)
+			}
+		}
+	}
+}
+
 func TestKindsOfFaults(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -169,8 +182,10 @@ func TestTargetsCanBeMissed(t *testing.T) {
 		{Part: partStraggler, N: 1000, F1: 1, P95S: 11},
 		{Part: partChange, Trials: 1000},
 		{Part: partQuiet, RankHour: 100000},
+		{Part: partAmong, Case: "killed", Found: 10},
+		{Part: partAmong, Case: lostCase, Found: 9, Missed: 1},
 	}
-	if r := (Result{Targets: targets(good)}); !r.Met() || len(r.Targets) != 7 {
+	if r := (Result{Targets: targets(good)}); !r.Met() || len(r.Targets) != 9 {
 		t.Errorf("%+v", r.Targets)
 	}
 	for i, bad := range []Row{
@@ -181,6 +196,9 @@ func TestTargetsCanBeMissed(t *testing.T) {
 		{Part: partChange, Trials: 1, False: 1},
 		{Part: partQuiet, RankHour: 1000, False: 1},
 		{Part: partQuiet, RankHour: 1000, Other: 1},
+		{Part: partAmong, Found: 9, Missed: 1},
+		{Part: partAmong, Found: 9, False: 1},
+		{Part: partAmong, Found: 9, Other: 1},
 	} {
 		if r := (Result{Targets: targets([]Row{bad})}); r.Met() {
 			t.Errorf("%d: met by %+v", i, bad)

@@ -1,10 +1,15 @@
 package wire
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
+
+	"github.com/ingero-io/ingero/cluster/health"
 )
 
 // CohortsPath answers what a fleet knows, as a CohortList.
@@ -86,4 +91,60 @@ func (r *CohortRank) Text() (own, peer, slower, state string) {
 		list = append(list, "nothing came for "+time.Duration(r.AgeS*float64(time.Second)).Round(time.Second).String())
 	}
 	return own, peer, slower, strings.Join(list, ", ")
+}
+
+// silentFor is the age of a last push from which on a rank is not live, in seconds: that of three pushes.
+var silentFor = (3 * health.PushEvery).Seconds()
+
+// MergeCohorts is what several fleets know together. Of a rank that more than one of them has, what is newest counts:
+// it has moved from one to the other.
+func MergeCohorts(lists ...*CohortList) *CohortList {
+	if len(lists) == 1 {
+		return lists[0]
+	}
+	type key struct{ cluster, cohort string }
+	out := &CohortList{Cohorts: []Cohorts{}, Whole: true}
+	at := map[key]int{}
+	for _, l := range lists {
+		out.Whole = out.Whole && l.Whole
+		for i := range l.Cohorts {
+			c := l.Cohorts[i]
+			k, known := at[key{c.Cluster, c.Cohort}]
+			if !known {
+				at[key{c.Cluster, c.Cohort}] = len(out.Cohorts)
+				c.Members = slices.Clone(c.Members)
+				out.Cohorts = append(out.Cohorts, c)
+				continue
+			}
+			out.Cohorts[k].merge(&c)
+		}
+	}
+	slices.SortStableFunc(out.Cohorts, func(a, b Cohorts) int {
+		return cmp.Or(cmp.Compare(a.Cohort, b.Cohort), cmp.Compare(a.Cluster, b.Cluster))
+	})
+	return out
+}
+
+// merge adds what another fleet knows of the same cohort. What is of the whole cohort is taken of that which knows
+// more.
+func (c *Cohorts) merge(o *Cohorts) {
+	members, ranks := c.Members, max(c.Ranks, o.Ranks)
+	if o.Live > c.Live {
+		*c = *o
+	}
+	c.Ranks = ranks
+	by := map[int32]CohortRank{}
+	for _, m := range slices.Concat(members, o.Members) {
+		if known, ok := by[m.Rank]; !ok || m.AgeS < known.AgeS {
+			by[m.Rank] = m
+		}
+	}
+	c.Live, c.Members = 0, make([]CohortRank, 0, len(by))
+	for _, rank := range slices.Sorted(maps.Keys(by)) {
+		m := by[rank]
+		if m.AgeS < silentFor {
+			c.Live++
+		}
+		c.Members = append(c.Members, m)
+	}
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/ingero-io/ingero/cluster/wire"
 )
 
@@ -53,5 +55,29 @@ func TestEventsAreSentences(t *testing.T) {
 	}
 	if got := (&wire.Event{Type: "cohort_slow"}).Line(""); got != "all ranks together: cohort slow" {
 		t.Error(got)
+	}
+}
+
+func TestCohortsOfSeveralFleets(t *testing.T) {
+	at := func(rank int32, state string, age float64) wire.CohortRank {
+		return wire.CohortRank{Rank: rank, Node: "n", State: state, AgeS: age}
+	}
+	a := &wire.CohortList{Whole: true, Cohorts: []wire.Cohorts{
+		{Cluster: "c", Cohort: "02", Ranks: 4, Live: 1, StepMS: 1, Members: []wire.CohortRank{at(0, "active", 1), at(1, "active", 30)}},
+	}}
+	b := &wire.CohortList{Whole: false, Cohorts: []wire.Cohorts{
+		{Cluster: "c", Cohort: "01", Ranks: 1, Live: 1, Members: []wire.CohortRank{at(7, "active", 1)}},
+		{Cluster: "c", Cohort: "02", Ranks: 4, Live: 2, StepMS: 2, Members: []wire.CohortRank{at(1, "straggler", 1), at(2, "idle", 0)}},
+	}}
+	got := wire.MergeCohorts(a, b)
+	want := &wire.CohortList{Cohorts: []wire.Cohorts{b.Cohorts[0], {
+		Cluster: "c", Cohort: "02", Ranks: 4, Live: 3, StepMS: 2,
+		Members: []wire.CohortRank{at(0, "active", 1), at(1, "straggler", 1), at(2, "idle", 0)},
+	}}}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+	if len(a.Cohorts[0].Members) != 2 || wire.MergeCohorts(a) != a {
+		t.Error("what is merged is changed")
 	}
 }

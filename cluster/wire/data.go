@@ -16,7 +16,8 @@ const dataVersion = 1
 const (
 	flagFree = 1 << iota
 	flagEcho
-	flagsPush = flagFree | flagEcho
+	flagOthers
+	flagsPush = flagFree | flagEcho | flagOthers
 )
 
 // Bits of what is said of a rank. The ten numbers come first, in the order of numbers.
@@ -50,6 +51,9 @@ func AppendData(b []byte, p *health.Push) ([]byte, error) {
 	flags := byte(0)
 	if p.Free {
 		flags |= flagFree
+	}
+	if p.Others {
+		flags |= flagOthers
 	}
 	echo := p.Echo.N > 0 && checkSummary(&p.Echo) == ""
 	if echo {
@@ -142,7 +146,7 @@ func ParseData(b []byte) (health.Push, error) {
 		Cohort: s.uint64("cohort"), Sent: time.Duration(s.uint64("sent")),
 		Size:  int32(s.varint("size", 1, health.MaxCohortRanks)),
 		Width: uint32(s.varint("width", 0, health.MaxWidth)), Merge: uint32(s.varint("merge", 0, health.MaxMerge)),
-		Reference: s.float("reference"), Free: flags&flagFree != 0,
+		Reference: s.float("reference"), Free: flags&flagFree != 0, Others: flags&flagOthers != 0,
 	}
 	base := s.varint("newest", 0, health.MaxPosition)
 	n := int(s.uint8("ranks"))

@@ -38,6 +38,14 @@ func ratios(s *health.Score) [len(ratioMetrics)]*float64 {
 	return [...]*float64{&s.Health, &s.Throughput, &s.Compute, &s.Memory, &s.CPU}
 }
 
+// Attributes of a resource, and of the point of DataMetric, for those who read a request by other code: see NewPush.
+const (
+	NodeAttribute    = attrNode
+	ClusterAttribute = attrCluster
+	WorldAttribute   = attrWorld
+	DataAttribute    = attrData
+)
+
 // Attributes.
 const (
 	attrNode    = "ingero.node.id"

@@ -69,16 +69,26 @@ func parsePush(b []byte) (*Push, error) {
 	case !p.found:
 		return nil, nil
 	}
-	if p.data != nil {
-		if p.push.Health, err = ParseData(p.data); err != nil {
-			return nil, within(attrData, err)
-		}
-		p.push.Health.Node = Node(p.push.Node)
+	if p.data == nil {
+		return &p.push, p.push.check()
 	}
-	if err := p.push.check(); err != nil {
-		return nil, err
+	return &p.push, p.push.take(p.data)
+}
+
+// NewPush is a push without gauges, of a node and cluster by name, of a world of so many ranks (0: not said), with the
+// data that AppendData has written. Errors are as those of ParseRequest.
+func NewPush(node, cluster string, world int32, data []byte) (Push, error) {
+	p := Push{Node: node, Cluster: cluster, WorldSize: world}
+	return p, p.take(data)
+}
+
+// take reads a push's data, and checks all of it.
+func (p *Push) take(data []byte) (err error) {
+	if p.Health, err = ParseData(data); err != nil {
+		return within(attrData, err)
 	}
-	return &p.push, nil
+	p.Health.Node = Node(p.Node)
+	return p.check()
 }
 
 // resource takes an attribute of the resource.

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"text/tabwriter"
@@ -58,7 +60,7 @@ func fleetStatusCommand(c *console) *cobra.Command {
 waits in collectives), how much that of its peers, and what it is: calibrating, active, idle, suspect or
 straggler. Why a process on a node is not measured is said by its tracer.`,
 		Example: `  ingero fleet status --fleet fleet-1:4318
-  ingero fleet status --fleet fleet-1:4318 --slow --watch
+  ingero fleet status --fleet fleet-1:4318,fleet-2:4318 --slow --watch
   ingero fleet status --fleet fleet-1:4318 --json | jq '.cohorts[].members[] | select(.state == "straggler")'`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
@@ -81,23 +83,21 @@ straggler. Why a process on a node is not measured is said by its tracer.`,
 }
 
 func (c *console) fleetStatus(ctx context.Context, f *fleetStatusFlags) error {
-	if f.peers.fleet == "" {
+	if len(f.peers.fleet) == 0 {
 		return usage("which fleet? Name it: ingero fleet status --fleet HOST:4318")
 	}
-	client, err := f.peers.client(c.env)
+	client, err := f.peers.client(c.env, nil)
 	if err != nil {
 		return err
 	}
 	defer client.Close()
 	for {
-		if err := c.fleetStatusOnce(ctx, client, f); err != nil {
-			if f.watch && ctx.Err() != nil {
-				return nil
-			}
-			return err
-		}
-		if !f.watch {
+		err := c.fleetStatusOnce(ctx, client, f)
+		if f.watch && ctx.Err() != nil {
 			return nil
+		}
+		if err != nil && !(f.watch && errors.As(err, new(exitCode))) || !f.watch {
+			return err
 		}
 		select {
 		case <-ctx.Done():
@@ -107,14 +107,26 @@ func (c *console) fleetStatus(ctx context.Context, f *fleetStatusFlags) error {
 	}
 }
 
-func (c *console) fleetStatusOnce(ctx context.Context, client *fleetclient.Client, f *fleetStatusFlags) error {
-	list, err := client.Cohorts(ctx, f.peers.cluster)
-	if e, ok := errors.AsType[*fleetclient.StatusError](err); ok && e.Code == 401 {
-		return fmt.Errorf("%w; set $%s to the fleet's token", err, fleetTokenEnv)
+// fleetStatusOnce asks and prints. If only some of several fleets answer, it says so, and returns exitPartial.
+func (c *console) fleetStatusOnce(ctx context.Context, client *fleetclient.Replicas, f *fleetStatusFlags) error {
+	list, failed := client.Cohorts(ctx, f.peers.cluster)
+	for _, address := range slices.Sorted(maps.Keys(failed)) {
+		err := failed[address]
+		if e, ok := errors.AsType[*fleetclient.StatusError](err); ok && e.Code == 401 {
+			err = fmt.Errorf("%w; set $%s to the fleet's token", err, fleetTokenEnv)
+		}
+		if list == nil {
+			return err
+		}
+		fmt.Fprintf(c.err, "ingero: warning: %s: %v\n", address, err)
 	}
-	if err != nil {
+	if err := c.printFleetStatus(list, f); err != nil || len(failed) == 0 {
 		return err
 	}
+	return exitCode(exitPartial)
+}
+
+func (c *console) printFleetStatus(list *wire.CohortList, f *fleetStatusFlags) error {
 	if f.slow {
 		onlySlow(list)
 	}

@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -80,8 +82,45 @@ func TestFleetStatusListsTheRanks(t *testing.T) {
 	if out, err := ask("--json", "--cluster", "west"); err != nil || strings.Contains(out, "gpu-a") {
 		t.Errorf("another cluster: %s, %v", out, err)
 	}
+	// Another fleet has the rest of the cohort, and rank 3 has moved there.
+	more := httptest.NewServer(fleetWith(t, "secret", 3, 4))
+	defer more.Close()
+	out, err = ask("--fleet", more.URL)
+	if err != nil || !strings.Contains(out, "5 of 5 ranks push") ||
+		strings.Count(out, "gpu-d") != 1 || !strings.Contains(out, "gpu-e") {
+		t.Errorf("two fleets: %s, %v", out, err)
+	}
+	more.Close()
+	var code exitCode
+	if out, err := ask("--fleet", more.URL); !errors.As(err, &code) || int(code) != exitPartial || !strings.Contains(out, "gpu-c") ||
+		!strings.Contains(out, "warning: "+more.URL) {
+		t.Errorf("one of two fleets: %s, %v", out, err)
+	}
 	env[fleetTokenEnv] = "wrong"
 	if out, err := ask(); err == nil || !strings.Contains(err.Error(), fleetTokenEnv) {
 		t.Errorf("a wrong token: %s, %v", out, err)
 	}
+}
+
+// fleetWith is a fleet to which ranks of the same cohort push, each of a node of its own.
+func fleetWith(t *testing.T, token string, ranks ...int32) http.Handler {
+	fleet := fleetserver.New(fleetserver.Options{Token: token})
+	server := httptest.NewServer(fleet.Handler())
+	defer server.Close()
+	client, err := fleetclient.New(fleetclient.Options{URL: server.URL, Token: token})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	for _, rank := range ranks {
+		name := "gpu-" + string(rune('a'+rank))
+		p := wire.Push{Node: name, Cluster: "east", Health: health.Push{
+			Cohort: 7, Node: wire.Node(name), Sent: time.Duration(time.Now().UnixNano()), Size: 5, Width: 1, Merge: 1,
+			Ranks: []health.RankPush{{Rank: rank, Newest: 5, Interval: 0.2, State: health.Active, Mode: health.ModeFleet}},
+		}}
+		if _, err := client.Push(t.Context(), &p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return fleet.Handler()
 }

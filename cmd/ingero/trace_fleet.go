@@ -31,7 +31,7 @@ const eventsHere = "default"
 
 // peersFlags say which fleet compares the ranks on this node with their peers.
 type peersFlags struct {
-	fleet   string
+	fleet   []string
 	cluster string
 	tls     fleetclient.Files
 	events  string
@@ -42,7 +42,7 @@ func (f *peersFlags) add(cmd *cobra.Command) {
 	f.addConnection(cmd)
 	fl := cmd.Flags()
 	fl.Lookup("fleet").Usage = "compare the ranks on this node with those of other nodes, by this fleet " +
-		"(HOST:4318, https://HOST:4318, by gRPC HOST:4317; token in $" + fleetTokenEnv + ")"
+		"(HOST:4318, https://HOST:4318, by gRPC HOST:4317; token in $" + fleetTokenEnv + "); several share the cohorts"
 	fl.Lookup("cluster").Usage = "name of the cluster, the same on all nodes of a fleet"
 	fl.StringVar(&f.events, "events", "", "give events of slow ranks to programs that read them at a socket, "+
 		eventsocket.System+" or another one (--events=PATH)")
@@ -53,20 +53,25 @@ func (f *peersFlags) add(cmd *cobra.Command) {
 // addConnection adds the flags that say which fleet, and how it is asked.
 func (f *peersFlags) addConnection(cmd *cobra.Command) {
 	fl := cmd.Flags()
-	fl.StringVar(&f.fleet, "fleet", "", "address of the fleet (HOST:4318, https://HOST:4318; token in $"+fleetTokenEnv+")")
+	fl.StringSliceVar(&f.fleet, "fleet", nil,
+		"address of the fleet, or of several (HOST:4318, https://HOST:4318; token in $"+fleetTokenEnv+")")
 	fl.StringVar(&f.cluster, "cluster", "", "only this cluster")
 	fl.StringVar(&f.tls.CA, "fleet-ca", "", "file of the certificates that sign the fleet's (PEM)")
 	fl.StringVar(&f.tls.Cert, "fleet-cert", "", "file of this node's certificate for the fleet (PEM)")
 	fl.StringVar(&f.tls.Key, "fleet-key", "", "file of its key (PEM)")
 }
 
-// client is one of the fleet.
-func (f *peersFlags) client(env func(string) string) (*fleetclient.Client, error) {
-	to, err := metrics.ParseEndpoint(f.fleet)
-	if err != nil {
-		return nil, usage("--fleet: %w", err)
+// client is one of the fleet, or of several.
+func (f *peersFlags) client(env func(string) string, log *slog.Logger) (*fleetclient.Replicas, error) {
+	var all []fleetclient.Options
+	for _, address := range f.fleet {
+		to, err := metrics.ParseEndpoint(address)
+		if err != nil {
+			return nil, usage("--fleet: %w", err)
+		}
+		all = append(all, fleetclient.Options{URL: to.String(), Token: env(fleetTokenEnv), TLS: f.tls})
 	}
-	c, err := fleetclient.New(fleetclient.Options{URL: to.String(), Token: env(fleetTokenEnv), TLS: f.tls})
+	c, err := fleetclient.NewReplicas(log, all...)
 	if err != nil {
 		return nil, usage("--fleet: %w", err)
 	}
@@ -77,7 +82,7 @@ func (f *peersFlags) client(env func(string) string) (*fleetclient.Client, error
 type peers struct {
 	node   string
 	conf   *peersFlags
-	client *fleetclient.Client
+	client *fleetclient.Replicas
 	agent  *fleetagent.Agent
 	events *eventsocket.Server // nil: none
 	shown  func(e *wire.Event, who string)
@@ -106,7 +111,7 @@ type toldEvent struct {
 
 // open begins to compare; nil if that was not asked for.
 func (f *peersFlags) open(ctx context.Context, t *tracing) (*peers, error) {
-	if f.fleet == "" {
+	if len(f.fleet) == 0 {
 		if f.events != "" || f.cluster != "" || f.tls != (fleetclient.Files{}) || f.group != "" {
 			return nil, usage("--events, --cluster and --fleet-… are about a fleet; name it with --fleet HOST:4318")
 		}
@@ -117,7 +122,7 @@ func (f *peersFlags) open(ctx context.Context, t *tracing) (*peers, error) {
 		shown: t.view.told, why: map[string]bool{}, open: map[string]toldEvent{},
 	}
 	var err error
-	if p.client, err = f.client(t.c.env); err != nil {
+	if p.client, err = f.client(t.c.env, t.opts.Logger); err != nil {
 		return nil, err
 	}
 	if f.events != "" || f.group != "" {

@@ -14,6 +14,8 @@ func TestFlagsOfAFleet(t *testing.T) {
 	for args, want := range map[string]string{
 		"--fleet grpc://fleet:4317/path":          "invalid endpoint",
 		"--fleet ftp://fleet":                     "unknown scheme",
+		"--fleet fleet:4318,ftp://fleet":          "unknown scheme",
+		"--fleet f:4318 --fleet https://f":        "is there twice",
 		"--cluster east":                          "--fleet HOST:4318",
 		"--events":                                "--fleet HOST:4318",
 		"--fleet https://f:1 --fleet-ca /no/file": "all or none",

@@ -10,6 +10,7 @@ import (
 
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/consumer"
+	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/processor/processorhelper"
 	"go.uber.org/zap"
@@ -158,8 +159,44 @@ func ours(rm pmetric.ResourceMetrics) bool {
 	return false
 }
 
+// direct reads the push of a resource that has nothing but what is for the fleet, as most have. ok is false if it is to
+// be read by parse, which takes twice as long.
+func direct(rm pmetric.ResourceMetrics) (p wire.Push, ok bool, err error) {
+	if rm.ScopeMetrics().Len() != 1 || rm.ScopeMetrics().At(0).Metrics().Len() != 1 {
+		return p, false, nil
+	}
+	m := rm.ScopeMetrics().At(0).Metrics().At(0)
+	if m.Name() != wire.DataMetric || m.Type() != pmetric.MetricTypeGauge || m.Gauge().DataPoints().Len() != 1 {
+		return p, false, nil
+	}
+	of := m.Gauge().DataPoints().At(0).Attributes()
+	data, is := of.Get(wire.DataAttribute)
+	if !is || data.Type() != pcommon.ValueTypeBytes || of.Len() != 1 {
+		return p, false, nil
+	}
+	var node, cluster string
+	var world int64
+	for key, v := range rm.Resource().Attributes().All() {
+		switch {
+		case key == wire.NodeAttribute && v.Type() == pcommon.ValueTypeStr:
+			node = v.Str()
+		case key == wire.ClusterAttribute && v.Type() == pcommon.ValueTypeStr:
+			cluster = v.Str()
+		case key == wire.WorldAttribute && v.Type() == pcommon.ValueTypeInt && v.Int() == int64(int32(v.Int())):
+			world = v.Int()
+		default:
+			return p, false, nil
+		}
+	}
+	p, err = wire.NewPush(node, cluster, int32(world), data.Bytes().AsRaw())
+	return p, true, err
+}
+
 // parse reads the push of a resource, by the same code as the fleet's own server.
 func parse(rm pmetric.ResourceMetrics) ([]wire.Push, error) {
+	if p, ok, err := direct(rm); ok {
+		return []wire.Push{p}, err
+	}
 	one := pmetric.NewMetrics()
 	rm.CopyTo(one.ResourceMetrics().AppendEmpty())
 	var m pmetric.ProtoMarshaler

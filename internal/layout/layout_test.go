@@ -88,16 +88,18 @@ var table = []row{
 	// Which rank of a job is slow.
 	{"cluster/health", ""},
 	{"cluster/ownwork", "account/collective cluster/health event"},
-	{"cluster/simulate", "cluster/health"},
+	{"cluster/replicas", "cluster/health"},
+	{"cluster/simulate", "cluster/health cluster/replicas"},
 	{"cluster/wire", "cluster/health"},
 	{"cluster/rawcodec", ""},
 	{"cluster/cohorts", "cluster/health cluster/wire"},
 	{"cluster/fleetserver", "cluster/cohorts cluster/health cluster/rawcodec cluster/wire"},
-	{"cluster/fleetclient", "cluster/rawcodec cluster/wire"},
+	{"cluster/fleetclient", "cluster/health cluster/rawcodec cluster/replicas cluster/wire"},
+	{"cluster/load", "cluster/health cluster/rawcodec cluster/wire"},
 	{"cluster/eventsocket", "cluster/wire internal/unixsocket"},
 	{"cluster/sink", "cluster/health cluster/wire"},
 	{"cluster/cmd/straggler-sink", "cluster/eventsocket cluster/sink cluster/wire"},
-	{"cluster/cmd/ingero-fleet", "cluster/cohorts cluster/fleetserver cluster/health cluster/simulate cluster/wire"},
+	{"cluster/cmd/ingero-fleet", "cluster/cohorts cluster/fleetserver cluster/health cluster/load cluster/simulate cluster/wire"},
 
 	// What is kept.
 	{"store", "event capture/host/framework capture/host/owner internal/lists account/stats"},

@@ -33,8 +33,9 @@ func simulateCommand(out, errs io.Writer) *cobra.Command {
 		Short: "Run simulated jobs through the detection, and score it",
 		Long: `Simulate runs jobs in virtual time through the code that judges real ones: stragglers
 at several steps and noises, jobs without any but with everything else that happens to
-jobs, and special cases. It prints how many stragglers were found, how soon, and how many
-alarms were false, and fails if a target is missed. The same seed gives the same result.
+jobs, special cases, and outages of one of several fleets. It prints how many stragglers
+were found, how soon, and how many alarms were false, and fails if a target is missed. The
+same seed gives the same result.
 
 With --replay it takes the own work of a job's ranks from a file with rows of: pipeline
 stage, rank, step, micro-batch, model chunk, seconds of own work in the micro-batch, seconds
