@@ -106,7 +106,7 @@ func replayReason(err error) string {
 	case errors.Is(err, probe.ErrUnsupported):
 		return "this kernel cannot trace"
 	case errors.Is(err, cudastub.ErrUnsupported):
-		return "this machine cannot produce the fault"
+		return "this machine cannot run the program with the fault"
 	}
 	return ""
 }
