@@ -110,7 +110,7 @@ http://* | https://*)
 	if has curl; then
 		get() { curl -fsSL --retry 2 --connect-timeout 20 -o "$2" "$1"; }
 	elif has wget; then
-		get() { wget -q -T 20 -O "$2" "$1"; }
+		get() { wget -q -O "$2" "$1"; } # -T crashes in BusyBox 1.35
 	else
 		fail "curl or wget is needed to fetch from $from, and neither is here" \
 			"or fetch the files in another way: sh install.sh --from FOLDER"

@@ -413,3 +413,40 @@ func TestOtherMachines(t *testing.T) {
 		has(t, out, want)
 	}
 }
+
+// BusyBox has the shell and the tools of small systems.
+func TestOnBusyBox(t *testing.T) {
+	box, err := exec.LookPath("busybox")
+	if err != nil {
+		if os.Getenv(distEnv) != "" {
+			t.Fatal("busybox is not here: apt-get install busybox")
+		}
+		t.Skip("busybox is not here; make test-packages needs it")
+	}
+	path := t.TempDir()
+	for _, tool := range []string{
+		"sh", "uname", "tar", "gzip", "mktemp", "sha256sum", "cut", "id", "cp", "chmod", "mv", "mkdir", "rm", "head", "cat",
+		"wget", "echo",
+	} {
+		if err := os.Symlink(box, filepath.Join(path, tool)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := newRelease(t, "1.2.0")
+	s := httptest.NewServer(http.FileServer(http.Dir(r.dir)))
+	defer s.Close()
+	m := machine{path: path, shell: []string{box, "sh"}}
+	for _, from := range []string{r.dir, s.URL} {
+		to := t.TempDir()
+		out, err := m.install(t, "--from", from, "--to", to)
+		if err != nil {
+			t.Fatalf("from %s: %v:\n%s", from, err, out)
+		}
+		if got := prints(t, to+"/ingero"); got != "1.2.0" {
+			t.Errorf("from %s: it prints %q", from, got)
+		}
+	}
+	if out, err := m.install(t, "--from", s.URL+"/no"); err == nil {
+		t.Errorf("nothing is there, and no error:\n%s", out)
+	}
+}
