@@ -136,8 +136,11 @@ func (c *console) handOverKept(path string) error {
 // introduce says first whether the following is live.
 func (c *console) introduce(s *demo.Scenario, mode, reason string) {
 	if mode == demo.Recorded {
-		fmt.Fprintf(c.out, "Replaying a trace recorded earlier, because %s. To see it live: sudo ingero demo %s\n\n", reason,
-			s.Name)
+		fmt.Fprintf(c.out, "Replaying a trace recorded earlier, because %s.", reason)
+		if os.Geteuid() != 0 {
+			fmt.Fprintf(c.out, " To see it live: sudo ingero demo %s", s.Name)
+		}
+		fmt.Fprint(c.out, "\n\n")
 	} else {
 		fmt.Fprintf(c.out, "Tracing a real program through this machine's kernel. Only the GPU is a stand-in.\n\n")
 	}

@@ -196,7 +196,7 @@ func StartTruthful(cmd *exec.Cmd, parse func(printed []byte, t *Truth) error) (*
 // has one error for both.
 func noLoader(program string, err error) error {
 	if _, e := os.Stat(program); e == nil && errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%w: it is linked to glibc, which is not on this system", ErrUnsupported)
+		return fmt.Errorf("%w: it is linked to glibc, which is not there", ErrUnsupported)
 	}
 	return err
 }
