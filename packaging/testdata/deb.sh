@@ -84,7 +84,8 @@ systemctl daemon-reload
 # For other nodes.
 systemctl start ingero-node-api
 check "the node's API starts" soon systemctl is-active -q ingero-node-api
-check "it answers" soon sh -c 'ingero query --nodes 127.0.0.1:8080 "select count(*) from cuda_events" >/dev/null'
+check "it answers" soon ingero query --nodes 127.0.0.1:8080 --ca-cert /var/lib/ingero-node-api/.ingero/node-cert.pem \
+	"select count(*) from cuda_events"
 
 # Upgrade.
 echo '# kept' >>/etc/ingero/trace.env
