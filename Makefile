@@ -4,6 +4,8 @@
 GO      ?= go
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 COMMIT  := $(shell git rev-parse HEAD 2>/dev/null)
+# A version that packages can have, if there is no tag: it sorts before the first release.
+RELEASE_VERSION := $(or $(patsubst v%,%,$(shell git describe --tags --match 'v*' 2>/dev/null)),0.0.0~$(shell git show -s --format=%cd --date=format:%Y%m%d 2>/dev/null).$(shell git rev-parse --short=12 HEAD 2>/dev/null))
 LDFLAGS := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
 
 # What "make generate" writes.
@@ -60,6 +62,24 @@ fleet-collector: collector-tools ## build bin/ingero-fleet-collector, the OpenTe
 generate-collector: collector-tools ## rebuild what is generated of the collector's components
 	cd collector/thresholdextension && ../../$(OCB)/mdatagen metadata.yaml
 	cd collector/stragglerprocessor && ../../$(OCB)/mdatagen metadata.yaml
+
+# goreleaser makes the archives and packages, syft lists what is in them; both are pinned in tools/release/go.mod.
+RELEASE_TOOLS := .cache/release-tools
+
+$(RELEASE_TOOLS)/built: tools/release/go.mod tools/release/go.sum $(wildcard tools/release/*/*.go)
+	@mkdir -p $(RELEASE_TOOLS)
+	$(GO) -C tools/release build -o $(CURDIR)/$(RELEASE_TOOLS)/ github.com/goreleaser/goreleaser/v2 github.com/anchore/syft/cmd/syft \
+		./image ./provenance
+	@touch $@
+
+.PHONY: release-snapshot
+release-snapshot: $(RELEASE_TOOLS)/built ## build what is released into dist/: archives, deb, rpm, images, lists of contents, checksums, provenance
+	PATH="$(CURDIR)/$(RELEASE_TOOLS):$$PATH" INGERO_VERSION='$(RELEASE_VERSION)' \
+		packaging/release
+
+.PHONY: test-packages
+test-packages: release-snapshot ## install, use, upgrade and remove what was built, in a Debian with systemd (root, qemu, mmdebstrap, cpio)
+	INGERO_DIST=$(CURDIR)/dist $(GO) test -count=1 -timeout 20m -v -run 'TestDeb|TestOnBusyBox' ./packaging
 
 .PHONY: test-fleet
 test-fleet: fleet-collector generate-collector ## test the collector's components, and run the collector as it is shipped

@@ -106,7 +106,7 @@ func replayReason(err error) string {
 	case errors.Is(err, probe.ErrUnsupported):
 		return "this kernel cannot trace"
 	case errors.Is(err, cudastub.ErrUnsupported):
-		return "this machine cannot produce the fault"
+		return "the program with the fault cannot run here, which needs glibc, among others"
 	}
 	return ""
 }

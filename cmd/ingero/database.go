@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -8,6 +9,8 @@ import (
 	"os/user"
 	"path/filepath"
 	"strconv"
+
+	"github.com/ingero-io/ingero/internal/config"
 )
 
 // databaseEnv names the database when --db does not.
@@ -40,14 +43,27 @@ func (c *console) owner() (owner, error) {
 	return o, nil
 }
 
-// database is the file to use: the one asked for, $INGERO_DB, or the invoking
+// database is the file to read: the one asked for, $INGERO_DB, that of ingero.yaml, or the invoking
 // user's own.
 func (c *console) database(asked string) (string, error) {
-	if asked != "" {
-		return asked, nil
+	if asked != "" || c.env(databaseEnv) != "" {
+		return cmp.Or(asked, c.env(databaseEnv)), nil
 	}
-	if p := c.env(databaseEnv); p != "" {
-		return p, nil
+	conf, err := config.Find("", c.env)
+	if err != nil {
+		return "", err
+	}
+	if conf.DB != "" {
+		return conf.DB, nil
+	}
+	return c.ownDatabase("")
+}
+
+// ownDatabase is the file to record to: the one asked for, $INGERO_DB, or the invoking user's own. That of
+// ingero.yaml is not: a service records to it.
+func (c *console) ownDatabase(asked string) (string, error) {
+	if asked != "" || c.env(databaseEnv) != "" {
+		return cmp.Or(asked, c.env(databaseEnv)), nil
 	}
 	o, err := c.owner()
 	if err != nil {
@@ -65,7 +81,7 @@ type recordingFile struct {
 
 // newRecording decides where to record. Only the default folder is created.
 func (c *console) newRecording(asked string) (*recordingFile, error) {
-	path, err := c.database(asked)
+	path, err := c.ownDatabase(asked)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -52,11 +53,14 @@ it explains a recording made earlier, and says so first.`,
 			if len(args) == 0 {
 				return c.listDemos(f.asJSON)
 			}
-			return c.demo(cmd.Context(), &f, args[0])
+			return c.demo(cmd.Context(), &f, cmp.Or(knownDemos[args[0]], args[0]))
 		},
 	}
 	fl := cmd.Flags()
 	fl.Float64Var(&f.seconds, "seconds", demo.DefaultLength.Seconds(), "how long the program runs")
+	fl.Var(demoDuration{&f.seconds}, "duration", "")
+	fl.Bool("no-gpu", true, "") // no demo uses one
+	fl.Lookup("duration").Hidden, fl.Lookup("no-gpu").Hidden = true, true
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "explain all of it: stacks, events, the slow calls, steps")
 	fl.StringVar(&f.keep, "keep", "", "leave the recording in this file")
 	fl.BoolVar(&f.asJSON, "json", false, "print one JSON object")
@@ -132,8 +136,11 @@ func (c *console) handOverKept(path string) error {
 // introduce says first whether the following is live.
 func (c *console) introduce(s *demo.Scenario, mode, reason string) {
 	if mode == demo.Recorded {
-		fmt.Fprintf(c.out, "Replaying a trace recorded earlier, because %s. To see it live: sudo ingero demo %s\n\n", reason,
-			s.Name)
+		fmt.Fprintf(c.out, "Replaying a trace recorded earlier, because %s.", reason)
+		if os.Geteuid() != 0 {
+			fmt.Fprintf(c.out, " To see it live: sudo ingero demo %s", s.Name)
+		}
+		fmt.Fprint(c.out, "\n\n")
 	} else {
 		fmt.Fprintf(c.out, "Tracing a real program through this machine's kernel. Only the GPU is a stand-in.\n\n")
 	}

@@ -35,7 +35,7 @@ func run(args []string) (code int) {
 		}
 	}()
 	root := newRoot(c)
-	root.SetArgs(args)
+	root.SetArgs(knownArguments(args))
 	return c.report(root.ExecuteContext(context.Background()))
 }
 

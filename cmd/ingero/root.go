@@ -13,6 +13,9 @@ import (
 	"github.com/ingero-io/ingero/internal/doctor"
 )
 
+// extra is a command of a special build.
+var extra func(*console) *cobra.Command
+
 // newRoot builds the command tree. A new command is one file and one line here.
 func newRoot(c *console) *cobra.Command {
 	root := &cobra.Command{
@@ -53,6 +56,10 @@ Start here:
 		benchCommand(c),
 		versionCommand(c),
 	)
+	addKnownFlags(root)
+	if extra != nil {
+		root.AddCommand(extra(c))
+	}
 	root.InitDefaultHelpCmd()
 	root.SuggestionsMinimumDistance = 2
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)

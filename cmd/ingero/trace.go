@@ -78,7 +78,8 @@ passes on. On a terminal it shows calls, ledgers, findings, memory and nodes in 
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := cmp.Or(mutuallyExclusive(cmd, "db", "out"), mutuallyExclusive(cmd, "pid", "user")); err != nil {
+			if err := cmp.Or(mutuallyExclusive(cmd, "db", "out"), mutuallyExclusive(cmd, "pid", "user"),
+				mutuallyExclusive(cmd, "json", "quiet")); err != nil {
 				return err
 			}
 			return c.trace(cmd.Context(), &f, args)
@@ -183,6 +184,10 @@ func (t *tracing) watch(ctx context.Context, f *traceFlags) (agent.Summary, erro
 		t.opts.Sinks = append(t.opts.Sinks, live)
 	}
 	t.opts.Sinks = append(t.opts.Sinks, agent.NewLiveChanges(t.view.changed))
+	if s := newSupervisor(t.c.env, t.opts.Logger); s != nil {
+		defer s.ending()
+		t.opts.Sinks = append(t.opts.Sinks, s)
+	}
 	unserve, err := t.serveBoth(ctx, f)
 	if err != nil {
 		return agent.Summary{}, err
@@ -278,7 +283,7 @@ func (t *tracing) record(f *traceFlags, maxBytes int64) (err error) {
 func (t *tracing) choose(f *traceFlags) error {
 	out, log := t.c.out, t.c.err
 	started := len(t.opts.Command) > 0
-	live := !f.asJSON && !started && t.c.isTerminal(out) && t.c.isTerminal(t.c.in)
+	live := !f.asJSON && !f.quiet && !started && t.c.isTerminal(out) && t.c.isTerminal(t.c.in)
 	if len(f.fleet.Nodes) > 0 && !live {
 		return usage("--nodes is for the view on a terminal, and this run has none; ask them with: ingero explain --nodes %s",
 			strings.Join(f.fleet.Nodes, ","))
@@ -291,7 +296,7 @@ func (t *tracing) choose(f *traceFlags) error {
 		}
 		t.view = newJSONView(out, t.opts.Record)
 	case started:
-		t.view = newLineView(t.c.err, t.c.width(t.c.err), "starting "+quote(t.opts.Command[0]))
+		t.view = t.lines(t.c.err, "starting "+quote(t.opts.Command[0]), f)
 	case live:
 		nodes, why, err := t.others(&f.fleet)
 		if err != nil {
@@ -305,10 +310,17 @@ func (t *tracing) choose(f *traceFlags) error {
 		t.view = &liveView{c: t.c, log: buffered, opts: o, ready: make(chan struct{})}
 		log = buffered
 	default:
-		t.view = newLineView(out, t.c.width(out), noProcess)
+		t.view = t.lines(out, noProcess, f)
 	}
 	t.log, t.opts.Logger = log, t.c.logger(log)
 	return nil
+}
+
+// lines returns the view that prints lines.
+func (t *tracing) lines(out io.Writer, wait string, f *traceFlags) traceView {
+	v := newLineView(out, t.c.width(out), wait)
+	v.quiet = f.quiet
+	return v
 }
 
 // noProcess is shown while no process is traced.

@@ -18,6 +18,7 @@ type traceFlags struct {
 	node     string
 	stack    string
 	asJSON   bool
+	quiet    bool
 	record   bool
 	maxDB    string
 	print    footprintFlag
@@ -34,9 +35,9 @@ type traceFlags struct {
 // add adds the flags of trace.
 func (f *traceFlags) add(cmd *cobra.Command) {
 	fl := cmd.Flags()
-	fl.Var((*pidList)(&f.pids), "pid", "trace these processes and their children (4821,4822)")
-	fl.StringVar(&f.user, "user", "", "trace the processes of this user (name or number)")
-	fl.DurationVar(&f.duration, "duration", 0, "stop after this long (60s)")
+	fl.VarP((*pidList)(&f.pids), "pid", "p", "trace these processes and their children (4821,4822)")
+	fl.StringVarP(&f.user, "user", "u", "", "trace the processes of this user (name or number)")
+	fl.DurationVarP(&f.duration, "duration", "d", 0, "stop after this long (60s)")
 	fl.StringVar(&f.db, "db", "",
 		"record to this file; what is in it is kept (default $"+databaseEnv+", else ~/.ingero/ingero.db)")
 	fl.StringVar(&f.out, "out", "", "another name for --db")
@@ -44,6 +45,7 @@ func (f *traceFlags) add(cmd *cobra.Command) {
 		"name of this machine in the recording (default that of ingero.yaml, else the host name)")
 	fl.StringVar(&f.stack, "stack", string(probe.StackSlow), "which calls to take a stack of: slow, all or off")
 	fl.BoolVar(&f.asJSON, "json", false, "print JSON lines: start, second, call (slow or failed), finding, summary")
+	fl.BoolVar(&f.quiet, "quiet", false, "print only what is found, not a line a second (for a service)")
 	fl.BoolVar(&f.record, "record", true, "keep what is traced in the database")
 	fl.Var(&f.print, "footprint", "count system calls, files and sockets of every traced process; "+
 		"=false: of none (default: only of --pid processes without a CUDA library)")

@@ -22,6 +22,7 @@ type lineView struct {
 	width  int // of the terminal, 0 if there is none
 	cancel context.CancelFunc
 	wait   string        // shown while no process is traced
+	quiet  bool          // no line a second
 	last   time.Duration // of the last line
 	seen   findings
 }
@@ -123,7 +124,7 @@ func xidLine(x *store.Xid) string { return "[GPU ERROR] " + x.String() }
 
 // Second implements agent.Sink.
 func (v *lineView) Second(s *agent.Status) {
-	if s.Elapsed-v.last < shortSecond {
+	if v.quiet || s.Elapsed-v.last < shortSecond {
 		return
 	}
 	v.last = s.Elapsed

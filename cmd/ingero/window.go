@@ -20,7 +20,7 @@ func (w *windowFlags) add(f *pflag.FlagSet) {
 	f.StringVar(&w.Since, "since", "",
 		`how far back to look: 5m, 1d, "all"; counted from the end of a recording that is finished
 (default: all; for a recording that is still being written, 5m)`)
-	f.StringVar(&w.From, "from", "", "start of the window: RFC 3339, \"2006-01-02 15:04:05\", or a Unix time")
+	f.StringVar(&w.From, "from", "", "start of the window: RFC 3339, \"2006-01-02 15:04:05\", 15:04, or a Unix time")
 	f.StringVar(&w.To, "to", "", "end of the window, in the same formats as --from")
 }
 

@@ -234,21 +234,5 @@ func moment(s string, sum store.Summary) (uint64, error) {
 	if d, err := time.ParseDuration(s); err == nil && d >= 0 {
 		return sum.First + uint64(d), nil
 	}
-	zone, clock := time.Local, s
-	if v, ok := strings.CutSuffix(s, "Z"); ok {
-		zone, clock = time.UTC, v
-	}
-	for _, layout := range []string{"15:04", time.TimeOnly} {
-		t, err := time.Parse(layout, clock)
-		if err != nil {
-			continue
-		}
-		begin := time.Unix(0, int64(sum.First)).In(zone)
-		at := time.Date(begin.Year(), begin.Month(), begin.Day(), t.Hour(), t.Minute(), t.Second(), 0, zone)
-		if at.Before(begin) && !at.AddDate(0, 0, 1).After(time.Unix(0, int64(sum.Last))) {
-			at = at.AddDate(0, 0, 1)
-		}
-		return uint64(at.UnixNano()), nil
-	}
-	return Span{}.time("time", s)
+	return Span{}.time("time", s, sum)
 }

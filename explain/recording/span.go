@@ -14,7 +14,7 @@ import (
 // precedence over it.
 type Span struct {
 	Since    string // a duration: "5m", "1d", or seconds; "all"; empty: see DefaultSince
-	From, To string // times: RFC 3339, "2006-01-02 15:04:05", or Unix time
+	From, To string // times: RFC 3339, "2006-01-02 15:04:05", "15:04", or Unix time
 	Dashes   string // prefix of these names in errors and notes: "--" on a command line
 }
 
@@ -28,7 +28,7 @@ const DefaultSince = "5m"
 // what is left out.
 func (s Span) Window(sum store.Summary, now time.Time) (store.Window, string, error) {
 	if s.From != "" || s.To != "" {
-		w, err := s.absolute()
+		w, err := s.absolute(sum)
 		if err != nil || sum.Last == 0 || w.From <= sum.Last && (w.To == 0 || w.To > sum.First) {
 			return w, "", err
 		}
@@ -69,21 +69,46 @@ func (s Span) Window(sum store.Summary, now time.Time) (store.Window, string, er
 	return store.Window{From: max(from, sum.First), To: min(end, sum.Last+1)}, note, nil
 }
 
-func (s Span) absolute() (w store.Window, err error) {
+func (s Span) absolute(sum store.Summary) (w store.Window, err error) {
 	if s.From != "" {
-		if w.From, err = s.time("from", s.From); err != nil {
+		if w.From, err = s.time("from", s.From, sum); err != nil {
 			return w, err
 		}
 	}
 	if s.To != "" {
-		if w.To, err = s.time("to", s.To); err != nil {
+		if w.To, err = s.time("to", s.To, sum); err != nil {
 			return w, err
+		}
+		// After ten in the evening, one o'clock is on the next day.
+		if at, ok := timeOfDay(s.To, sum); ok && w.To <= w.From {
+			w.To = uint64(at.AddDate(0, 0, 1).UnixNano())
 		}
 	}
 	if w.To != 0 && w.To <= w.From {
 		return w, fmt.Errorf("%[1]sto %[2]s is not after %[1]sfrom %[3]s", s.Dashes, s.To, s.From)
 	}
 	return w, nil
+}
+
+// timeOfDay reads a time without a date, as "15:04" (local) or "15:04Z", on the day on which the recording has it.
+func timeOfDay(value string, sum store.Summary) (time.Time, bool) {
+	zone := time.Local
+	if v, ok := strings.CutSuffix(value, "Z"); ok {
+		zone, value = time.UTC, v
+	}
+	for _, layout := range []string{"15:04", time.TimeOnly} {
+		t, err := time.Parse(layout, value)
+		if err != nil {
+			continue
+		}
+		begin := time.Unix(0, int64(sum.First)).In(zone)
+		at := time.Date(begin.Year(), begin.Month(), begin.Day(), t.Hour(), t.Minute(), t.Second(), 0, zone)
+		if at.Before(begin) && !at.AddDate(0, 0, 1).After(time.Unix(0, int64(sum.Last))) {
+			at = at.AddDate(0, 0, 1)
+		}
+		return at, at.UnixNano() > 0
+	}
+	return time.Time{}, false
 }
 
 // since reads a positive duration; a bare number is seconds.
@@ -104,7 +129,10 @@ func (s Span) since() (time.Duration, error) {
 }
 
 // time reads a point in time as Unix nanoseconds.
-func (s Span) time(name, value string) (uint64, error) {
+func (s Span) time(name, value string, sum store.Summary) (uint64, error) {
+	if t, ok := timeOfDay(value, sum); ok {
+		return uint64(t.UnixNano()), nil
+	}
 	if n, err := strconv.ParseUint(value, 10, 63); err == nil {
 		for n != 0 && n < 1e17 { // seconds, milliseconds or microseconds since 1973
 			n *= 1000
@@ -117,7 +145,7 @@ func (s Span) time(name, value string) (uint64, error) {
 		}
 	}
 	return 0, fmt.Errorf(`invalid %s%s %q: `+
-		`want a time like 2026-01-31T15:04:05Z, "2026-01-31 15:04:05" (local) or Unix seconds`, s.Dashes, name, value)
+		`want a time like 2026-01-31T15:04:05Z, "2026-01-31 15:04:05" or 15:04 (local), or Unix seconds`, s.Dashes, name, value)
 }
 
 // ended says when a recording ended, in words.

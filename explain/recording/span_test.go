@@ -45,3 +45,34 @@ func TestTimeOutsideTheRecordingIsNoted(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// A time of day is on the day on which the recording has it.
+func TestTimesOfDay(t *testing.T) {
+	at := func(day, hour, minute int) uint64 {
+		return uint64(time.Date(2026, 3, day, hour, minute, 0, 0, time.Local).UnixNano())
+	}
+	// From ten in the evening until two.
+	sum := store.Summary{First: at(1, 22, 0), Last: at(2, 2, 0)}
+	for _, c := range []struct {
+		from, to string
+		want     store.Window
+	}{
+		{"23:00", "01:00", store.Window{From: at(1, 23, 0), To: at(2, 1, 0)}},
+		{"01:00", "01:30", store.Window{From: at(2, 1, 0), To: at(2, 1, 30)}},
+		{"01:00", "02:30", store.Window{From: at(2, 1, 0), To: at(2, 2, 30)}}, // it ended before
+		{"22:30", "22:10", store.Window{From: at(1, 22, 30), To: at(2, 22, 10)}},
+		{"23:00", "", store.Window{From: at(1, 23, 0)}},
+		{"", "23:30", store.Window{To: at(1, 23, 30)}},
+		{"23:00:00", "2026-03-01 23:10", store.Window{From: at(1, 23, 0), To: at(1, 23, 10)}},
+	} {
+		got, note, err := recording.Span{From: c.from, To: c.to}.Window(sum, time.Unix(0, int64(at(9, 12, 0))))
+		if err != nil || got != c.want || note != "" {
+			t.Errorf("from %q to %q: %+v, want %+v; %q, %v", c.from, c.to, got, c.want, note, err)
+		}
+	}
+	for _, wrong := range []string{"25:00", "1:2:3:4", "15.40"} {
+		if _, _, err := (recording.Span{From: wrong}).Window(sum, time.Now()); err == nil {
+			t.Errorf("%q is accepted", wrong)
+		}
+	}
+}

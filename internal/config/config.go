@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -21,6 +22,7 @@ type Config struct {
 	Path string `yaml:"-"` // of the file, empty if there is none
 
 	Node  string `yaml:"node"` // name of this machine in recordings
+	DB    string `yaml:"db"`   // the recording that is read if none is named
 	Fleet Fleet  `yaml:"fleet"`
 }
 
@@ -96,6 +98,9 @@ func read(path string) (*Config, error) {
 	d.KnownFields(true) // a mistyped key would be ignored in silence
 	if err := d.Decode(c); err != nil && !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("the configuration %s: %s", path, strings.Join(strings.Fields(err.Error()), " "))
+	}
+	if c.DB != "" && !filepath.IsAbs(c.DB) {
+		return nil, fmt.Errorf("the configuration %s: db: %q is not an absolute path", path, c.DB)
 	}
 	c.Path = path
 	return c, nil

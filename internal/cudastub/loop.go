@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
 	"os/exec"
 	"slices"
 	"sync"
@@ -177,16 +179,26 @@ func StartTruthful(cmd *exec.Cmd, parse func(printed []byte, t *Truth) error) (*
 	}
 	r.begin = sync.OnceValue(r.stdin.Close)
 	if err := r.cmd.Start(); err != nil {
-		return nil, fmt.Errorf("start %s: %w", cmd.Path, err)
+		return nil, fmt.Errorf("start %s: %w", cmd.Path, noLoader(cmd.Path, err))
 	}
 	// A tracer in this process runs at low priority, and children inherit that: a hog
-	// started beside a traced program would get no CPU time.
-	if err := unix.SchedSetAttr(r.PID(), &unix.SchedAttr{Policy: unix.SCHED_NORMAL}, 0); err != nil {
+	// started beside a traced program would get no CPU time. A user who runs this at a low priority may not raise it.
+	err = unix.SchedSetAttr(r.PID(), &unix.SchedAttr{Policy: unix.SCHED_NORMAL}, 0)
+	if err != nil && !errors.Is(err, unix.EPERM) {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait() // it was killed
 		return nil, fmt.Errorf("give %s the ordinary scheduling policy: %w", cmd.Path, err)
 	}
 	return r, nil
+}
+
+// noLoader says so if what is not there is the loader that a program is linked to, and not the program: the kernel
+// has one error for both.
+func noLoader(program string, err error) error {
+	if _, e := os.Stat(program); e == nil && errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w: it is linked to glibc, which is not there", ErrUnsupported)
+	}
+	return err
 }
 
 // PID is the loop's process id.

@@ -25,6 +25,7 @@ var table = []row{
 	{"event", ""},
 	{"internal/lists", ""},
 	{"internal/netns", ""},
+	{"packaging", ""},
 	{"internal/servetest", ""},
 	{"internal/unixsocket", ""},
 	{"account/stats", ""},

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -189,6 +190,9 @@ func (o *Options) wait(ctx context.Context, loop *cudastub.LoopRun) (cudastub.Tr
 }
 
 func startError(dir string, err error) error {
+	if !errors.Is(err, fs.ErrPermission) {
+		return fmt.Errorf("start the program to be traced: %w", err)
+	}
 	return fmt.Errorf("start the program to be traced (is %s mounted noexec? set TMPDIR to another folder): %w", dir, err)
 }
 

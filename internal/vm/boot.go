@@ -17,6 +17,7 @@ type Machine struct {
 	Whole  bool      // the kernel needs what Arch.Off names
 	Kernel string    // file
 	Image  string    // initramfs
+	Append string    // to the kernel's command line
 	Log    io.Writer // gets the console
 
 	// How long it may be silent until it counts as hanging, and how long it may run in
@@ -81,7 +82,7 @@ func (m *Machine) args() []string {
 	return append(append([]string{}, m.Arch.Machine...),
 		"-cpu", cpu, "-accel", "tcg,thread=single", "-smp", "2", "-m", "2048",
 		"-nodefaults", "-no-reboot", "-display", "none", "-serial", "stdio",
-		"-kernel", m.Kernel, "-initrd", m.Image, "-append", line)
+		"-kernel", m.Kernel, "-initrd", m.Image, "-append", strings.TrimSpace(line+" "+m.Append))
 }
 
 // console reads what a machine says.

@@ -1,0 +1,211 @@
+package packaging_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ingero-io/ingero/internal/vm"
+)
+
+// distEnv names the folder that "make release-snapshot" wrote.
+const distEnv = "INGERO_DIST"
+
+// dist returns the one file of the release that fits a pattern.
+func dist(t *testing.T, pattern string) string {
+	t.Helper()
+	dir := os.Getenv(distEnv)
+	if dir == "" {
+		t.Skip("make test-packages runs it, on what make release-snapshot built")
+	}
+	found, err := filepath.Glob(filepath.Join(dir, pattern))
+	if err != nil || len(found) != 1 {
+		t.Fatalf("%s in %s: %v, %v", pattern, dir, found, err)
+	}
+	return found[0]
+}
+
+// run runs a program, and returns what it printed.
+func run(t *testing.T, dir, name string, args ...string) string {
+	t.Helper()
+	cmd := exec.Command(name, args...)
+	cmd.Dir = dir
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%s %s: %v: %s%s", name, strings.Join(args, " "), err, out, stderr.String())
+	}
+	return strings.TrimSpace(string(out))
+}
+
+func copyFile(t *testing.T, to, from string, mode os.FileMode) {
+	t.Helper()
+	b, err := os.ReadFile(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(to, b, mode); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// older makes a package of an earlier version out of this one: the program in it is another file.
+func older(t *testing.T, deb, to string) {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "deb")
+	run(t, ".", "dpkg-deb", "-R", deb, dir)
+	control := filepath.Join(dir, "DEBIAN/control")
+	b, err := os.ReadFile(control)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(string(b), "\n")
+	for i, l := range lines {
+		if strings.HasPrefix(l, "Version:") {
+			lines[i] = "Version: 0.0.0~0"
+		}
+	}
+	if err := os.WriteFile(control, []byte(strings.Join(lines, "\n")), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w -X main.version=0.0.0~0", "-o",
+		filepath.Join(dir, "usr/bin/ingero"), "../cmd/ingero")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build an older program: %v: %s", err, out)
+	}
+	run(t, ".", "dpkg-deb", "--root-owner-group", "-b", dir, to)
+}
+
+const suite = "bookworm"
+
+// system returns an initramfs with a Debian in which systemd runs. It is made once, and kept in the cache.
+func system(t *testing.T, cache string) string {
+	t.Helper()
+	image := filepath.Join(cache, suite+".cpio.gz")
+	if _, err := os.Stat(image); err == nil {
+		return image
+	}
+	root := filepath.Join(t.TempDir(), "root")
+	mirror := os.Getenv(vm.MirrorEnv)
+	if mirror == "" {
+		mirror = vm.DefaultMirror
+	}
+	run(t, ".", "mmdebstrap", "--quiet", "--mode=root", "--variant=minbase", "--include=systemd,systemd-sysv,procps,passwd",
+		"--dpkgopt=path-exclude=/usr/share/locale/*", suite, root, strings.TrimSuffix(mirror, "/")+"/debian")
+	run(t, root, "sh", "-c", "rm -rf var/cache/apt/* var/lib/apt/lists/* && find . | cpio -o -H newc --quiet | gzip -1 >"+image+".new")
+	if err := os.Rename(image+".new", image); err != nil {
+		t.Fatal(err)
+	}
+	return image
+}
+
+const unit = `[Unit]
+After=basic.target
+[Service]
+Type=exec
+StandardOutput=tty
+StandardError=tty
+TTYPath=/dev/console
+Environment=HOME=/root NEW_VERSION=%s
+ExecStart=/test/deb.sh
+ExecStopPost=/bin/systemctl poweroff --force --force
+`
+
+// TestDeb installs, uses, upgrades, removes and purges the deb in a Debian with systemd, in a virtual machine.
+// What is checked there is in testdata/deb.sh.
+func TestDeb(t *testing.T) {
+	deb := dist(t, "ingero_*_"+runtime.GOARCH+".deb")
+	arch, err := vm.ArchOf(runtime.GOARCH)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kernels, err := vm.Choose("7.2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cache, err := filepath.Abs("../.cache/packages")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(cache, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithTimeout(t.Context(), 15*time.Minute)
+	defer stop()
+	kernel, err := kernels[0].Fetch(ctx, "../.cache/vm", arch)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	// What is tested comes as a second archive, behind that of the system.
+	more := t.TempDir()
+	copyFile(t, filepath.Join(more, "packages/new", filepath.Base(deb)), deb, 0o644)
+	if err := os.MkdirAll(filepath.Join(more, "packages/old"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	older(t, deb, filepath.Join(more, "packages/old/ingero_old.deb"))
+	copyFile(t, filepath.Join(more, "test/deb.sh"), "testdata/deb.sh", 0o755)
+	stub := filepath.Join("../internal/cudastub/prebuilt", "linux_"+runtime.GOARCH)
+	copyFile(t, filepath.Join(more, "stand-in/victim"), filepath.Join(stub, "victim"), 0o755)
+	libs, err := filepath.Glob(filepath.Join(stub, "lib/*"))
+	if err != nil || len(libs) == 0 {
+		t.Fatalf("the stand-in's libraries: %v, %v", libs, err)
+	}
+	for _, l := range libs {
+		copyFile(t, filepath.Join(more, "stand-in/lib", filepath.Base(l)), l, 0o644)
+	}
+	version := run(t, ".", "dpkg-deb", "-f", deb, "Version")
+	service := filepath.Join(more, "etc/systemd/system/packaging-test.service")
+	wants := filepath.Join(more, "etc/systemd/system/multi-user.target.wants")
+	if err := os.MkdirAll(wants, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(service, fmt.Appendf(nil, unit, version), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("../packaging-test.service", filepath.Join(wants, "packaging-test.service")); err != nil {
+		t.Fatal(err)
+	}
+	image := filepath.Join(t.TempDir(), "initramfs")
+	run(t, more, "sh", "-c", "cp "+system(t, cache)+" "+image+
+		" && find . -mindepth 1 | cpio -o -H newc --quiet --owner=0:0 | gzip -1 >>"+image)
+
+	m := vm.Machine{
+		Arch: arch, Whole: kernels[0].Whole, Kernel: kernel, Image: image,
+		Append: "rdinit=/lib/systemd/systemd systemd.show_status=false systemd.firstboot=off",
+		Log:    writer{t}, Silence: 4 * time.Minute, Longest: 15 * time.Minute,
+	}
+	r, err := m.Boot(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range r.Steps {
+		if !s.OK() {
+			t.Errorf("%d checks passed, failed: %s", s.Passed, strings.Join(s.Failed, "; "))
+		}
+		t.Logf("Linux %s: %d checks passed", r.Release, s.Passed)
+	}
+}
+
+// writer shows the console of a virtual machine.
+type writer struct{ t *testing.T }
+
+var _ io.Writer = writer{}
+
+func (w writer) Write(b []byte) (int, error) {
+	w.t.Log(strings.TrimRight(string(b), "\n"))
+	return len(b), nil
+}

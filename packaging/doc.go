@@ -1,0 +1,3 @@
+// Package packaging has what makes releases of the programs, and services of them. It has no code: its tests
+// install what was made.
+package packaging

@@ -1,0 +1,11 @@
+#!/bin/sh
+# Before removal, as a deb (remove) and as an rpm (0). An upgrade goes on recording until it has been replaced.
+set -e
+
+case $1 in
+remove | 0) ;;
+*) exit 0 ;;
+esac
+if [ -d /run/systemd/system ]; then
+	systemctl disable --now ingero.service ingero-node-api.service
+fi

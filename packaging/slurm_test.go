@@ -1,0 +1,119 @@
+package packaging_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// A stand-in for ingero: trace writes its arguments to the recording until it is ended, explain reads it.
+const standIn = `#!/bin/sh
+case $1 in
+trace)
+	all="$*"
+	while [ $# -gt 0 ]; do
+		[ "$1" = --db ] && db=$2
+		shift
+	done
+	echo "$all" >"$db"
+	trap 'echo ended >>"$db"; exit 0' TERM
+	while :; do sleep 0.05; done
+	;;
+explain) echo "explained: $(cat "$2")" ;;
+esac
+`
+
+// slurm runs a script as Slurm does.
+func slurm(t *testing.T, script, path, jobs string, env ...string) {
+	t.Helper()
+	cmd := exec.Command("../deploy/slurm/" + script)
+	cmd.Env = append([]string{"PATH=" + path + ":" + os.Getenv("PATH"), "INGERO_JOBS=" + jobs}, env...)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s failed, for which Slurm takes a node away: %v: %s", script, err, out)
+	}
+}
+
+func TestSlurmRecordsEachJob(t *testing.T) {
+	if _, err := os.Stat("/run/systemd/system"); err == nil {
+		t.Skip("here systemd would start it: make test-packages has a machine of its own")
+	}
+	path, jobs := t.TempDir(), filepath.Join(t.TempDir(), "jobs")
+	if err := os.WriteFile(path+"/ingero", []byte(standIn), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	job := []string{"SLURM_JOB_ID=17", "SLURM_JOB_USER=nobody", "INGERO_FLAGS=--fleet fleet-1:4318"}
+	slurm(t, "prolog.sh", path, jobs, job...)
+	want := "trace --quiet --user nobody --db " + jobs + "/17.db --fleet fleet-1:4318\n"
+	eventually(t, func() bool { b, _ := os.ReadFile(jobs + "/17.db"); return string(b) == want })
+
+	old := filepath.Join(jobs, "3.db")
+	if err := os.WriteFile(old, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	long := time.Now().AddDate(0, 0, -9)
+	if err := os.Chtimes(old, long, long); err != nil {
+		t.Fatal(err)
+	}
+	slurm(t, "epilog.sh", path, jobs, job...)
+	b, err := os.ReadFile(jobs + "/17.txt")
+	if err != nil || string(b) != "explained: "+want+"ended\n" {
+		t.Errorf("%q, %v", b, err)
+	}
+	if _, err := os.Stat(old); err == nil {
+		t.Error("a recording of nine days ago is still there")
+	}
+	if _, err := os.Stat(jobs + "/17.pid"); err == nil {
+		t.Error("the tracer's number is still there")
+	}
+}
+
+// Whatever is missing, a node is not taken away.
+func TestSlurmNeverFails(t *testing.T) {
+	path := t.TempDir()
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, script := range []string{"prolog.sh", "epilog.sh"} {
+		slurm(t, script, path, t.TempDir()+"/jobs", "SLURM_JOB_ID=17", "SLURM_JOB_USER=nobody") // no ingero
+		slurm(t, script, path, file+"/jobs", "SLURM_JOB_ID=17", "SLURM_JOB_USER=nobody")        // no folder
+		slurm(t, script, path, t.TempDir(), "SLURM_JOB_ID=17")                                  // nobody's job
+		slurm(t, script, path, t.TempDir(), "SLURM_JOB_ID=../../etc/x", "SLURM_JOB_USER=nobody")
+		slurm(t, script, path, t.TempDir())
+	}
+
+	// The number of a tracer that has ended is another process's.
+	other := exec.Command("sleep", "60")
+	if err := other.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = other.Process.Kill()
+		_ = other.Wait() // it was killed
+	}()
+	jobs := t.TempDir()
+	if err := os.WriteFile(jobs+"/17.pid", fmt.Appendln(nil, other.Process.Pid), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	slurm(t, "epilog.sh", path, jobs, "SLURM_JOB_ID=17", "SLURM_JOB_USER=nobody")
+	if err := other.Process.Signal(syscall.Signal(0)); err != nil {
+		t.Errorf("another process was ended: %v", err)
+	}
+}
+
+// eventually waits until something is so, for as long as a busy machine may take.
+func eventually(t *testing.T, ok func() bool) {
+	t.Helper()
+	for range 600 {
+		if ok() {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	t.Fatal("it did not become so in half a minute")
+}
