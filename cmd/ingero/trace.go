@@ -144,7 +144,7 @@ func (c *console) trace(ctx context.Context, f *traceFlags, command []string) er
 	if len(t.opts.PIDs) > 0 {
 		t.opts.Sinks = append(t.opts.Sinks, &watchEnd{fs: proc.New(""), pids: t.opts.PIDs, end: cancel})
 	}
-	if t.metrics, err = f.metrics.open(ctx, t.node, t.opts.Logger); err != nil {
+	if t.metrics, err = f.metrics.open(ctx, t.node, askedAt(f.serve, t.node), t.opts.Logger); err != nil {
 		return err
 	}
 	sum, err := t.watch(ctx, f)
@@ -165,7 +165,6 @@ func (c *console) trace(ctx context.Context, f *traceFlags, command []string) er
 func (t *tracing) watch(ctx context.Context, f *traceFlags) (agent.Summary, error) {
 	if t.metrics != nil {
 		defer func() { _ = t.metrics.Close() }() // if the run never began
-		t.opts.Sinks = append(t.opts.Sinks, t.metrics)
 	}
 	var err error
 	if t.peers, err = f.peers.open(ctx, t); err != nil {
@@ -175,6 +174,9 @@ func (t *tracing) watch(ctx context.Context, f *traceFlags) (agent.Summary, erro
 		t.opts.RankEvents = t.peers.recorded
 		defer func() { _ = t.peers.Close() }() // if the run never began
 		t.opts.Sinks = append(t.opts.Sinks, t.peers)
+	}
+	if t.metrics != nil { // after peers, whose last events it sends
+		t.opts.Sinks = append(t.opts.Sinks, t.metrics)
 	}
 	if t.file != nil {
 		open := func() (store.Reader, error) { return sqlite.OpenReader(t.file.path) }

@@ -81,8 +81,9 @@ type peers struct {
 	agent  *fleetagent.Agent
 	events *eventsocket.Server // nil: none
 	shown  func(e *wire.Event, who string)
-	why    map[string]bool // what was said of processes that are not compared
-	asked  time.Duration   // when it was looked for last
+	otlp   *metrics.Detections // nil: events are not exported
+	why    map[string]bool     // what was said of processes that are not compared
+	asked  time.Duration       // when it was looked for last
 	fs     proc.FS
 	log    *slog.Logger
 	stop   context.CancelFunc
@@ -115,6 +116,9 @@ func (f *peersFlags) open(ctx context.Context, t *tracing) (*peers, error) {
 	p := &peers{
 		node: t.node, conf: f, fs: proc.New(""), log: t.opts.Logger, done: make(chan struct{}), stop: func() {},
 		shown: t.view.told, why: map[string]bool{}, open: map[string]toldEvent{},
+	}
+	if t.metrics != nil {
+		p.otlp = t.metrics.ranks
 	}
 	var err error
 	if p.client, err = f.client(t.c.env); err != nil {
@@ -159,7 +163,7 @@ func (p *peers) tell(s node.Said) {
 	}
 	p.tellLater(t)
 	p.mu.Unlock()
-	p.send(&t.event)
+	p.send(&t)
 }
 
 // maxRecord is how many events wait to be recorded, should the disk be too slow.
@@ -211,12 +215,15 @@ func nanoseconds(ms *float64) uint64 {
 	return uint64(*ms * 1e6)
 }
 
-// send tells readers of the socket.
-func (p *peers) send(e *wire.Event) {
+// send tells readers of the socket, and the receiver of OTLP.
+func (p *peers) send(t *toldEvent) {
+	if p.otlp != nil {
+		p.otlp.Event(&t.event, t.event.Summary(t.who))
+	}
 	if p.events == nil {
 		return
 	}
-	if err := p.events.Send(e); err != nil {
+	if err := p.events.Send(&t.event); err != nil {
 		p.log.Warn("an event cannot be sent", "err", err)
 	}
 }
@@ -227,6 +234,7 @@ func (p *peers) Batch(b *store.Batch) { p.agent.Batch(b) }
 // Second implements agent.Sink. Events are shown by the goroutine that calls it, as all else.
 func (p *peers) Second(s *agent.Status) {
 	p.agent.Second(s.At)
+	p.states(s.At)
 	p.mu.Lock()
 	list := p.told
 	p.told = nil
@@ -238,6 +246,21 @@ func (p *peers) Second(s *agent.Status) {
 		p.asked = s.Elapsed
 		p.unmeasured(s.Processes)
 	}
+}
+
+// states exports what the ranks are, for the spans of suspects.
+func (p *peers) states(at time.Time) {
+	if p.otlp == nil {
+		return
+	}
+	var list []metrics.RankState
+	for _, r := range p.agent.Status(nil).Ranks {
+		list = append(list, metrics.RankState{
+			Node: p.node, Cluster: p.conf.cluster, Cohort: fmt.Sprintf("%016x", r.Cohort), PID: r.PID, Rank: r.Rank,
+			WorldSize: r.Ranks, State: r.State.String(), OwnMS: 1e3 * r.Own, PeerMS: 1e3 * r.Peer, G: r.G,
+		})
+	}
+	p.otlp.States(at, list)
 }
 
 const (

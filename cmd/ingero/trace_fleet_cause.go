@@ -99,6 +99,6 @@ func (p *peers) found(r *report.Report) {
 	}
 	p.mu.Unlock()
 	for i := range again {
-		p.send(&again[i].event)
+		p.send(&again[i])
 	}
 }

@@ -140,7 +140,7 @@ var table = []row{
 	// What is sent and served.
 	{"serve/dashboard", ""},
 	{"export/parquet", ""},
-	{"metrics", "event explain/report store"},
+	{"metrics", "cluster/health cluster/wire event explain/report store"},
 	{"serve/nodeapi/lanes", "event explain/recording store"},
 	{"serve/nodeapi/wire", "explain/report store"},
 	{"serve/webserver", ""},
