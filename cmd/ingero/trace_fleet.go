@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 
 	"github.com/ingero-io/ingero/agent"
 	"github.com/ingero-io/ingero/capture/host/proc"
+	"github.com/ingero-io/ingero/cluster/agentsocket"
 	"github.com/ingero-io/ingero/cluster/eventsocket"
 	"github.com/ingero-io/ingero/cluster/fleetagent"
 	"github.com/ingero-io/ingero/cluster/fleetclient"
@@ -80,6 +82,7 @@ type peers struct {
 	client *fleetclient.Client
 	agent  *fleetagent.Agent
 	events *eventsocket.Server // nil: none
+	asking *agentsocket.Server // nil: none
 	shown  func(e *wire.Event, who string)
 	otlp   *metrics.Detections // nil: events are not exported
 	why    map[string]bool     // what was said of processes that are not compared
@@ -92,8 +95,10 @@ type peers struct {
 
 	mu     sync.Mutex // guards the rest
 	told   []toldEvent
-	record []toldEvent          // that are to be recorded
-	open   map[string]toldEvent // slow ranks that were told without a culprit, by id
+	record []toldEvent           // that are to be recorded
+	open   map[string]toldEvent  // slow ranks that were told without a culprit, by id
+	last   map[uint32]wire.Event // by process
+	traced []agent.Traced
 	causes liveCauses
 }
 
@@ -115,7 +120,7 @@ func (f *peersFlags) open(ctx context.Context, t *tracing) (*peers, error) {
 	}
 	p := &peers{
 		node: t.node, conf: f, fs: proc.New(""), log: t.opts.Logger, done: make(chan struct{}), stop: func() {},
-		shown: t.view.told, why: map[string]bool{}, open: map[string]toldEvent{},
+		shown: t.view.told, why: map[string]bool{}, open: map[string]toldEvent{}, last: map[uint32]wire.Event{},
 	}
 	if t.metrics != nil {
 		p.otlp = t.metrics.ranks
@@ -138,6 +143,7 @@ func (f *peersFlags) open(ctx context.Context, t *tracing) (*peers, error) {
 		Node:  node.Options{Name: t.node, Cluster: f.cluster, NoPolls: !p.client.Polls()},
 		Fleet: p.client, Told: p.tell, Logger: t.opts.Logger,
 	})
+	p.listenForStatus(t.c.env("HOME"))
 	ctx, p.stop = context.WithCancel(ctx)
 	go func() {
 		defer close(p.done)
@@ -171,6 +177,7 @@ const maxRecord = 1024
 
 // tellLater has an event shown and recorded. mu is held.
 func (p *peers) tellLater(t toldEvent) {
+	p.remember(&t)
 	p.told = append(p.told, t)
 	if len(p.record) < maxRecord {
 		p.record = append(p.record, t)
@@ -237,7 +244,7 @@ func (p *peers) Second(s *agent.Status) {
 	p.states(s.At)
 	p.mu.Lock()
 	list := p.told
-	p.told = nil
+	p.told, p.traced = nil, slices.Clone(s.Processes)
 	p.mu.Unlock()
 	for i := range list {
 		p.shown(&list[i].event, list[i].who)
@@ -273,12 +280,7 @@ const (
 
 // unmeasured says, once for each process, why it is compared with nobody.
 func (p *peers) unmeasured(processes []agent.Traced) {
-	var pids []uint32
-	names := map[uint32]string{}
-	for _, t := range processes {
-		pids = append(pids, uint32(t.PID))
-		names[uint32(t.PID)] = t.Comm
-	}
+	pids, names := namesOf(processes)
 	status := p.agent.Status(pids)
 	for i := range status.Ranks {
 		r := &status.Ranks[i]
@@ -298,6 +300,9 @@ func (p *peers) Close() (err error) {
 		p.stop()
 		<-p.done
 		p.client.Close()
+		if p.asking != nil {
+			err = p.asking.Close()
+		}
 		if p.events != nil {
 			err = errors.Join(err, p.events.Close())
 		}

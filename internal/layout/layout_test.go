@@ -95,6 +95,7 @@ var table = []row{
 	{"cluster/fleetserver", "cluster/cohorts cluster/health cluster/rawcodec cluster/wire"},
 	{"cluster/fleetclient", "cluster/rawcodec cluster/wire"},
 	{"cluster/eventsocket", "cluster/wire internal/unixsocket"},
+	{"cluster/agentsocket", "cluster/wire internal/unixsocket"},
 	{"cluster/sink", "cluster/health cluster/wire"},
 	{"cluster/cmd/straggler-sink", "cluster/eventsocket cluster/sink cluster/wire"},
 	{"cluster/cmd/ingero-fleet", "cluster/cohorts cluster/fleetserver cluster/health cluster/simulate cluster/wire"},
@@ -192,7 +193,7 @@ var table = []row{
 	// The command line and the terminal.
 	{"tui", "agent event fleet serve/nodeapi/wire explain/report store account/live"},
 	{"cmd/ingero", `agent bench bench/accuracy bench/agent bench/straggler internal/config serve/dashboard demo
-		cluster/eventsocket cluster/fleetagent cluster/fleetclient cluster/health cluster/node cluster/wire
+		cluster/agentsocket cluster/eventsocket cluster/fleetagent cluster/fleetclient cluster/health cluster/node cluster/wire
 		explain/compare explain/diagnose explain/label event export fleet capture/host/proc capture/label capture/label/socket
 		internal/cudastub internal/doctor
 		serve/mcpserver
