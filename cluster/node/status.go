@@ -51,7 +51,7 @@ func (n *Node) Status(pids []uint32) []RankStatus {
 		s := RankStatus{
 			PID: pid, Rank: r.source.Rank, Ranks: r.source.Ranks, State: r.judge.State(), Mode: r.judge.Mode(),
 			Own: float64(r.pushed.Own), Wait: float64(r.pushed.Wait), Step: r.judge.Interval(), Measured: r.pushed.Measured,
-			Reason: r.report.Reason, Skipped: r.report.Skipped, Exited: r.ended > 0, Spare: r.report.Spare(),
+			Reason: r.reason, Skipped: r.skipped, Exited: r.ended > 0, Spare: r.idle,
 		}
 		s.G, s.H = r.judge.Evidence()
 		for id, c := range n.cohorts {
@@ -70,9 +70,11 @@ func (n *Node) Status(pids []uint32) []RankStatus {
 	}
 	for _, pid := range pids {
 		if n.ranks[pid] == nil {
-			list = append(list, RankStatus{
-				PID: pid, Rank: health.NoRank, Reason: n.work.Report(pid, uint64(n.now)).Reason,
-			})
+			reason, known := n.others[pid]
+			if !known {
+				reason = ownwork.NoCollective
+			}
+			list = append(list, RankStatus{PID: pid, Rank: health.NoRank, Reason: reason})
 		}
 	}
 	slices.SortFunc(list, func(a, b RankStatus) int { return cmp.Compare(a.PID, b.PID) })

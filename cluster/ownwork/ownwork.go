@@ -111,6 +111,14 @@ func (t *Tracker) Ended(ends []event.Life) {
 	}
 }
 
+// Processes appends the processes that are followed: those that called NCCL.
+func (t *Tracker) Processes(list []uint32) []uint32 {
+	for pid := range t.procs {
+		list = append(list, pid)
+	}
+	return list
+}
+
 func (t *Tracker) forget(pid uint32) {
 	delete(t.procs, pid)
 	t.recent[pid%uint32(len(t.recent))] = nil

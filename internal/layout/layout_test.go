@@ -125,7 +125,7 @@ var table = []row{
 	// The running tracer.
 	{"agent", `account/collective explain/change explain/diagnose event account/footprint capture/host/cgroup
 		capture/host/cudalib capture/host/framework capture/host/nvml capture/host/owner capture/host/proc
-		account/memory capture/label/socket capture/probe capture/probe/all capture/probe/discover
+		account/memory capture/label/socket capture/probe capture/probe/all capture/probe/discover cluster/node
 		explain/report account/stats store
 		capture/symbol/elf capture/symbol/kallsyms capture/symbol/gpukernel capture/symbol/python`},
 	{"account/live", "event explain/report store"},
