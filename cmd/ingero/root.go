@@ -47,6 +47,7 @@ Start here:
 		exportCommand(c),
 		mergeCommand(c),
 		fleetCommand(c),
+		fleetPushCommand(c),
 		mcpCommand(c),
 		dashboardCommand(c),
 		demoCommand(c),

@@ -167,7 +167,7 @@ func (t *tracing) watch(ctx context.Context, f *traceFlags) (agent.Summary, erro
 		defer func() { _ = t.metrics.Close() }() // if the run never began
 	}
 	var err error
-	if t.peers, err = f.peers.open(ctx, t); err != nil {
+	if t.peers, err = t.openPeers(ctx, &f.peers); err != nil {
 		return agent.Summary{}, err
 	}
 	if t.peers != nil {
@@ -191,6 +191,22 @@ func (t *tracing) watch(ctx context.Context, f *traceFlags) (agent.Summary, erro
 	}
 	defer unserve()
 	return t.view.run(ctx, t.opts)
+}
+
+// openPeers begins to compare ranks with their peers; nil if that was not asked for.
+func (t *tracing) openPeers(ctx context.Context, f *peersFlags) (*peers, error) {
+	fs := proc.New("")
+	o := peersOptions{c: t.c, node: t.node, log: t.log, logger: t.opts.Logger, shown: t.view.told, name: func(pid uint32) string {
+		name, err := fs.Comm(int(pid), int(pid))
+		if err != nil {
+			return "" // it has ended
+		}
+		return name
+	}}
+	if t.metrics != nil {
+		o.otlp = t.metrics.ranks
+	}
+	return f.open(ctx, o)
 }
 
 // found passes on a report of the live diagnosis.

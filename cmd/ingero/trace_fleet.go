@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"slices"
 	"sync"
@@ -12,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ingero-io/ingero/agent"
-	"github.com/ingero-io/ingero/capture/host/proc"
 	"github.com/ingero-io/ingero/cluster/agentsocket"
 	"github.com/ingero-io/ingero/cluster/eventsocket"
 	"github.com/ingero-io/ingero/cluster/fleetagent"
@@ -87,7 +87,7 @@ type peers struct {
 	otlp   *metrics.Detections // nil: events are not exported
 	why    map[string]bool     // what was said of processes that are not compared
 	asked  time.Duration       // when it was looked for last
-	fs     proc.FS
+	name   func(pid uint32) string
 	log    *slog.Logger
 	stop   context.CancelFunc
 	done   chan struct{}
@@ -110,8 +110,19 @@ type toldEvent struct {
 	cause *node.Cause
 }
 
+// peersOptions say what ranks are compared for.
+type peersOptions struct {
+	c      *console
+	node   string
+	log    io.Writer // for messages that are neither results nor progress
+	logger *slog.Logger
+	shown  func(e *wire.Event, who string)
+	otlp   *metrics.Detections     // nil: events are not exported
+	name   func(pid uint32) string // of a process, empty if it is not known
+}
+
 // open begins to compare; nil if that was not asked for.
-func (f *peersFlags) open(ctx context.Context, t *tracing) (*peers, error) {
+func (f *peersFlags) open(ctx context.Context, o peersOptions) (*peers, error) {
 	if f.fleet == "" {
 		if f.events != "" || f.cluster != "" || f.tls != (fleetclient.Files{}) || f.group != "" {
 			return nil, usage("--events, --cluster and --fleet-… are about a fleet; name it with --fleet HOST:4318")
@@ -119,31 +130,28 @@ func (f *peersFlags) open(ctx context.Context, t *tracing) (*peers, error) {
 		return nil, nil
 	}
 	p := &peers{
-		node: t.node, conf: f, fs: proc.New(""), log: t.opts.Logger, done: make(chan struct{}), stop: func() {},
-		shown: t.view.told, why: map[string]bool{}, open: map[string]toldEvent{}, last: map[uint32]wire.Event{},
-	}
-	if t.metrics != nil {
-		p.otlp = t.metrics.ranks
+		node: o.node, conf: f, name: o.name, log: o.logger, done: make(chan struct{}), stop: func() {},
+		shown: o.shown, otlp: o.otlp, why: map[string]bool{}, open: map[string]toldEvent{}, last: map[uint32]wire.Event{},
 	}
 	var err error
-	if p.client, err = f.client(t.c.env); err != nil {
+	if p.client, err = f.client(o.c.env); err != nil {
 		return nil, err
 	}
 	if f.events != "" || f.group != "" {
-		o := eventsocket.Options{Path: f.events, Home: t.c.env("HOME"), Group: f.group}
-		if o.Path == eventsHere {
-			o.Path = ""
+		at := eventsocket.Options{Path: f.events, Home: o.c.env("HOME"), Group: f.group}
+		if at.Path == eventsHere {
+			at.Path = ""
 		}
-		if p.events, err = eventsocket.Listen(o); err != nil {
+		if p.events, err = eventsocket.Listen(at); err != nil {
 			return nil, err
 		}
-		fmt.Fprintf(t.log, "ingero: events of slow ranks can be read at %s\n", p.events.Path())
+		fmt.Fprintf(o.log, "ingero: events of slow ranks can be read at %s\n", p.events.Path())
 	}
 	p.agent = fleetagent.New(fleetagent.Options{
-		Node:  node.Options{Name: t.node, Cluster: f.cluster, NoPolls: !p.client.Polls()},
-		Fleet: p.client, Told: p.tell, Logger: t.opts.Logger,
+		Node:  node.Options{Name: o.node, Cluster: f.cluster, NoPolls: !p.client.Polls()},
+		Fleet: p.client, Told: p.tell, Logger: o.logger,
 	})
-	p.listenForStatus(t.c.env("HOME"))
+	p.listenForStatus(o.c.env("HOME"))
 	ctx, p.stop = context.WithCancel(ctx)
 	go func() {
 		defer close(p.done)
@@ -156,7 +164,7 @@ func (f *peersFlags) open(ctx context.Context, t *tracing) (*peers, error) {
 func (p *peers) tell(s node.Said) {
 	about := wire.About{Node: p.node, Cluster: p.conf.cluster, ID: s.ID, WorldSize: s.Ranks, Step: s.Step}
 	t := toldEvent{pid: s.PID, cause: s.Cause}
-	if name, err := p.fs.Comm(int(s.PID), int(s.PID)); err == nil {
+	if name := p.name(s.PID); name != "" {
 		t.who = fmt.Sprintf("%s, process %d", clean(name), s.PID)
 	}
 	slow := !s.Resolved && (s.Kind == health.KindStraggler || s.Kind == health.KindSlowVsSelf)
@@ -243,15 +251,23 @@ func (p *peers) Second(s *agent.Status) {
 	p.agent.Second(s.At)
 	p.states(s.At)
 	p.mu.Lock()
-	list := p.told
-	p.told, p.traced = nil, slices.Clone(s.Processes)
+	p.traced = slices.Clone(s.Processes)
 	p.mu.Unlock()
-	for i := range list {
-		p.shown(&list[i].event, list[i].who)
-	}
+	p.show()
 	if s.Elapsed-p.asked >= whyEvery {
 		p.asked = s.Elapsed
 		p.unmeasured(s.Processes)
+	}
+}
+
+// show shows what was told.
+func (p *peers) show() {
+	p.mu.Lock()
+	list := p.told
+	p.told = nil
+	p.mu.Unlock()
+	for i := range list {
+		p.shown(&list[i].event, list[i].who)
 	}
 }
 
