@@ -10,6 +10,7 @@ import (
 	"math"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -24,10 +25,11 @@ import (
 
 // fleetPushFlags are the flags of fleet-push.
 type fleetPushFlags struct {
-	peers  peersFlags
-	db     string
-	node   string
-	asJSON bool
+	peers   peersFlags
+	metrics metricsFlags // OTLP only
+	db      string
+	node    string
+	asJSON  bool
 }
 
 func fleetPushCommand(c *console) *cobra.Command {
@@ -61,6 +63,8 @@ another file of the same name.`,
 	fl.StringVar(&f.db, "db", "", "the recording to follow (default $"+databaseEnv+", else ~/.ingero/ingero.db)")
 	fl.StringVar(&f.node, "node", "", "name of this machine (default that in the recording)")
 	fl.BoolVar(&f.asJSON, "json", false, "print events as JSON, one a line")
+	fl.StringVar(&f.metrics.otlp, "otlp", "",
+		"send events to an OpenTelemetry collector (HOST:4318, https://HOST:4318, grpc://HOST:4317)")
 	return cmd
 }
 
@@ -134,13 +138,13 @@ func (p *pusher) last(ctx context.Context) (run store.Session, err error) {
 
 // state is another text whenever the file has changed.
 func (p *pusher) state() string {
-	text := ""
+	var text strings.Builder
 	for _, path := range []string{p.path, p.path + "-wal"} {
 		if info, err := os.Stat(path); err == nil {
-			text += fmt.Sprint(info.Size(), info.ModTime().UnixNano(), " ")
+			fmt.Fprint(&text, info.Size(), " ", info.ModTime().UnixNano(), " ")
 		}
 	}
-	return text
+	return text.String()
 }
 
 // writes reports whether the run's tracer still writes.
@@ -210,9 +214,18 @@ func (p *pusher) follow(ctx context.Context, run *store.Session) error {
 		return nil //nolint:nilerr // the same
 	}
 	p.names.clear()
-	peers, err := p.flags.peers.open(ctx, peersOptions{
+	o := peersOptions{
 		c: p.c, node: cmp.Or(p.flags.node, run.Node), log: p.c.err, logger: p.log, shown: p.show, name: p.names.of,
-	})
+	}
+	exported, err := p.flags.metrics.open(ctx, o.node, "", p.log)
+	if err != nil {
+		return err
+	}
+	if exported != nil {
+		o.otlp = exported.ranks
+		defer func() { _ = exported.Close() }() // without Prometheus it never fails
+	}
+	peers, err := p.flags.peers.open(ctx, o)
 	if err != nil {
 		return err
 	}

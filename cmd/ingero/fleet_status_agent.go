@@ -58,7 +58,7 @@ func (c *console) askAgent(ctx context.Context, path string) (*wire.AgentStatus,
 	if errors.Is(err, fs.ErrPermission) {
 		return nil, fmt.Errorf("%w; it is another user's: sudo ingero fleet status", err)
 	}
-	return nil, fmt.Errorf("%w; start one: sudo ingero trace --fleet HOST:4318, or name the fleet to ask: --fleet HOST:4318", err)
+	return nil, fmt.Errorf("%w; start one: sudo ingero trace --fleet HOST:4318, or ask a fleet: --fleet HOST:4318", err)
 }
 
 // writeAgent prints a table of ranks, then what is not compared and why, and what was said last.
@@ -103,8 +103,8 @@ func writeAgentRanks(b *strings.Builder, s *wire.AgentStatus, slow bool) {
 			fmt.Fprintln(w, "  rank\tprocess\tstep\town work\tits peers'\t\tevidence\tcompared with\tstate")
 		}
 		own, peer, slower, state := r.Text()
-		fmt.Fprintf(w, "  %d of %d\t%s %d\t%.4g ms\t%s\t%s\t%s\t%.0f of %.0f\t%s\t%s\n", *r.Rank, r.WorldSize, clean(r.Process),
-			r.PID, r.StepMS, own, peer, slower, r.G, r.H, comparedWith(r.Mode), clean(state))
+		fmt.Fprintf(w, "  %d of %d\t%s %d\t%.4g ms\t%s\t%s\t%s\t%.0f of %.0f\t%s\t%s\n", *r.Rank, r.WorldSize,
+			clean(r.Process), r.PID, r.StepMS, own, peer, slower, r.G, r.H, comparedWith(r.Mode), clean(state))
 	}
 	_ = w.Flush() // a Builder takes everything
 	switch {

@@ -32,13 +32,17 @@ func TestFleetStatusAsksTheAgent(t *testing.T) {
 	one, two := int32(1), int32(2)
 	status := &wire.AgentStatus{
 		Node: "gpu-05", Cluster: "east", Fleet: "fleet-1:4318", Reachable: true, Ranks: []wire.AgentRank{
-			{PID: 11, Process: "python", Rank: &one, WorldSize: 4, State: "active", Mode: "fleet", OwnMS: 100, PeerMS: 100, StepMS: 200,
-				G: 0.4, H: 16, Note: "measured on the host"},
-			{PID: 12, Process: "python", Rank: &two, WorldSize: 4, State: "straggler", Mode: "fleet", OwnMS: 130, PeerMS: 100,
+			{
+				PID: 11, Process: "python", Rank: &one, WorldSize: 4, State: "active", Mode: "fleet", OwnMS: 100, PeerMS: 100,
+				StepMS: 200, G: 0.4, H: 16, Note: "measured on the host",
+			},
+			{
+				PID: 12, Process: "python", Rank: &two, WorldSize: 4, State: "straggler", Mode: "fleet", OwnMS: 130, PeerMS: 100,
 				StepMS: 230, G: 16, H: 16, Event: &wire.Event{
 					Type: wire.EventStraggler, Node: "gpu-05", At: time.Now(), Rank: &two, WorldSize: 4,
 					Cause: &wire.Cause{Kind: "block_io", MS: 29, Culprit: "the disk"},
-				}},
+				},
+			},
 			{PID: 13, Process: "serve", Note: "it is the only rank"},
 		},
 	}

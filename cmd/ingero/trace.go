@@ -196,13 +196,14 @@ func (t *tracing) watch(ctx context.Context, f *traceFlags) (agent.Summary, erro
 // openPeers begins to compare ranks with their peers; nil if that was not asked for.
 func (t *tracing) openPeers(ctx context.Context, f *peersFlags) (*peers, error) {
 	fs := proc.New("")
-	o := peersOptions{c: t.c, node: t.node, log: t.log, logger: t.opts.Logger, shown: t.view.told, name: func(pid uint32) string {
+	o := peersOptions{c: t.c, node: t.node, log: t.log, logger: t.opts.Logger, shown: t.view.told}
+	o.name = func(pid uint32) string {
 		name, err := fs.Comm(int(pid), int(pid))
 		if err != nil {
 			return "" // it has ended
 		}
 		return name
-	}}
+	}
 	if t.metrics != nil {
 		o.otlp = t.metrics.ranks
 	}

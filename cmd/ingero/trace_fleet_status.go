@@ -41,8 +41,7 @@ func (p *peers) status() *wire.AgentStatus {
 	pids, names := namesOf(traced)
 	is := p.agent.Status(pids)
 	s := &wire.AgentStatus{
-		Node: p.node, Cluster: p.conf.cluster, Fleet: p.conf.fleet, Reachable: is.Reachable, Failing: is.Failing,
-		Ranks: []wire.AgentRank{},
+		Node: p.node, Cluster: p.conf.cluster, Fleet: p.conf.fleet, Failing: is.Failing, Ranks: []wire.AgentRank{},
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -53,6 +52,7 @@ func (p *peers) status() *wire.AgentStatus {
 			r.Event = &e
 		}
 		s.Ranks = append(s.Ranks, r)
+		s.Reachable = is.Reachable && (s.Reachable || r.Rank != nil) // without a rank nothing was asked
 	}
 	return s
 }
