@@ -68,9 +68,9 @@ type recorder struct {
 func newRecorder(o *Options, b probe.Backend, log *slog.Logger) (*recorder, error) {
 	fs := proc.New(o.ProcRoot)
 	r := &recorder{
-		sinks: o.Sinks, log: log, native: elf.New(fs), kernel: kallsyms.New(""), ranks: node.NewMeter(), seen: map[uint64]bool{},
-		where: map[uint64]string{},
-		free:  make(chan *workItem, workItems), work: make(chan *workItem, workItems),
+		sinks: o.Sinks, log: log, native: elf.New(fs), kernel: kallsyms.New(""), seen: map[uint64]bool{},
+		where: map[uint64]string{}, ranks: node.NewMeter(),
+		free: make(chan *workItem, workItems), work: make(chan *workItem, workItems),
 		done: make(chan struct{}), failed: make(chan error, 1),
 	}
 	r.kernels = newKernels(r.native)

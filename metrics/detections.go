@@ -72,13 +72,12 @@ func (d *Detections) Event(e *wire.Event, text string) {
 }
 
 // node says which node it is.
-func (d *Detections) node(name, cluster string) (list []attribute.KeyValue) {
-	for _, a := range [][2]string{{"ingero.node.id", name}, {"ingero.cluster.id", cluster}, {"ingero.node.address", d.address}} {
-		if a[1] != "" {
-			list = append(list, attribute.String(a[0], a[1]))
-		}
-	}
-	return list
+func (d *Detections) node(name, cluster string) []attribute.KeyValue {
+	var a attributes
+	a.text("ingero.node.id", name)
+	a.text("ingero.cluster.id", cluster)
+	a.text("ingero.node.address", d.address)
+	return a
 }
 
 // spanOf is the name of the span that an event begins or ends; empty if it is about a moment only, or said by a

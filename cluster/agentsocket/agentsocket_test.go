@@ -23,8 +23,10 @@ func TestAnAgentIsAsked(t *testing.T) {
 	rank := int32(3)
 	want := &wire.AgentStatus{
 		Node: "gpu-05", Cluster: "east", Fleet: "https://f:4318", Reachable: true, Ranks: []wire.AgentRank{
-			{PID: 7, Process: "python", Rank: &rank, WorldSize: 8, State: "straggler", Mode: "fleet", OwnMS: 2, PeerMS: 1, G: 16,
-				H: 16, Event: &wire.Event{Type: wire.EventStraggler, Node: "gpu-05", At: time.Unix(9, 0).UTC(), ID: "a"}},
+			{
+				PID: 7, Process: "python", Rank: &rank, WorldSize: 8, State: "straggler", Mode: "fleet", OwnMS: 2, PeerMS: 1,
+				G: 16, H: 16, Event: &wire.Event{Type: wire.EventStraggler, Node: "gpu-05", At: time.Unix(9, 0).UTC(), ID: "a"},
+			},
 			{PID: 8, Note: "no collective of NCCL was called"},
 		},
 	}

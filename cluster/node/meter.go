@@ -132,15 +132,15 @@ func (m *Meter) others(at uint64, first int, out []store.RankSteps) []store.Rank
 // finish completes a row with what is known besides its steps.
 func (m *Meter) finish(at uint64, row *store.RankSteps) {
 	report := m.work.Report(row.PID, at)
-	row.Rank, row.Why, row.Skipped, row.Pairs, row.Spare = health.NoRank, whyOf(report.Reason), report.Skipped, report.Pairs,
-		report.Spare()
+	row.Rank, row.Why, row.Spare = health.NoRank, whyOf(report.Reason), report.Spare()
+	row.Skipped, row.Pairs = report.Skipped, report.Pairs
 	row.Ended = slices.ContainsFunc(m.ended, func(l event.Life) bool { return l.PID == row.PID && l.TID == row.PID })
 	r := m.ranks[row.PID]
 	if r == nil {
 		return
 	}
-	row.Rank, row.Ranks, row.Comm, row.Every, row.Key = r.source.Rank, r.source.Ranks, r.source.Comm, r.source.Every,
-		r.source.Key()
+	row.Rank, row.Ranks, row.Comm, row.Every = r.source.Rank, r.source.Ranks, r.source.Comm, r.source.Every
+	row.Key = r.source.Key()
 	row.Waits, r.waits = r.waits, [event.NumClasses]uint64{}
 	if row.Entered = m.work.Entered(row.PID, r.source.Comm); row.Entered > 0 {
 		row.OpenNS = r.flight.open(at)

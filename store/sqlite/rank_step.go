@@ -40,16 +40,17 @@ var rankStepKind = &kind[store.RankSteps]{
 			int64(r.Entered), int64(r.OpenNS), waits, r.Ended, packSteps(r))
 	},
 	view: `create view rank_steps as
-select t.ts as timestamp, s.node, t.pid, (select p.name from process p where p.pid = t.pid and p.session = t.session) as comm,
-  t.rank, t.ranks, iif(t.rank is null, null, printf('%016x', t.comm)) as communicator,
+select t.ts as timestamp, s.node, t.pid,
+  (select p.name from process p where p.pid = t.pid and p.session = t.session) as comm, t.rank, t.ranks,
+  iif(t.rank is null, null, printf('%016x', t.comm)) as communicator,
   iif(t.rank is null, null, printf('%016x', t.key)) as cohort_key, t.every as operations,
   t.first as first_step, t.steps, t.begin, (t.own_ns + t.wait_ns) / t.steps as step_ns, t.own_ns / t.steps as own_ns,
   t.wait_ns / t.steps as wait_ns, t.gpu_ns / t.steps as gpu_ns, t.work / t.steps as work, t.clock, case t.device
   when 1 then 'device' when 0 then 'host' end as measured, t.why, coalesce(t.skipped, 0) as skipped,
   coalesce(t.spare, 0) as spare, t.entered, coalesce(t.open_ns, 0) as open_ns, t.waits, coalesce(t.ended, 0) as ended
 from rank_step t join session s on s.id = t.session;`,
-	query: `select pid, coalesce(rank, -1), ranks, comm, every, key, why, skipped, pairs, spare, entered, open_ns, waits, ended,
-		data from rank_step where ts between ? and ? order by ts`,
+	query: `select pid, coalesce(rank, -1), ranks, comm, every, key, why, skipped, pairs, spare, entered, open_ns, waits,
+		ended, data from rank_step where ts between ? and ? order by ts`,
 	scan: func(_ context.Context, _ *Reader, s *sqlite.Stmt) (store.RankSteps, error) {
 		r := store.RankSteps{
 			PID: uint32(s.ColumnInt64(0)), Rank: int32(s.ColumnInt64(1)), Ranks: int32(s.ColumnInt64(2)), Comm: number(s, 3),

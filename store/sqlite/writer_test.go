@@ -247,8 +247,8 @@ func fullBatch(t testing.TB) *store.Batch {
 		},
 		RankSteps: []store.RankSteps{
 			{
-				At: t0 + 9, PID: 100, Rank: 5, Ranks: 8, Comm: 0xfedcba9876543210, Every: 3, Key: 0xab, Skipped: 4, Pairs: 2, Spare: true,
-				Entered: 21, OpenNS: 7, Waits: [event.NumClasses]uint64{event.BlockIO: 6e6, event.Futex: 5},
+				At: t0 + 9, PID: 100, Rank: 5, Ranks: 8, Comm: 0xfedcba9876543210, Every: 3, Key: 0xab, Skipped: 4, Pairs: 2,
+				Spare: true, Entered: 21, OpenNS: 7, Waits: [event.NumClasses]uint64{event.BlockIO: 6e6, event.Futex: 5},
 				Steps: []store.RankStep{
 					{Seq: 6, End: t0 + 7, OwnNS: 31e6, WaitNS: 9e6, GPUNS: 1e6, Work: 40, Clock: 0.875, Device: true},
 					{Seq: 7, End: t0 + 8, OwnNS: 33e6, WaitNS: 7e6, Work: 41.5, Clock: 0.975, Device: true},

@@ -139,8 +139,8 @@ const (
 )
 
 // Eight ranks, four on each of two nodes; one begins to write to a disk in each step. Its tracer reports it, with
-// the cause, and no other rank is reported. The fleet's status, the tracer's and the sink's metrics say the same, and so
-// does what follows the recordings.
+// the cause, and no other rank is reported. The fleet's status, the tracer's and the sink's metrics say the same, and
+// so does what follows the recordings.
 func TestTheSlowRankOfTwoNodesIsReported(t *testing.T) {
 	kerneltest.Require(t)
 	bin := t.TempDir()
