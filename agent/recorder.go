@@ -18,6 +18,7 @@ import (
 	"github.com/ingero-io/ingero/capture/symbol/elf"
 	"github.com/ingero-io/ingero/capture/symbol/kallsyms"
 	"github.com/ingero-io/ingero/capture/symbol/python"
+	"github.com/ingero-io/ingero/cluster/node"
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/explain/report"
 	"github.com/ingero-io/ingero/store"
@@ -52,6 +53,7 @@ type recorder struct {
 	native  *elf.Resolver
 	kernel  *kallsyms.Table
 	kernels *kernels
+	ranks   *node.Meter
 	seen    map[uint64]bool   // resolved stacks
 	where   map[uint64]string // by stack of a call in flight: see Status
 	free    chan *workItem
@@ -67,8 +69,8 @@ func newRecorder(o *Options, b probe.Backend, log *slog.Logger) (*recorder, erro
 	fs := proc.New(o.ProcRoot)
 	r := &recorder{
 		sinks: o.Sinks, log: log, native: elf.New(fs), kernel: kallsyms.New(""), seen: map[uint64]bool{},
-		where: map[uint64]string{},
-		free:  make(chan *workItem, workItems), work: make(chan *workItem, workItems),
+		where: map[uint64]string{}, ranks: node.NewMeter(),
+		free: make(chan *workItem, workItems), work: make(chan *workItem, workItems),
 		done: make(chan struct{}), failed: make(chan error, 1),
 	}
 	r.kernels = newKernels(r.native)
@@ -143,6 +145,7 @@ func (r *recorder) loop() {
 	defer close(r.done)
 	for u := range r.work {
 		r.fill(u)
+		r.measure(u)
 		r.locate(u)
 		r.write(u)
 		for _, s := range r.sinks {
@@ -154,6 +157,14 @@ func (r *recorder) loop() {
 		}
 		r.sent.finished.Add(1)
 		r.free <- u
+	}
+}
+
+// measure adds what was measured of ranks in a second.
+func (r *recorder) measure(u *workItem) {
+	r.ranks.Batch(&u.batch)
+	if u.status != nil {
+		u.batch.RankSteps = r.ranks.Second(uint64(u.status.At.UnixNano()), u.batch.RankSteps)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ingero-io/ingero/cluster/wire"
 	"github.com/ingero-io/ingero/explain/report"
 	"github.com/ingero-io/ingero/internal/collectortest"
 )
@@ -31,12 +32,17 @@ func TestACollectorReceivesMetricsAndFindings(t *testing.T) {
 			if err := m.Close(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if err := p.Logs.Shutdown(t.Context()); err != nil {
+			d := NewDetections(p, "gpu-05:8080")
+			slow := slowRank()
+			d.Event(&slow, "rank 5 is slow")
+			d.Close(slow.At.Add(time.Minute))
+			if err := p.Close(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			all := c.Received()
 			collectedMetrics(t, &all)
 			collectedLogs(t, &all)
+			collectedSpans(t, &all)
 		})
 	}
 }
@@ -79,10 +85,18 @@ func collectedMetrics(t *testing.T, r *collectortest.Received) {
 
 func collectedLogs(t *testing.T, r *collectortest.Received) {
 	t.Helper()
-	n := 0
+	n, events := 0, 0
 	for _, rl := range r.Logs {
 		for _, sl := range rl.ScopeLogs {
 			for _, l := range sl.LogRecords {
+				if l.EventName == wire.EventStraggler {
+					events++
+					if l.Body.StringValue != "rank 5 is slow" || l.SeverityText != "WARN" ||
+						l.Attributes.Of("ingero.node.address") != "gpu-05:8080" || l.Attributes.Of("cause.kind") != "block_io" {
+						t.Errorf("the event is %+v", l)
+					}
+					continue
+				}
 				n++
 				if l.Body.StringValue != "engine lost 12 %" || l.SeverityText != "HIGH" || l.EventName != "ingero.finding" ||
 					l.Attributes.Of(attrCause) != "cpu_contention" {
@@ -95,7 +109,29 @@ func collectedLogs(t *testing.T, r *collectortest.Received) {
 			}
 		}
 	}
+	if n != 1 || events != 1 {
+		t.Errorf("%d records of one finding, %d of one event", n, events)
+	}
+}
+
+// collectedSpans demands the span of the event, which ended with the tracer.
+func collectedSpans(t *testing.T, r *collectortest.Received) {
+	t.Helper()
+	n := 0
+	for _, rs := range r.Spans {
+		for _, ss := range rs.ScopeSpans {
+			for _, s := range ss.Spans {
+				n++
+				if s.Name != spanStraggler || s.TraceID != "0123456789ab8def8123456789abcdef" || len(s.Events) != 1 ||
+					s.Events[0].Name != "outcome" || s.Events[0].Attributes.Of("status") != "unresolved" ||
+					s.EndTimeUnixNano-s.StartTimeUnixNano != uint64(65*time.Second) ||
+					s.Attributes.Of("node_id") != "gpu-05" {
+					t.Errorf("the span is %+v", s)
+				}
+			}
+		}
+	}
 	if n != 1 {
-		t.Errorf("%d records of one finding", n)
+		t.Errorf("%d spans of one event", n)
 	}
 }

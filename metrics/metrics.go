@@ -47,6 +47,7 @@ type Metrics struct {
 	held       map[heldKey]uint64     // bytes
 	findings   map[findingKey]float64 // as told last, so that those that went become 0
 	lost       map[lostKey]float64
+	unsent     uint64 // as told last
 }
 
 // process is what series are told apart by.
@@ -291,6 +292,7 @@ type Tracer struct {
 	RSS      uint64  // bytes
 	Ring     float64 // 0 to 1
 	DBBytes  int64
+	Unsent   uint64 // log records and spans that the receiver did not get, since the start
 }
 
 // Second adds it.
@@ -301,4 +303,6 @@ func (m *Metrics) Second(t *Tracer) {
 	m.gauges[tracerMemory].Record(ctx, float64(t.RSS))
 	m.gauges[tracerRing].Record(ctx, t.Ring)
 	m.gauges[databaseSize].Record(ctx, float64(t.DBBytes))
+	m.counters[otlpLost].Add(ctx, float64(t.Unsent-m.unsent))
+	m.unsent = t.Unsent
 }

@@ -14,16 +14,20 @@ import (
 	"go.opentelemetry.io/otel/exporters/otlp/otlplog/otlploghttp"
 	"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetricgrpc"
 	"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetrichttp"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
 	sdklog "go.opentelemetry.io/otel/sdk/log"
 	sdk "go.opentelemetry.io/otel/sdk/metric"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 )
 
-// How metrics and logs are pushed. Failed sends are retried for a while. Logs wait in a bounded
-// queue; metrics are sums, which the next push contains.
+// How metrics, logs and spans are pushed. Failed sends are retried for a while. Logs and spans wait in bounded
+// queues; metrics are sums, which the next push contains.
 const (
 	pushEvery   = 10 * time.Second
 	pushTimeout = 5 * time.Second
 	logQueue    = 512
+	spanQueue   = 512
 	retryFirst  = 500 * time.Millisecond // first delay after a refusal that allows a retry; then longer and longer
 	retryMost   = 5 * time.Second
 	retryAll    = time.Minute
@@ -85,12 +89,15 @@ func (e Endpoint) String() string {
 	return scheme + "://" + e.Host
 }
 
-// Pushed sends metrics and findings over OTLP. The environment variables of
+// Pushed sends metrics, findings and events of ranks over OTLP. The environment variables of
 // OpenTelemetry add headers, certificates and timeouts: OTEL_EXPORTER_OTLP_HEADERS,
 // OTEL_EXPORTER_OTLP_CERTIFICATE and so on.
 type Pushed struct {
 	Reader sdk.Reader
 	Logs   *sdklog.LoggerProvider
+	Spans  *sdktrace.TracerProvider
+
+	logs, spans outbox
 }
 
 // Push connects to an endpoint, which need not be reachable yet.
@@ -103,12 +110,35 @@ func Push(ctx context.Context, e Endpoint, node, version string) (*Pushed, error
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("send findings to %s: %w", e, err), metrics.Shutdown(ctx))
 	}
-	return &Pushed{
-		Reader: sdk.NewPeriodicReader(metrics, sdk.WithInterval(pushEvery), sdk.WithTimeout(pushTimeout)),
-		Logs: sdklog.NewLoggerProvider(sdklog.WithResource(identity(node, version)), sdklog.WithProcessor(
-			sdklog.NewBatchProcessor(logs, sdklog.WithMaxQueueSize(logQueue), sdklog.WithExportTimeout(pushTimeout)))),
-	}, nil
+	spans, err := spanExporter(ctx, e)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("send spans to %s: %w", e, err), metrics.Shutdown(ctx), logs.Shutdown(ctx))
+	}
+	p := &Pushed{Reader: sdk.NewPeriodicReader(metrics, sdk.WithInterval(pushEvery), sdk.WithTimeout(pushTimeout))}
+	p.logs.most, p.spans.most = logQueue, spanQueue
+	who := identity(node, version)
+	p.Logs = sdklog.NewLoggerProvider(sdklog.WithResource(who), sdklog.WithProcessor(logOutbox{
+		sdklog.NewBatchProcessor(sentLogs{logs, &p.logs}, sdklog.WithMaxQueueSize(logQueue),
+			sdklog.WithExportTimeout(pushTimeout)), &p.logs,
+	}))
+	p.Spans = sdktrace.NewTracerProvider(sdktrace.WithResource(who), sdktrace.WithSampler(sdktrace.AlwaysSample()),
+		sdktrace.WithIDGenerator(detectionIDs{}), sdktrace.WithSpanProcessor(spanOutbox{
+			sdktrace.NewBatchSpanProcessor(sentSpans{spans, &p.spans}, sdktrace.WithMaxQueueSize(spanQueue),
+				sdktrace.WithExportTimeout(pushTimeout)), &p.spans,
+		}))
+	return p, nil
 }
+
+// Close sends the log records and spans that are left, until ctx ends. What is not sent then is lost.
+func (p *Pushed) Close(ctx context.Context) error {
+	err := errors.Join(p.Logs.Shutdown(ctx), p.Spans.Shutdown(ctx))
+	p.logs.close()
+	p.spans.close()
+	return err
+}
+
+// Lost is how many log records and spans the receiver did not get so far.
+func (p *Pushed) Lost() (logs, spans uint64) { return p.logs.losses(), p.spans.losses() }
 
 func metricExporter(ctx context.Context, e Endpoint) (sdk.Exporter, error) {
 	if e.GRPC {
@@ -162,4 +192,31 @@ func logExporter(ctx context.Context, e Endpoint) (sdklog.Exporter, error) {
 		o = append(o, otlploghttp.WithInsecure())
 	}
 	return otlploghttp.New(ctx, o...)
+}
+
+func spanExporter(ctx context.Context, e Endpoint) (sdktrace.SpanExporter, error) {
+	if e.GRPC {
+		o := []otlptracegrpc.Option{
+			otlptracegrpc.WithEndpoint(e.Host), otlptracegrpc.WithCompressor("gzip"),
+			otlptracegrpc.WithRetry(otlptracegrpc.RetryConfig{
+				Enabled: true, InitialInterval: retryFirst, MaxInterval: retryMost,
+				MaxElapsedTime: retryAll,
+			}),
+		}
+		if !e.TLS {
+			o = append(o, otlptracegrpc.WithInsecure())
+		}
+		return otlptracegrpc.New(ctx, o...)
+	}
+	o := []otlptracehttp.Option{
+		otlptracehttp.WithEndpoint(e.Host), otlptracehttp.WithCompression(otlptracehttp.GzipCompression),
+		otlptracehttp.WithRetry(otlptracehttp.RetryConfig{
+			Enabled: true, InitialInterval: retryFirst, MaxInterval: retryMost,
+			MaxElapsedTime: retryAll,
+		}),
+	}
+	if !e.TLS {
+		o = append(o, otlptracehttp.WithInsecure())
+	}
+	return otlptracehttp.New(ctx, o...)
 }

@@ -15,6 +15,7 @@ import (
 
 	logspb "go.opentelemetry.io/proto/otlp/collector/logs/v1"
 	metricspb "go.opentelemetry.io/proto/otlp/collector/metrics/v1"
+	spanspb "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	"google.golang.org/grpc"
 	_ "google.golang.org/grpc/encoding/gzip" // what the exporter compresses with
 	"google.golang.org/protobuf/proto"
@@ -28,6 +29,7 @@ type inbox struct {
 	mu      sync.Mutex
 	metrics []*metricspb.ExportMetricsServiceRequest
 	logs    []*logspb.ExportLogsServiceRequest
+	spans   []*spanspb.ExportTraceServiceRequest
 	refuse  int // the number of requests that are refused with "try again"
 }
 
@@ -55,6 +57,37 @@ func (l logBox) Export(_ context.Context, r *logspb.ExportLogsServiceRequest) (*
 	return &logspb.ExportLogsServiceResponse{}, nil
 }
 
+// spanBox is the inbox for spans.
+type spanBox struct {
+	spanspb.UnimplementedTraceServiceServer
+	*inbox
+}
+
+func (b spanBox) Export(_ context.Context, r *spanspb.ExportTraceServiceRequest) (*spanspb.ExportTraceServiceResponse,
+	error,
+) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.spans = append(b.spans, r)
+	return &spanspb.ExportTraceServiceResponse{}, nil
+}
+
+// serveGRPC serves an inbox, and returns its URL.
+func serveGRPC(t *testing.T, box *inbox) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := grpc.NewServer()
+	metricspb.RegisterMetricsServiceServer(srv, box)
+	logspb.RegisterLogsServiceServer(srv, logBox{inbox: box})
+	spanspb.RegisterTraceServiceServer(srv, spanBox{inbox: box})
+	go func() { _ = srv.Serve(l) }()
+	t.Cleanup(srv.Stop)
+	return "grpc://" + l.Addr().String()
+}
+
 // ServeHTTP is OTLP over HTTP.
 func (i *inbox) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	i.mu.Lock()
@@ -75,6 +108,10 @@ func (i *inbox) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		m := &metricspb.ExportMetricsServiceRequest{}
 		err = proto.Unmarshal(b, m)
 		i.metrics = append(i.metrics, m)
+	} else if err == nil && strings.HasSuffix(r.URL.Path, "/v1/traces") {
+		m := &spanspb.ExportTraceServiceRequest{}
+		err = proto.Unmarshal(b, m)
+		i.spans = append(i.spans, m)
 	} else if err == nil {
 		l := &logspb.ExportLogsServiceRequest{}
 		err = proto.Unmarshal(b, l)
@@ -93,16 +130,8 @@ func TestMetricsAndFindingsArePushed(t *testing.T) {
 		push(t, box, srv.URL)
 	})
 	t.Run("grpc", func(t *testing.T) {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		box, srv := &inbox{}, grpc.NewServer()
-		metricspb.RegisterMetricsServiceServer(srv, box)
-		logspb.RegisterLogsServiceServer(srv, logBox{inbox: box})
-		go func() { _ = srv.Serve(l) }()
-		defer srv.Stop()
-		push(t, box, "grpc://"+l.Addr().String())
+		box := &inbox{}
+		push(t, box, serveGRPC(t, box))
 	})
 }
 
@@ -141,8 +170,11 @@ func push(t *testing.T, box *inbox, url string) {
 	if err := m.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.Logs.Shutdown(t.Context()); err != nil {
+	if err := p.Close(t.Context()); err != nil {
 		t.Fatal(err)
+	}
+	if logs, spans := p.Lost(); logs != 0 || spans != 0 {
+		t.Errorf("%d log records and %d spans count as lost", logs, spans)
 	}
 	box.checkMetrics(t)
 	box.checkLogs(t, now)
@@ -216,5 +248,7 @@ func TestACollectorMayBeAway(t *testing.T) {
 	if err := m.Close(ctx); err == nil {
 		t.Error("nobody is there, and nothing is said")
 	}
-	_ = p.Logs.Shutdown(ctx) // has nothing to send
+	if err := p.Close(ctx); err != nil { // has nothing to send
+		t.Error(err)
+	}
 }

@@ -36,6 +36,7 @@ type Batch struct {
 	Pages       []event.PageSum
 	Labels      []event.Label
 	RankEvents  []RankEvent
+	RankSteps   []RankSteps
 	Footprint   *event.Footprint // nil: nothing changed
 }
 

@@ -8,9 +8,7 @@ import (
 	"io/fs"
 	"net"
 	"os"
-	"os/user"
 	"path/filepath"
-	"strconv"
 	"sync"
 	"time"
 
@@ -72,15 +70,17 @@ type reader struct {
 
 // Listen begins to listen. The error says what to do.
 func Listen(o Options) (*Server, error) {
-	path, mode := o.Path, fs.FileMode(0o700)
-	if path == "" {
-		path = System
-		if os.Geteuid() != 0 {
-			path = filepath.Join(o.Home, own)
-		}
+	path, folder := o.Path, fs.FileMode(0)
+	switch {
+	case path == "" && os.Geteuid() == 0:
+		path, folder = System, 0o755
+	case path == "":
+		path, folder = filepath.Join(o.Home, own), 0o700
 	}
 	s := &Server{path: path, readers: map[*reader]bool{}, active: map[string][]byte{}}
-	if err := s.listen(o, mode); err != nil {
+	var err error
+	s.listener, s.inode, err = unixsocket.Listen(unixsocket.Options{Path: path, Folder: folder, Group: o.Group})
+	if err != nil {
 		next := "choose another path: --events=PATH"
 		if errors.Is(err, fs.ErrNotExist) {
 			next = "make its folder first, or choose another path: --events=PATH"
@@ -89,55 +89,6 @@ func Listen(o Options) (*Server, error) {
 	}
 	s.accepted.Go(s.accept)
 	return s, nil
-}
-
-func (s *Server) listen(o Options, mode fs.FileMode) error {
-	gid := -1
-	if o.Group != "" {
-		var err error
-		if gid, err = groupOf(o.Group); err != nil {
-			return err
-		}
-		mode = 0o770
-	}
-	switch {
-	case o.Path == "" && s.path == System:
-		if err := unixsocket.MakeFolder(s.path, 0o755); err != nil {
-			return err
-		}
-	case o.Path == "":
-		if err := unixsocket.MakeFolder(s.path, 0o700); err != nil {
-			return err
-		}
-	}
-	fd, err := unixsocket.Bind(s.path, mode)
-	if err != nil {
-		return err
-	}
-	f := os.NewFile(uintptr(fd), s.path)
-	defer f.Close() // the listener has a copy
-	if gid >= 0 {
-		if err := os.Chown(s.path, -1, gid); err != nil {
-			os.Remove(s.path)
-			return err
-		}
-	}
-	if s.inode, err = unixsocket.Inode(s.path); err != nil {
-		return err
-	}
-	s.listener, err = net.FileListener(f)
-	return err
-}
-
-func groupOf(name string) (int, error) {
-	if n, err := strconv.ParseUint(name, 10, 31); err == nil {
-		return int(n), nil
-	}
-	g, err := user.LookupGroup(name)
-	if err != nil {
-		return 0, fmt.Errorf("there is no group %q on this machine", name)
-	}
-	return strconv.Atoi(g.Gid)
 }
 
 // Path is where the server listens.

@@ -52,7 +52,7 @@ func New(o Options) *Agent {
 	return &Agent{options: o, wake: make(chan struct{}, 1), node: node.New(o.Node), asking: map[uint64]bool{}}
 }
 
-// Batch takes what was recorded. It keeps nothing of b.
+// Batch takes what was measured, see node.Node.Batch.
 func (a *Agent) Batch(b *store.Batch) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -91,6 +91,7 @@ type rank struct {
 	t     *testing.T
 	pid   uint32
 	match *collective.Tracker
+	meter *node.Meter
 	slow  float64
 	seq   uint64
 	begin uint64 // of its next step
@@ -121,6 +122,8 @@ func (r *rank) second(at time.Time, n int, most float64) *store.Batch {
 	}
 	r.match.Calls(b.Calls)
 	b.Collectives = r.match.Take(uint64(at.UnixNano()), nil)
+	r.meter.Batch(b)
+	b.RankSteps = r.meter.Second(uint64(at.UnixNano()), nil)
 	return b
 }
 
@@ -139,7 +142,7 @@ func run(t *testing.T, f *fleet, log *slog.Logger, seconds int, each func(second
 		})
 		agents = append(agents, a)
 		all.Go(func() { a.Run(ctx) })
-		ranks = append(ranks, &rank{t: t, pid: uint32(i), match: collective.NewTracker(), slow: 1})
+		ranks = append(ranks, &rank{t: t, pid: uint32(i), match: collective.NewTracker(), meter: node.NewMeter(), slow: 1})
 	}
 	for s := range seconds {
 		time.Sleep(time.Second)

@@ -25,6 +25,11 @@ const (
 	MeasuredHost
 )
 
+var measuredNames = [...]string{"", "device", "host"}
+
+// String is how, as published; empty if it is not known.
+func (m Measured) String() string { return name(measuredNames[:], int(m)) }
+
 // State is what a rank is.
 type State uint8
 

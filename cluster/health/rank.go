@@ -150,6 +150,16 @@ func (r *Rank) State() State {
 // Mode is what the rank is compared with.
 func (r *Rank) Mode() Mode { return r.mode }
 
+// Evidence is how much there is that the rank is slow, by the test that counts now, and how much makes it a
+// straggler.
+func (r *Rank) Evidence() (g, h float64) {
+	c := r.judge()
+	if c.h > 0 {
+		return c.g, c.h
+	}
+	return c.g, threshold(max(r.n, 1))
+}
+
 // Polls reports whether the agent should poll before its next push: the rank is a suspect, and the
 // fleet does not know it, or peers of its newest bucket are not known yet.
 func (r *Rank) Polls() bool {

@@ -37,6 +37,7 @@ type job struct {
 // member is a node with its rank.
 type member struct {
 	node    *node.Node
+	meter   *node.Meter
 	match   *collective.Tracker
 	batch   store.Batch
 	slow    float64     // host's factor
@@ -46,6 +47,7 @@ type member struct {
 	clock   int  // MHz, of 2,000
 	ended   bool
 	said    []node.Said
+	rows    []store.RankSteps // all that were measured
 	entered uint64
 }
 
@@ -58,7 +60,8 @@ func newJobOf(t *testing.T, n int, noPolls bool) *job {
 	}
 	for i := range n {
 		j.members = append(j.members, &member{
-			node: node.New(node.Options{Name: "node-" + string(rune('a'+i)), Cluster: "c", NoPolls: noPolls}), match: collective.NewTracker(),
+			node:  node.New(node.Options{Name: "node-" + string(rune('a'+i)), Cluster: "c", NoPolls: noPolls}),
+			meter: node.NewMeter(), match: collective.NewTracker(),
 			slow: 1, clock: 2000,
 		})
 	}
@@ -142,6 +145,9 @@ func (j *job) feed() {
 		m.match.Calls(m.batch.Calls)
 		m.batch.Collectives = m.match.Take(j.second, nil)
 		m.batch.GPUs = append(m.batch.GPUs, store.GPUSnapshot{At: j.second - 5e8, ClockMHz: m.clock, MaxMHz: 2000})
+		m.meter.Batch(&m.batch)
+		m.batch.RankSteps = m.meter.Second(j.second, m.batch.RankSteps)
+		m.rows = append(m.rows, m.batch.RankSteps...)
 		m.node.Batch(&m.batch)
 		m.said = m.node.Second(j.second, m.said)
 		m.batch.Reset()

@@ -1,6 +1,6 @@
-// Package node is a node's part of a fleet: it takes what a tracer records, measures the own work of the
-// ranks on the node, and says what is to be pushed and when. It takes the fleet's answers and says what
-// they mean.
+// Package node is a node's part of a fleet. A Meter takes what a tracer records, and measures the own work of the
+// ranks on the node, by the second. A Node takes that, and says what is to be pushed and when. It takes the fleet's
+// answers and says what they mean. What is between the two may be recorded.
 //
 // Ranks are compared if their steps are counted by the same communicator and pattern (ownwork.Source.Key):
 // these are a cohort. The number of a cohort is made of that key and the cluster's name only. A job, a stage
@@ -18,7 +18,6 @@ import (
 	"github.com/ingero-io/ingero/cluster/health"
 	"github.com/ingero-io/ingero/cluster/ownwork"
 	"github.com/ingero-io/ingero/cluster/wire"
-	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/store"
 )
 
@@ -29,6 +28,8 @@ const (
 	// silentFor is for how long a rank without steps is pushed. Then its job is over, or nothing is measured
 	// of it any more.
 	silentFor = 10 * time.Minute
+	// maxOthers is of how many processes that are no ranks is known why.
+	maxOthers = 4096
 )
 
 // Options say which node it is.
@@ -43,31 +44,29 @@ type Options struct {
 type Node struct {
 	options Options
 	id      uint64
-	spread  float64 // its share of health.PushSpread
-	work    *ownwork.Tracker
-	lost    []event.Loss // since the last second
-	ended   []event.Life // likewise: threads and processes of which no more calls come
-	steps   []ownwork.Step
-	ranks   map[uint32]*rank   // by process
-	cohorts map[uint64]*cohort // by number
-	clocks  clocks
-	now     time.Duration // of the last second
+	spread  float64                   // its share of health.PushSpread
+	rows    []store.RankSteps         // since the last second
+	ranks   map[uint32]*rank          // by process
+	others  map[uint32]ownwork.Reason // processes that are no ranks
+	cohorts map[uint64]*cohort        // by number
+	now     time.Duration             // of the last second
 	said    []health.Verdict
 }
 
 // rank is a rank of a job on this node.
 type rank struct {
-	pid    uint32
-	source ownwork.Source
-	judge  *health.Rank
-	report ownwork.Report
-	pushed health.RankPush // last
-	step   time.Duration   // end of the last one
-	ended  time.Duration   // 0: its process runs
-	clock  trend
-	spent  spent
-	flight flight
-	held   *health.Verdict // that it is slow, while nobody waits for it
+	pid     uint32
+	source  ownwork.Source
+	judge   *health.Rank
+	reason  ownwork.Reason
+	skipped uint64          // steps that were left out
+	idle    bool            // its host has time to spare
+	pushed  health.RankPush // last
+	step    time.Duration   // end of the last one
+	ended   time.Duration   // 0: its process runs
+	clock   trend
+	spent   spent
+	held    *health.Verdict // that it is slow, while nobody waits for it
 	// usualClock is that of its GPU before it became slow, as a share of the highest; 0: not known.
 	usualClock float64
 	told       *Said // that it is slow
@@ -100,56 +99,24 @@ type Said struct {
 func New(o Options) *Node {
 	id := wire.Node(o.Name)
 	return &Node{
-		options: o, id: id, spread: float64(id%1024) / 1024, work: ownwork.NewTracker(), ranks: map[uint32]*rank{},
-		cohorts: map[uint64]*cohort{}, clocks: newClocks(),
+		options: o, id: id, spread: float64(id%1024) / 1024, ranks: map[uint32]*rank{}, others: map[uint32]ownwork.Reason{},
+		cohorts: map[uint64]*cohort{},
 	}
 }
 
-// Batch takes what was recorded. It keeps nothing of b.
-func (n *Node) Batch(b *store.Batch) {
-	n.work.Lives(b.Lives)
-	n.work.Calls(b.Calls)
-	n.work.Collectives(b.Collectives)
-	n.lost = append(n.lost, b.Losses...)
-	for i := range b.Lives {
-		if l := &b.Lives[i]; l.Kind == event.LifeExit && l.PID != l.TID {
-			n.ended = append(n.ended, *l)
-		}
-	}
-	for _, pid := range b.Ended {
-		n.ended = append(n.ended, event.Life{Kind: event.LifeExit, Thread: event.Thread{PID: pid, TID: pid}})
-	}
-	n.clocks.take(b)
-	n.spend(b)
-	n.waiting(b)
-}
+// Batch takes what a Meter measured: the RankSteps of b.
+func (n *Node) Batch(b *store.Batch) { n.rows = append(n.rows, b.RankSteps...) }
 
 // Second is called about once a second, after the batches up to at (Unix ns). It appends what changed
 // to out.
 func (n *Node) Second(at uint64, out []Said) []Said {
 	n.now = time.Duration(at)
-	n.work.Losses(at, n.lost)
-	n.clocks.give(n.work)
-	n.steps = n.work.Take(at, n.steps[:0])
-	for i := range n.steps {
-		out = n.step(&n.steps[i], out)
+	for i := range n.rows {
+		out = n.row(&n.rows[i], out)
 	}
-	for pid, r := range n.ranks {
-		if r.ended == 0 {
-			r.report = n.work.Report(pid, at)
-		}
-	}
-	n.work.Ended(n.ended)
-	for i := range n.ended {
-		l := &n.ended[i]
-		if r := n.ranks[l.PID]; r != nil && l.PID == l.TID && r.ended == 0 {
-			r.ended = n.now
-			r.judge.Exit()
-		}
-	}
-	n.lost, n.ended = n.lost[:0], n.ended[:0]
+	clear(n.rows)
+	n.rows = n.rows[:0]
 	for _, r := range n.ranks {
-		r.judge.Place(n.place(r))
 		s := r.judge.State()
 		r.spent.second(r.held == nil && s != health.Suspect && s != health.Straggler)
 		out = n.review(r, out)
@@ -160,40 +127,65 @@ func (n *Node) Second(at uint64, out []Said) []Said {
 	return out
 }
 
-// step takes a step of a rank.
-func (n *Node) step(s *ownwork.Step, out []Said) []Said {
-	if s.Rank < 0 || s.Ranks < 2 {
-		return out
+// row takes what was measured of a process.
+func (n *Node) row(row *store.RankSteps, out []Said) []Said {
+	for i := range row.Steps {
+		out = n.step(row, &row.Steps[i], out)
 	}
-	r := n.ranks[s.PID]
-	if r != nil && r.source != s.Source {
+	r := n.ranks[row.PID]
+	switch {
+	case r == nil && row.Ended:
+		delete(n.others, row.PID)
+	case r == nil && row.Rank < 0:
+		if len(n.others) >= maxOthers {
+			clear(n.others)
+		}
+		n.others[row.PID] = reasonOf(row.Why)
+	case r != nil && r.ended == 0:
+		r.reason, r.skipped, r.idle = reasonOf(row.Why), row.Skipped, row.Spare
+		r.spent.waited(&row.Waits)
+		r.judge.Place(placeOf(row))
+		if row.Ended {
+			r.ended = n.now
+			r.judge.Exit()
+		}
+	}
+	return out
+}
+
+// step takes a step of a rank.
+func (n *Node) step(row *store.RankSteps, s *store.RankStep, out []Said) []Said {
+	source := ownwork.Source{PID: row.PID, Comm: row.Comm, Rank: row.Rank, Ranks: row.Ranks, Every: row.Every}
+	r := n.ranks[row.PID]
+	if r != nil && r.source != source {
 		out = n.forget(r, out) // what was learned is of other steps
 		r = nil
 	}
 	if r == nil {
-		r = n.join(s)
+		r = n.join(row, source)
 	}
-	r.step = s.End
-	r.clock.add(s.End, s.Clock)
+	r.step = time.Duration(s.End)
+	r.clock.add(r.step, s.Clock)
 	r.spent.steps++
-	r.spent.own += s.Own.Seconds()
-	r.spent.gpu += min(s.GPU, s.Own).Seconds()
-	r.judge.Step(s.Step)
+	r.spent.own += time.Duration(s.OwnNS).Seconds()
+	r.spent.gpu += time.Duration(min(s.GPUNS, s.OwnNS)).Seconds()
+	r.judge.Step(stepOf(s))
 	return out
 }
 
-func (n *Node) join(s *ownwork.Step) *rank {
-	id := wire.Cohort(n.options.Cluster, fmt.Sprintf("%016x", s.Key()), "", "")
-	r := &rank{pid: s.PID, source: s.Source, judge: health.NewRank(health.RankOptions{
-		Cohort: id, Rank: s.Rank, Hetero: n.work.Report(s.PID, uint64(n.now)).Pairs > 0,
+func (n *Node) join(row *store.RankSteps, source ownwork.Source) *rank {
+	id := wire.Cohort(n.options.Cluster, fmt.Sprintf("%016x", source.Key()), "", "")
+	r := &rank{pid: row.PID, source: source, judge: health.NewRank(health.RankOptions{
+		Cohort: id, Rank: source.Rank, Hetero: row.Pairs > 0,
 	})}
-	n.ranks[s.PID] = r
+	n.ranks[row.PID] = r
+	delete(n.others, row.PID)
 	c := n.cohorts[id]
 	if c == nil {
-		c = &cohort{id: id, size: s.Ranks, push: health.NextPush(id, n.now, n.spread)}
+		c = &cohort{id: id, size: source.Ranks, push: health.NextPush(id, n.now, n.spread)}
 		n.cohorts[id] = c
 	}
-	at, _ := slices.BinarySearchFunc(c.ranks, s.Rank, func(r *rank, to int32) int {
+	at, _ := slices.BinarySearchFunc(c.ranks, source.Rank, func(r *rank, to int32) int {
 		return cmp.Compare(r.source.Rank, to)
 	})
 	c.ranks = slices.Insert(c.ranks, at, r)

@@ -16,10 +16,10 @@ const flightFor = 3 * time.Second
 type flight struct{ start, seen uint64 } // Unix ns
 
 // waiting takes calls in flight, of ranks: the one that began first.
-func (n *Node) waiting(b *store.Batch) {
+func (m *Meter) waiting(b *store.Batch) {
 	for i := range b.InFlight {
 		f := &b.InFlight[i]
-		r := n.ranks[f.PID]
+		r := m.ranks[f.PID]
 		if r == nil || f.Op.Role() != event.RoleSync && f.Op.Source() != event.SourceNCCL {
 			continue
 		}
@@ -32,16 +32,22 @@ func (n *Node) waiting(b *store.Batch) {
 	}
 }
 
-// place is how far a rank is in the communicator that its steps are counted by. When an operation ended on
+// open is for how long the wait has taken at a time, 0 if there is none. Times are Unix ns.
+func (f flight) open(at uint64) uint64 {
+	if f.start == 0 || at-min(f.seen, at) > uint64(flightFor) {
+		return 0
+	}
+	return at - min(f.start, at)
+}
+
+// placeOf is how far a rank is in the communicator that its steps are counted by. When an operation ended on
 // the GPU is not known; that the host waits is.
-func (n *Node) place(r *rank) health.Place {
-	at := n.work.Entered(r.pid, r.source.Comm)
-	if at == 0 || r.ended > 0 {
+func placeOf(row *store.RankSteps) health.Place {
+	if row.Entered == 0 || row.Ended {
 		return health.Place{}
 	}
-	p := health.Place{Comm: max(1, uint32(r.source.Comm^r.source.Comm>>32)), Enqueued: at, Completed: at}
-	if f := r.flight; f.start > 0 && uint64(n.now)-min(f.seen, uint64(n.now)) <= uint64(flightFor) {
-		p.Open = n.now - time.Duration(f.start)
+	return health.Place{
+		Comm: max(1, uint32(row.Comm^row.Comm>>32)), Enqueued: row.Entered, Completed: row.Entered,
+		Open: time.Duration(row.OpenNS),
 	}
-	return p
 }

@@ -52,7 +52,7 @@ func (n *Node) review(r *rank, out []Said) []Said {
 // spare reports whether the rank's host has time to spare, so that what it does longer makes nobody wait,
 // and its GPU is not known to be slower.
 func (r *rank) spare() bool {
-	return r.report.Spare() && r.fallen() < lowerClock
+	return r.idle && r.fallen() < lowerClock
 }
 
 func (n *Node) about(r *rank, v health.Verdict) Said {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/ingero-io/ingero/cluster/health"
 	"github.com/ingero-io/ingero/cluster/ownwork"
@@ -20,8 +21,10 @@ type RankStatus struct {
 	// Own and Wait are seconds of own work and in collectives; Peer is what the median of the others takes,
 	// 0: not known.
 	Own, Wait, Peer float64
-	// G is the evidence that the rank is slow, from 0.
-	G        float64
+	// G is the evidence that the rank is slow, from 0, and H how much makes it a straggler.
+	G, H float64
+	// Step is how long a step takes, 0: not known.
+	Step     time.Duration
 	Measured health.Measured
 	Reason   ownwork.Reason // why nothing is measured, or what to know of it
 	Skipped  uint64         // steps that were left out because records were dropped
@@ -47,9 +50,10 @@ func (n *Node) Status(pids []uint32) []RankStatus {
 	for pid, r := range n.ranks {
 		s := RankStatus{
 			PID: pid, Rank: r.source.Rank, Ranks: r.source.Ranks, State: r.judge.State(), Mode: r.judge.Mode(),
-			Own: float64(r.pushed.Own), Wait: float64(r.pushed.Wait), G: float64(r.pushed.G), Measured: r.pushed.Measured,
-			Reason: r.report.Reason, Skipped: r.report.Skipped, Exited: r.ended > 0, Spare: r.report.Spare(),
+			Own: float64(r.pushed.Own), Wait: float64(r.pushed.Wait), Step: r.judge.Interval(), Measured: r.pushed.Measured,
+			Reason: r.reason, Skipped: r.skipped, Exited: r.ended > 0, Spare: r.idle,
 		}
+		s.G, s.H = r.judge.Evidence()
 		for id, c := range n.cohorts {
 			if slices.Contains(c.ranks, r) {
 				s.Cohort = id
@@ -66,9 +70,11 @@ func (n *Node) Status(pids []uint32) []RankStatus {
 	}
 	for _, pid := range pids {
 		if n.ranks[pid] == nil {
-			list = append(list, RankStatus{
-				PID: pid, Rank: health.NoRank, Reason: n.work.Report(pid, uint64(n.now)).Reason,
-			})
+			reason, known := n.others[pid]
+			if !known {
+				reason = ownwork.NoCollective
+			}
+			list = append(list, RankStatus{PID: pid, Rank: health.NoRank, Reason: reason})
 		}
 	}
 	slices.SortFunc(list, func(a, b RankStatus) int { return cmp.Compare(a.PID, b.PID) })

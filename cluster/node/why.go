@@ -5,7 +5,6 @@ import (
 
 	"github.com/ingero-io/ingero/cluster/health"
 	"github.com/ingero-io/ingero/event"
-	"github.com/ingero-io/ingero/store"
 )
 
 const (
@@ -44,32 +43,9 @@ type spent struct {
 	seconds      int // in recent
 }
 
-// spend takes what threads of ranks waited for: between calls, and in calls that are no waits for the GPU
-// or for other ranks.
-func (n *Node) spend(b *store.Batch) {
-	if len(n.ranks) == 0 {
-		return
-	}
-	for i := range b.Gaps {
-		g := &b.Gaps[i]
-		if r := n.ranks[g.PID]; r != nil {
-			r.spent.add(&g.Ledger)
-		}
-	}
-	for i := range b.Calls {
-		c := &b.Calls[i]
-		if c.Depth > 0 || c.Ledger.Voluntary == 0 && c.Ledger.Involuntary == 0 || c.Op.Role() == event.RoleSync ||
-			c.Op.Source() == event.SourceNCCL {
-			continue
-		}
-		if r := n.ranks[c.PID]; r != nil {
-			r.spent.add(&c.Ledger)
-		}
-	}
-}
-
-func (s *spent) add(l *event.Ledger) {
-	for c, ns := range l.NS {
+// waited takes what threads of the rank waited for in the second in progress.
+func (s *spent) waited(w *[event.NumClasses]uint64) {
+	for c, ns := range w {
 		s.off[c] += ns
 	}
 }

@@ -61,6 +61,11 @@ func NewTracker() *Tracker { return &Tracker{procs: map[uint32]*process{}} }
 
 // Calls takes calls in the order in which they returned.
 func (t *Tracker) Calls(calls []event.Call) {
+	first := 0
+	for len(t.procs) == 0 && first < len(calls) && calls[first].Op.Source() != event.SourceNCCL { // as in most programs
+		first++
+	}
+	calls = calls[first:]
 	for i := range calls {
 		c := &calls[i]
 		p := t.recent[c.PID%uint32(len(t.recent))]
@@ -109,6 +114,14 @@ func (t *Tracker) Ended(ends []event.Life) {
 			p.thread = nil
 		}
 	}
+}
+
+// Processes appends the processes that are followed: those that called NCCL.
+func (t *Tracker) Processes(list []uint32) []uint32 {
+	for pid := range t.procs {
+		list = append(list, pid)
+	}
+	return list
 }
 
 func (t *Tracker) forget(pid uint32) {

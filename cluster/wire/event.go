@@ -87,7 +87,7 @@ func NewEvent(v health.Verdict, a About, cause *Cause) Event {
 	e := Event{
 		Type: v.Kind.String(), Node: a.Node, Cluster: a.Cluster, At: moment(v.At), ID: a.ID, WorldSize: a.WorldSize,
 		Mode: v.Mode.String(), Resolved: v.Resolved, Folded: v.Folded, Cohort: fmt.Sprintf("%016x", v.Cohort),
-		Ranks: v.N, Cause: cause,
+		Ranks: v.N, Measured: v.Measured.String(), Cause: cause,
 	}
 	if v.Since > 0 {
 		since := moment(v.Since)
@@ -98,12 +98,6 @@ func NewEvent(v health.Verdict, a About, cause *Cause) Event {
 	}
 	if v.Rank != health.NoRank {
 		e.Rank = &v.Rank
-	}
-	switch v.Measured {
-	case health.MeasuredDevice:
-		e.Measured = "device"
-	case health.MeasuredHost:
-		e.Measured = "host"
 	}
 	switch v.Kind {
 	case health.KindStraggler:

@@ -43,6 +43,7 @@ func fleetCommand(c *console) *cobra.Command {
 // fleetStatusFlags are the flags of fleet status.
 type fleetStatusFlags struct {
 	peers  peersFlags
+	agent  string // the path of its socket, empty or agentHere: where it is looked for
 	asJSON bool
 	watch  bool
 	slow   bool
@@ -55,13 +56,19 @@ func fleetStatusCommand(c *console) *cobra.Command {
 	var f fleetStatusFlags
 	cmd := &cobra.Command{
 		Use:   "status",
-		Short: "List the ranks that a fleet knows, and which are slow",
-		Long: `Status asks a fleet which ranks push to it, how much own work a step of each has (the step without its
-waits in collectives), how much that of its peers, and what it is: calibrating, active, idle, suspect or
-straggler. Why a process on a node is not measured is said by its tracer.`,
+		Short: "List the ranks that a fleet, or this node's tracer, knows, and which are slow",
+		Long: `With --fleet, status asks a fleet which ranks push to it, how much own work a step of each has (the step
+without its waits in collectives), how much that of its peers, and what it is: calibrating, active, idle,
+suspect or straggler.
+
+Without, it asks the tracer on this machine ("ingero trace --fleet", as the same user, or sudo): also what
+evidence there is that a rank is slow, what it is compared with, its last event with the cause, and why a
+process is not compared.`,
 		Example: `  ingero fleet status --fleet fleet-1:4318
   ingero fleet status --fleet fleet-1:4318,fleet-2:4318 --slow --watch
-  ingero fleet status --fleet fleet-1:4318 --json | jq '.cohorts[].members[] | select(.state == "straggler")'`,
+  ingero fleet status --fleet fleet-1:4318 --json | jq '.cohorts[].members[] | select(.state == "straggler")'
+  sudo ingero fleet status
+  sudo ingero fleet status --json | jq '.ranks[] | {rank, note, event}'`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return usage("fleet status takes no arguments; see ingero fleet status --help")
@@ -76,6 +83,8 @@ straggler. Why a process on a node is not measured is said by its tracer.`,
 	}
 	f.peers.addConnection(cmd)
 	fl := cmd.Flags()
+	fl.StringVar(&f.agent, "agent", "", "ask the tracer on this machine, or at a socket (--agent=PATH)")
+	fl.Lookup("agent").NoOptDefVal = agentHere
 	fl.BoolVar(&f.asJSON, "json", false, "print one JSON object; with --watch, one a line")
 	fl.BoolVar(&f.watch, "watch", false, "ask again every two seconds")
 	fl.BoolVar(&f.slow, "slow", false, "list only ranks that are not calibrating, active or idle")
@@ -83,16 +92,22 @@ straggler. Why a process on a node is not measured is said by its tracer.`,
 }
 
 func (c *console) fleetStatus(ctx context.Context, f *fleetStatusFlags) error {
-	if len(f.peers.fleet) == 0 {
-		return usage("which fleet? Name it: ingero fleet status --fleet HOST:4318")
+	ask := func() error { return c.agentStatus(ctx, f) }
+	switch {
+	case len(f.peers.fleet) > 0 && f.agent != "":
+		return usage("give --fleet to ask a fleet, or --agent to ask a tracer on this machine, not both")
+	case len(f.peers.fleet) > 0:
+		client, err := f.peers.client(c.env, nil)
+		if err != nil {
+			return err
+		}
+		defer client.Close()
+		ask = func() error { return c.fleetStatusOnce(ctx, client, f) }
+	case f.peers.cluster != "" || f.peers.tls != (fleetclient.Files{}):
+		return usage("--cluster and --fleet-… are about a fleet; name it: ingero fleet status --fleet HOST:4318")
 	}
-	client, err := f.peers.client(c.env, nil)
-	if err != nil {
-		return err
-	}
-	defer client.Close()
 	for {
-		err := c.fleetStatusOnce(ctx, client, f)
+		err := ask()
 		if f.watch && ctx.Err() != nil {
 			return nil
 		}
@@ -131,16 +146,26 @@ func (c *console) printFleetStatus(list *wire.CohortList, f *fleetStatusFlags) e
 		onlySlow(list)
 	}
 	if f.asJSON {
-		e := json.NewEncoder(c.out)
-		if !f.watch {
-			e.SetIndent("", "  ")
-		}
-		return e.Encode(list)
+		return c.printStatus(f, list)
 	}
+	c.clearScreen(f)
+	return writeCohorts(c.out, list, f.slow)
+}
+
+// printStatus prints a status as JSON.
+func (c *console) printStatus(f *fleetStatusFlags, v any) error {
+	e := json.NewEncoder(c.out)
+	if !f.watch {
+		e.SetIndent("", "  ")
+	}
+	return e.Encode(v)
+}
+
+// clearScreen makes room for the next table that is watched.
+func (c *console) clearScreen(f *fleetStatusFlags) {
 	if f.watch && c.isTerminal(c.out) {
 		fmt.Fprint(c.out, "\x1b[H\x1b[2J")
 	}
-	return writeCohorts(c.out, list, f.slow)
 }
 
 // onlySlow leaves out ranks that are as they should be.

@@ -50,6 +50,7 @@ Start here:
 		exportCommand(c),
 		mergeCommand(c),
 		fleetCommand(c),
+		fleetPushCommand(c),
 		mcpCommand(c),
 		dashboardCommand(c),
 		demoCommand(c),

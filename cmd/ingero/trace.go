@@ -145,7 +145,7 @@ func (c *console) trace(ctx context.Context, f *traceFlags, command []string) er
 	if len(t.opts.PIDs) > 0 {
 		t.opts.Sinks = append(t.opts.Sinks, &watchEnd{fs: proc.New(""), pids: t.opts.PIDs, end: cancel})
 	}
-	if t.metrics, err = f.metrics.open(ctx, t.node, t.opts.Logger); err != nil {
+	if t.metrics, err = f.metrics.open(ctx, t.node, askedAt(f.serve, t.node), t.opts.Logger); err != nil {
 		return err
 	}
 	sum, err := t.watch(ctx, f)
@@ -166,16 +166,18 @@ func (c *console) trace(ctx context.Context, f *traceFlags, command []string) er
 func (t *tracing) watch(ctx context.Context, f *traceFlags) (agent.Summary, error) {
 	if t.metrics != nil {
 		defer func() { _ = t.metrics.Close() }() // if the run never began
-		t.opts.Sinks = append(t.opts.Sinks, t.metrics)
 	}
 	var err error
-	if t.peers, err = f.peers.open(ctx, t); err != nil {
+	if t.peers, err = t.openPeers(ctx, &f.peers); err != nil {
 		return agent.Summary{}, err
 	}
 	if t.peers != nil {
 		t.opts.RankEvents = t.peers.recorded
 		defer func() { _ = t.peers.Close() }() // if the run never began
 		t.opts.Sinks = append(t.opts.Sinks, t.peers)
+	}
+	if t.metrics != nil { // after peers, whose last events it sends
+		t.opts.Sinks = append(t.opts.Sinks, t.metrics)
 	}
 	if t.file != nil {
 		open := func() (store.Reader, error) { return sqlite.OpenReader(t.file.path) }
@@ -194,6 +196,23 @@ func (t *tracing) watch(ctx context.Context, f *traceFlags) (agent.Summary, erro
 	}
 	defer unserve()
 	return t.view.run(ctx, t.opts)
+}
+
+// openPeers begins to compare ranks with their peers; nil if that was not asked for.
+func (t *tracing) openPeers(ctx context.Context, f *peersFlags) (*peers, error) {
+	fs := proc.New("")
+	o := peersOptions{c: t.c, node: t.node, log: t.log, logger: t.opts.Logger, shown: t.view.told}
+	o.name = func(pid uint32) string {
+		name, err := fs.Comm(int(pid), int(pid))
+		if err != nil {
+			return "" // it has ended
+		}
+		return name
+	}
+	if t.metrics != nil {
+		o.otlp = t.metrics.ranks
+	}
+	return f.open(ctx, o)
 }
 
 // found passes on a report of the live diagnosis.

@@ -4,14 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/ingero-io/ingero/agent"
-	"github.com/ingero-io/ingero/capture/host/proc"
+	"github.com/ingero-io/ingero/cluster/agentsocket"
 	"github.com/ingero-io/ingero/cluster/eventsocket"
 	"github.com/ingero-io/ingero/cluster/fleetagent"
 	"github.com/ingero-io/ingero/cluster/fleetclient"
@@ -85,10 +87,12 @@ type peers struct {
 	client *fleetclient.Replicas
 	agent  *fleetagent.Agent
 	events *eventsocket.Server // nil: none
+	asking *agentsocket.Server // nil: none
 	shown  func(e *wire.Event, who string)
-	why    map[string]bool // what was said of processes that are not compared
-	asked  time.Duration   // when it was looked for last
-	fs     proc.FS
+	otlp   *metrics.Detections // nil: events are not exported
+	why    map[string]bool     // what was said of processes that are not compared
+	asked  time.Duration       // when it was looked for last
+	name   func(pid uint32) string
 	log    *slog.Logger
 	stop   context.CancelFunc
 	done   chan struct{}
@@ -96,8 +100,10 @@ type peers struct {
 
 	mu     sync.Mutex // guards the rest
 	told   []toldEvent
-	record []toldEvent          // that are to be recorded
-	open   map[string]toldEvent // slow ranks that were told without a culprit, by id
+	record []toldEvent           // that are to be recorded
+	open   map[string]toldEvent  // slow ranks that were told without a culprit, by id
+	last   map[uint32]wire.Event // by process
+	traced []agent.Traced
 	causes liveCauses
 }
 
@@ -109,8 +115,19 @@ type toldEvent struct {
 	cause *node.Cause
 }
 
+// peersOptions say what ranks are compared for.
+type peersOptions struct {
+	c      *console
+	node   string
+	log    io.Writer // for messages that are neither results nor progress
+	logger *slog.Logger
+	shown  func(e *wire.Event, who string)
+	otlp   *metrics.Detections     // nil: events are not exported
+	name   func(pid uint32) string // of a process, empty if it is not known
+}
+
 // open begins to compare; nil if that was not asked for.
-func (f *peersFlags) open(ctx context.Context, t *tracing) (*peers, error) {
+func (f *peersFlags) open(ctx context.Context, o peersOptions) (*peers, error) {
 	if len(f.fleet) == 0 {
 		if f.events != "" || f.cluster != "" || f.tls != (fleetclient.Files{}) || f.group != "" {
 			return nil, usage("--events, --cluster and --fleet-… are about a fleet; name it with --fleet HOST:4318")
@@ -118,27 +135,28 @@ func (f *peersFlags) open(ctx context.Context, t *tracing) (*peers, error) {
 		return nil, nil
 	}
 	p := &peers{
-		node: t.node, conf: f, fs: proc.New(""), log: t.opts.Logger, done: make(chan struct{}), stop: func() {},
-		shown: t.view.told, why: map[string]bool{}, open: map[string]toldEvent{},
+		node: o.node, conf: f, name: o.name, log: o.logger, done: make(chan struct{}), stop: func() {},
+		shown: o.shown, otlp: o.otlp, why: map[string]bool{}, open: map[string]toldEvent{}, last: map[uint32]wire.Event{},
 	}
 	var err error
-	if p.client, err = f.client(t.c.env, t.opts.Logger); err != nil {
+	if p.client, err = f.client(o.c.env, o.logger); err != nil {
 		return nil, err
 	}
 	if f.events != "" || f.group != "" {
-		o := eventsocket.Options{Path: f.events, Home: t.c.env("HOME"), Group: f.group}
-		if o.Path == eventsHere {
-			o.Path = ""
+		at := eventsocket.Options{Path: f.events, Home: o.c.env("HOME"), Group: f.group}
+		if at.Path == eventsHere {
+			at.Path = ""
 		}
-		if p.events, err = eventsocket.Listen(o); err != nil {
+		if p.events, err = eventsocket.Listen(at); err != nil {
 			return nil, err
 		}
-		fmt.Fprintf(t.log, "ingero: events of slow ranks can be read at %s\n", p.events.Path())
+		fmt.Fprintf(o.log, "ingero: events of slow ranks can be read at %s\n", p.events.Path())
 	}
 	p.agent = fleetagent.New(fleetagent.Options{
-		Node:  node.Options{Name: t.node, Cluster: f.cluster, NoPolls: !p.client.Polls()},
-		Fleet: p.client, Told: p.tell, Logger: t.opts.Logger,
+		Node:  node.Options{Name: o.node, Cluster: f.cluster, NoPolls: !p.client.Polls()},
+		Fleet: p.client, Told: p.tell, Logger: o.logger,
 	})
+	p.listenForStatus(o.c.env("HOME"))
 	ctx, p.stop = context.WithCancel(ctx)
 	go func() {
 		defer close(p.done)
@@ -151,7 +169,7 @@ func (f *peersFlags) open(ctx context.Context, t *tracing) (*peers, error) {
 func (p *peers) tell(s node.Said) {
 	about := wire.About{Node: p.node, Cluster: p.conf.cluster, ID: s.ID, WorldSize: s.Ranks, Step: s.Step}
 	t := toldEvent{pid: s.PID, cause: s.Cause}
-	if name, err := p.fs.Comm(int(s.PID), int(s.PID)); err == nil {
+	if name := p.name(s.PID); name != "" {
 		t.who = fmt.Sprintf("%s, process %d", clean(name), s.PID)
 	}
 	slow := !s.Resolved && (s.Kind == health.KindStraggler || s.Kind == health.KindSlowVsSelf)
@@ -164,7 +182,7 @@ func (p *peers) tell(s node.Said) {
 	}
 	p.tellLater(t)
 	p.mu.Unlock()
-	p.send(&t.event)
+	p.send(&t)
 }
 
 // maxRecord is how many events wait to be recorded, should the disk be too slow.
@@ -172,6 +190,7 @@ const maxRecord = 1024
 
 // tellLater has an event shown and recorded. mu is held.
 func (p *peers) tellLater(t toldEvent) {
+	p.remember(&t)
 	p.told = append(p.told, t)
 	if len(p.record) < maxRecord {
 		p.record = append(p.record, t)
@@ -216,12 +235,15 @@ func nanoseconds(ms *float64) uint64 {
 	return uint64(*ms * 1e6)
 }
 
-// send tells readers of the socket.
-func (p *peers) send(e *wire.Event) {
+// send tells readers of the socket, and the receiver of OTLP.
+func (p *peers) send(t *toldEvent) {
+	if p.otlp != nil {
+		p.otlp.Event(&t.event, t.event.Summary(t.who))
+	}
 	if p.events == nil {
 		return
 	}
-	if err := p.events.Send(e); err != nil {
+	if err := p.events.Send(&t.event); err != nil {
 		p.log.Warn("an event cannot be sent", "err", err)
 	}
 }
@@ -232,6 +254,19 @@ func (p *peers) Batch(b *store.Batch) { p.agent.Batch(b) }
 // Second implements agent.Sink. Events are shown by the goroutine that calls it, as all else.
 func (p *peers) Second(s *agent.Status) {
 	p.agent.Second(s.At)
+	p.states(s.At)
+	p.mu.Lock()
+	p.traced = slices.Clone(s.Processes)
+	p.mu.Unlock()
+	p.show()
+	if s.Elapsed-p.asked >= whyEvery {
+		p.asked = s.Elapsed
+		p.unmeasured(s.Processes)
+	}
+}
+
+// show shows what was told.
+func (p *peers) show() {
 	p.mu.Lock()
 	list := p.told
 	p.told = nil
@@ -239,10 +274,21 @@ func (p *peers) Second(s *agent.Status) {
 	for i := range list {
 		p.shown(&list[i].event, list[i].who)
 	}
-	if s.Elapsed-p.asked >= whyEvery {
-		p.asked = s.Elapsed
-		p.unmeasured(s.Processes)
+}
+
+// states exports what the ranks are, for the spans of suspects.
+func (p *peers) states(at time.Time) {
+	if p.otlp == nil {
+		return
 	}
+	var list []metrics.RankState
+	for _, r := range p.agent.Status(nil).Ranks {
+		list = append(list, metrics.RankState{
+			Node: p.node, Cluster: p.conf.cluster, Cohort: fmt.Sprintf("%016x", r.Cohort), PID: r.PID, Rank: r.Rank,
+			WorldSize: r.Ranks, State: r.State.String(), OwnMS: 1e3 * r.Own, PeerMS: 1e3 * r.Peer, G: r.G,
+		})
+	}
+	p.otlp.States(at, list)
 }
 
 const (
@@ -255,12 +301,7 @@ const (
 
 // unmeasured says, once for each process, why it is compared with nobody.
 func (p *peers) unmeasured(processes []agent.Traced) {
-	var pids []uint32
-	names := map[uint32]string{}
-	for _, t := range processes {
-		pids = append(pids, uint32(t.PID))
-		names[uint32(t.PID)] = t.Comm
-	}
+	pids, names := namesOf(processes)
 	status := p.agent.Status(pids)
 	for i := range status.Ranks {
 		r := &status.Ranks[i]
@@ -280,6 +321,9 @@ func (p *peers) Close() (err error) {
 		p.stop()
 		<-p.done
 		p.client.Close()
+		if p.asking != nil {
+			err = p.asking.Close()
+		}
 		if p.events != nil {
 			err = errors.Join(err, p.events.Close())
 		}

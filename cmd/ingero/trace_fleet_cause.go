@@ -80,6 +80,18 @@ func culpritOf(c *report.Chain) string {
 	return fmt.Sprintf("%s (process %d)", c.Cause.Process, c.Cause.PID)
 }
 
+// searches reports whether the culprit of a slow rank is still looked for.
+func (p *peers) searches(now time.Time) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, t := range p.open {
+		if now.Sub(t.event.At) < culpritFor {
+			return true
+		}
+	}
+	return false
+}
+
 // found takes a report of the live diagnosis. If it names the culprit of a slow rank that was reported without
 // one, the event is repeated with it, under the same id.
 func (p *peers) found(r *report.Report) {
@@ -99,6 +111,6 @@ func (p *peers) found(r *report.Report) {
 	}
 	p.mu.Unlock()
 	for i := range again {
-		p.send(&again[i].event)
+		p.send(&again[i])
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
+	"net/netip"
 	"os"
 	"sync"
 	"time"
@@ -35,18 +37,20 @@ func (f *metricsFlags) add(cmd *cobra.Command) {
 // metricsSink sends metrics and findings to monitoring systems.
 type metricsSink struct {
 	metrics *metrics.Metrics
-	logs    *metrics.Logs    // nil without OTLP
-	scraped *metrics.Scraped // nil without Prometheus
-	pushed  *metrics.Pushed  // nil without OTLP
+	logs    *metrics.Logs       // nil without OTLP
+	scraped *metrics.Scraped    // nil without Prometheus
+	pushed  *metrics.Pushed     // nil without OTLP
+	ranks   *metrics.Detections // nil without OTLP
+	log     *slog.Logger
 	closing sync.Once
 }
 
-// open starts what the flags request; nil if nothing.
-func (f *metricsFlags) open(ctx context.Context, node string, log *slog.Logger) (*metricsSink, error) {
+// open starts what the flags request; nil if nothing. address is where the node can be asked, or empty.
+func (f *metricsFlags) open(ctx context.Context, node, address string, log *slog.Logger) (*metricsSink, error) {
 	if f.prometheus == "" && f.otlp == "" {
 		return nil, nil
 	}
-	e := &metricsSink{}
+	e := &metricsSink{log: log}
 	var readers []sdk.Reader
 	var err error
 	if f.prometheus != "" {
@@ -71,6 +75,7 @@ func (f *metricsFlags) open(ctx context.Context, node string, log *slog.Logger) 
 		}
 		readers = append(readers, e.pushed.Reader)
 		e.logs = metrics.NewLogs(e.pushed.Logs, fmt.Sprintf("%s %d %d", node, os.Getpid(), time.Now().UnixNano()))
+		e.ranks = metrics.NewDetections(e.pushed, address)
 	}
 	if e.metrics, err = metrics.New(node, build().Version, readers...); err != nil {
 		return nil, errors.Join(err, e.Close())
@@ -83,7 +88,12 @@ func (e *metricsSink) Batch(b *store.Batch) { e.metrics.Batch(b) }
 
 // Second implements agent.Sink.
 func (e *metricsSink) Second(s *agent.Status) {
-	e.metrics.Second(&metrics.Tracer{InFlight: len(s.InFlight), CPU: s.CPU, RSS: s.RSS, Ring: s.Fill, DBBytes: s.DBBytes})
+	t := metrics.Tracer{InFlight: len(s.InFlight), CPU: s.CPU, RSS: s.RSS, Ring: s.Fill, DBBytes: s.DBBytes}
+	if e.pushed != nil {
+		logs, spans := e.pushed.Lost()
+		t.Unsent = logs + spans
+	}
+	e.metrics.Second(&t)
 }
 
 // found sends a report of the live diagnosis.
@@ -106,18 +116,36 @@ func (e *metricsSink) Close() (err error) {
 func (e *metricsSink) end() error {
 	ctx, stop := context.WithTimeout(context.Background(), lastPush)
 	defer stop()
+	if e.ranks != nil {
+		e.ranks.Close(time.Now())
+	}
 	if e.metrics != nil {
 		if err := e.metrics.Close(ctx); err != nil {
 			otel.Handle(err)
 		}
 	}
 	if e.pushed != nil {
-		if err := e.pushed.Logs.Shutdown(ctx); err != nil {
+		if err := e.pushed.Close(ctx); err != nil {
 			otel.Handle(err)
+		}
+		if logs, spans := e.pushed.Lost(); logs+spans > 0 {
+			e.log.Warn("the receiver of --otlp did not get all findings and events", "log_records", logs, "spans", spans)
 		}
 	}
 	if e.scraped != nil {
 		return e.scraped.Close()
 	}
 	return nil
+}
+
+// askedAt is the address at which other nodes ask a node that listens at address, empty if that is.
+func askedAt(address, node string) string {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return address
+	}
+	if ip, err := netip.ParseAddr(host); host == "" || err == nil && ip.IsUnspecified() {
+		host = node
+	}
+	return net.JoinHostPort(host, port)
 }

@@ -79,6 +79,7 @@ service:
   pipelines:
     metrics: {receivers: [otlp], exporters: [file]}
     logs: {receivers: [otlp], exporters: [file]}
+    traces: {receivers: [otlp], exporters: [file]}
 `, c.GRPC, secure, c.HTTP, c.file)
 	path = filepath.Join(dir, "collector.yaml")
 	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
@@ -174,7 +175,8 @@ func (c *Collector) Received() (all Received) {
 		}
 		all.Metrics = append(all.Metrics, all.ResourceMetrics...)
 		all.Logs = append(all.Logs, all.ResourceLogs...)
-		all.ResourceMetrics, all.ResourceLogs = nil, nil
+		all.Spans = append(all.Spans, all.ResourceSpans...)
+		all.ResourceMetrics, all.ResourceLogs, all.ResourceSpans = nil, nil, nil
 	}
 	return all
 }
@@ -183,8 +185,10 @@ func (c *Collector) Received() (all Received) {
 type Received struct {
 	ResourceMetrics []ResourceMetrics
 	ResourceLogs    []ResourceLogs
+	ResourceSpans   []ResourceSpans
 	Metrics         []ResourceMetrics `json:"-"`
 	Logs            []ResourceLogs    `json:"-"`
+	Spans           []ResourceSpans   `json:"-"`
 }
 
 type ResourceMetrics struct {
@@ -210,6 +214,21 @@ type ResourceLogs struct {
 			TraceID, SpanID, EventName, SeverityText string
 			Attributes                               Attributes
 			Body                                     Value
+		}
+	}
+}
+
+type ResourceSpans struct {
+	Resource   struct{ Attributes Attributes }
+	ScopeSpans []struct {
+		Spans []struct {
+			TraceID, SpanID, Name              string
+			StartTimeUnixNano, EndTimeUnixNano uint64 `json:",string"`
+			Attributes                         Attributes
+			Events                             []struct {
+				Name       string
+				Attributes Attributes
+			}
 		}
 	}
 }

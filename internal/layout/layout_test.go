@@ -98,6 +98,7 @@ var table = []row{
 	{"cluster/fleetclient", "cluster/health cluster/rawcodec cluster/replicas cluster/wire"},
 	{"cluster/load", "cluster/health cluster/rawcodec cluster/wire"},
 	{"cluster/eventsocket", "cluster/wire internal/unixsocket"},
+	{"cluster/agentsocket", "cluster/wire internal/unixsocket"},
 	{"cluster/sink", "cluster/health cluster/wire"},
 	{"cluster/cmd/straggler-sink", "cluster/eventsocket cluster/sink cluster/wire"},
 	{"cluster/cmd/ingero-fleet", "cluster/cohorts cluster/fleetserver cluster/health cluster/load cluster/simulate cluster/wire"},
@@ -127,7 +128,7 @@ var table = []row{
 	// The running tracer.
 	{"agent", `account/collective explain/change explain/diagnose event account/footprint capture/host/cgroup
 		capture/host/cudalib capture/host/framework capture/host/nvml capture/host/owner capture/host/proc
-		account/memory capture/label/socket capture/probe capture/probe/all capture/probe/discover
+		account/memory capture/label/socket capture/probe capture/probe/all capture/probe/discover cluster/node
 		explain/report account/stats store
 		capture/symbol/elf capture/symbol/kallsyms capture/symbol/gpukernel capture/symbol/python`},
 	{"account/live", "event explain/report store"},
@@ -143,7 +144,7 @@ var table = []row{
 	// What is sent and served.
 	{"serve/dashboard", ""},
 	{"export/parquet", ""},
-	{"metrics", "event explain/report store"},
+	{"metrics", "cluster/health cluster/wire event explain/report store"},
 	{"serve/nodeapi/lanes", "event explain/recording store"},
 	{"serve/nodeapi/wire", "explain/report store"},
 	{"serve/webserver", ""},
@@ -195,7 +196,7 @@ var table = []row{
 	// The command line and the terminal.
 	{"tui", "agent event fleet serve/nodeapi/wire explain/report store account/live"},
 	{"cmd/ingero", `agent bench bench/accuracy bench/agent bench/straggler internal/config serve/dashboard demo
-		cluster/eventsocket cluster/fleetagent cluster/fleetclient cluster/health cluster/node cluster/wire
+		cluster/agentsocket cluster/eventsocket cluster/fleetagent cluster/fleetclient cluster/health cluster/node cluster/wire
 		explain/compare explain/diagnose explain/label event export fleet capture/host/proc capture/label capture/label/socket
 		internal/cudastub internal/doctor
 		serve/mcpserver

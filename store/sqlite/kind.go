@@ -43,6 +43,7 @@ var kinds = []recordKind{
 	markKind,
 	labelKind,
 	rankEventKind,
+	rankStepKind,
 }
 
 // kind is all that the store knows of a kind of record: its tables, and how its rows are written

@@ -245,6 +245,20 @@ func fullBatch(t testing.TB) *store.Batch {
 			{At: t0 + 6, Type: "straggler_resolved", ID: "0f", PID: 100, Rank: 5, Resolved: true, Summary: "it ended"},
 			{At: t0 + 7, Type: "cohort_slow", ID: "10", Rank: -1, Summary: "all ranks together: cohort slow"},
 		},
+		RankSteps: []store.RankSteps{
+			{
+				At: t0 + 9, PID: 100, Rank: 5, Ranks: 8, Comm: 0xfedcba9876543210, Every: 3, Key: 0xab, Skipped: 4, Pairs: 2,
+				Spare: true, Entered: 21, OpenNS: 7, Waits: [event.NumClasses]uint64{event.BlockIO: 6e6, event.Futex: 5},
+				Steps: []store.RankStep{
+					{Seq: 6, End: t0 + 7, OwnNS: 31e6, WaitNS: 9e6, GPUNS: 1e6, Work: 40, Clock: 0.875, Device: true},
+					{Seq: 7, End: t0 + 8, OwnNS: 33e6, WaitNS: 7e6, Work: 41.5, Clock: 0.975, Device: true},
+				},
+			},
+			{At: t0 + 9, PID: 200, Rank: -1, Why: "it is the only rank"},
+			{At: t0 + 9, PID: 300, Rank: 0, Ranks: 2, Comm: 9, Every: 1, Key: 1, Ended: true, Steps: []store.RankStep{
+				{Seq: 2, End: t0 + 8, OwnNS: 5, WaitNS: 3},
+			}},
+		},
 		Losses: []event.Loss{
 			{Kind: event.LostCall, Count: 7},
 			{Kind: event.LostCall, Count: 2},
@@ -350,6 +364,9 @@ func TestEverythingWrittenIsReadBack(t *testing.T) {
 	ranks, err := r.RankEvents(ctx, store.Window{})
 	must(t, err)
 	check("events of ranks", b.RankEvents, ranks)
+	steps, err := r.RankSteps(ctx, store.Window{})
+	must(t, err)
+	check("steps of ranks", b.RankSteps, steps)
 	kernels, err := r.Kernels(ctx)
 	must(t, err)
 	check("kernels", b.Kernels, kernels)

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -138,7 +139,8 @@ const (
 )
 
 // Eight ranks, four on each of two nodes; one begins to write to a disk in each step. Its tracer reports it, with
-// the cause, and no other rank is reported. The fleet's status and the sink's metrics say the same.
+// the cause, and no other rank is reported. The fleet's status, the tracer's and the sink's metrics say the same, and
+// so does what follows the recordings.
 func TestTheSlowRankOfTwoNodesIsReported(t *testing.T) {
 	kerneltest.Require(t)
 	bin := t.TempDir()
@@ -174,6 +176,11 @@ func TestTheSlowRankOfTwoNodesIsReported(t *testing.T) {
 	for _, p := range tracers {
 		p.out.After(t, `"type":"start"`)
 	}
+	var pushers []*program
+	for n := range tracers { // as another cluster
+		pushers = append(pushers, start(t, nil, token, filepath.Join(bin, "ingero"), "fleet-push", "--json", "--cluster", "split",
+			"--db", filepath.Join(dir, fmt.Sprint(n, ".db")), "--fleet", "http://127.0.0.1"+ports["http"]))
+	}
 	sink := start(t, nil, nil, filepath.Join(bin, "straggler-sink"), "--listen", "127.0.0.1:0", "--socket-path",
 		strings.Join(sockets, ","))
 	url := sink.err.After(t, "url=")
@@ -197,8 +204,8 @@ func TestTheSlowRankOfTwoNodesIsReported(t *testing.T) {
 			break
 		}
 		time.Sleep(500 * time.Millisecond)
-		status = command(t, "env", "INGERO_FLEET_TOKEN=secret", filepath.Join(bin, "ingero"), "fleet", "status", "--fleet",
-			"http://127.0.0.1"+ports["http"])
+		status = command(t, "env", "INGERO_FLEET_TOKEN=secret", filepath.Join(bin, "ingero"), "fleet", "status", "--cluster",
+			"east", "--fleet", "http://127.0.0.1"+ports["http"])
 	}
 	t.Logf("\n%s", status)
 	if !strings.Contains(status, fmt.Sprintf("in east: %d of %[1]d ranks push", ranks)) || strings.Count(status, "straggler") != 1 {
@@ -208,12 +215,24 @@ func TestTheSlowRankOfTwoNodesIsReported(t *testing.T) {
 		!strings.Contains(m, "ingero_sink_connected 2") || strings.Contains(m, `node_id="node-a"`) {
 		t.Errorf("the sink says:\n%s", m)
 	}
+	out := command(t, filepath.Join(bin, "ingero"), "fleet", "status", "--agent="+filepath.Join(dir, "b-status.sock"))
+	if !strings.Contains(out, "node node-b in east: the fleet") || strings.Count(out, " straggler\n") != 1 ||
+		!strings.Contains(out, fmt.Sprintf("[RANK] rank %d of %d", late, ranks)) {
+		t.Errorf("the tracer says:\n%s", out)
+	}
+	split := waitFor(t, pushers[1], truth)
 	r := <-truth
-	for _, p := range tracers {
+	for _, p := range append(tracers, pushers...) {
 		p.stop()
 	}
+	t.Logf("of its recording is said: %s", split.Line(""))
+	if split.Rank == nil || *split.Rank != late || split.Node != "node-b" || split.Cluster != "split" {
+		t.Errorf("of its recording is said: %s", split.Line(""))
+	}
+	if !causedBy(split.ID, events(t, pushers[1])) || len(events(t, pushers[0])) > 0 {
+		t.Errorf("of the recordings is said: %+v, %+v", events(t, pushers[0]), events(t, pushers[1]))
+	}
 	all := append(events(t, tracers[0]), events(t, tracers[1])...)
-	caused := false
 	for _, e := range all {
 		if e.Type != wire.EventStraggler && e.Type != wire.EventResolved {
 			continue
@@ -221,15 +240,21 @@ func TestTheSlowRankOfTwoNodesIsReported(t *testing.T) {
 		if e.ID != event.ID {
 			t.Errorf("also told: %s", e.Line(""))
 		}
-		caused = caused || e.Cause != nil && e.Cause.Kind == "block_io"
 	}
-	if !caused {
+	if !causedBy(event.ID, all) {
 		t.Errorf("its cause is not told: %+v", all)
 	}
 	recorded(t, bin, filepath.Join(dir, "1.db"), event.ID)
 	began := time.Unix(0, int64(r.LateFrom))
 	t.Logf("reported %s after it began, by its own account %s later: %s", event.At.Sub(began).Round(time.Millisecond),
 		event.Since.Sub(began).Round(time.Millisecond), event.Line(""))
+}
+
+// causedBy reports whether the disk is said to be the cause of an event.
+func causedBy(id string, all []wire.Event) bool {
+	return slices.ContainsFunc(all, func(e wire.Event) bool {
+		return e.ID == id && e.Cause != nil && e.Cause.Kind == "block_io"
+	})
 }
 
 // recorded looks for an event in a recording: by SQL, and in what is explained of it.

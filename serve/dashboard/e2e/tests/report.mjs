@@ -59,6 +59,10 @@ const report = {
   idle: [{ ...who, ns: 7e9, pct: 58, on: "accept: no request came" }],
   ended: [{ ...who, at_ns: at + 3e9, why: "memory had run out" }],
   gpu_errors: [{ at_ns: at, gpu: 1, xid: 79, description: "GPU 1 reported Xid 79", times: 4, failed_calls: [{ process: "engine", pid: 5, op: "cudaMalloc", ret_code: 999, calls: 77, after_ns: 2_000_000 }] }],
+  rank_events: [
+    { id: "r", type: "straggler_state", rank: 5, ranks: 8, at_ns: at + 2e9, since_ns: at, summary: "rank 5 of 8 is slower than its peers" },
+    { id: "q", type: "gone", rank: 6, ranks: 8, at_ns: at, ended_ns: at + 1e9, summary: "rank 6 of 8 has ended" },
+  ],
   workloads: [{ ...who, steps: 1138, per_step: "20 cudaLaunchKernel", warmup_ns: 3e9, p50_ns: 8_670_000, p99_ns: 90_700_000, trend_pct: -22 }],
   notes: ["a note on what cannot be judged"],
   stored_chains: [{ id: "s", severity: "LOW", summary: "an old finding", root_cause: "old root", explanation: "old explanation", op: "cudaFree", at_ns: at, node: "n9", recommendations: ["old advice"], supported: "the rows say otherwise" }],
@@ -68,6 +72,7 @@ const report = {
 const both = [
   "why it is not explained", "1.5 %", "3.4 % explained", "cudaStreamSynchronize", "cuStreamSynchronize", "1.08 min", "a lock", "the-holder", "4711", "/data/the-file", "ended in it", "hangs", "hanging_frame",
   "accept: no request came", "58 %", "memory had run out", "GPU 1 reported Xid 79", "4 times", "999", "77 calls", "2.00 ms later", "1138 steps", "20 cudaLaunchKernel", "3.00 s left out", "-22 %",
+  "rank 5 of 8 is slower than its peers", ", not over", "rank 6 of 8 has ended", ", until ",
   "an old finding", "old explanation", "cudaFree", "n9", "old advice", "the rows say otherwise",
 ];
 const said = {

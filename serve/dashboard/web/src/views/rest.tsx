@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { Lost, Severity, Who, slow } from "../components/finding";
 import { Frames } from "../components/stack";
 import { clock, count, duration } from "../format";
-import type { GPUError, InFlight, Report, Workload } from "../wire";
+import type { GPUError, InFlight, RankEvent, Report, Workload } from "../wire";
 import { href } from "../route";
 
 /** What a report has besides its findings. Empty parts are left out. */
@@ -12,6 +12,7 @@ export function Rest(props: { report: Report }) {
   return (
     <>
       <Part title="Errors of GPUs" of={r.gpu_errors} show={(e) => <Xid of={e} />} />
+      <Part title="Ranks of jobs" of={r.rank_events} show={(e) => <Ranked of={e} />} />
       <Part title="Calls in flight" of={r.in_flight} show={(f) => <Flight of={f} />} />
       <Part title="Ended by the kernel" of={r.ended} show={(e) => <><Who {...e} /> at {clock(e.at_ns)}: {e.why}</>} />
       <Part
@@ -98,6 +99,21 @@ function Flight(props: { of: InFlight }) {
       {f.hangs && <b class="bad"> hangs</b>}
       <Frames of={f.stack ?? []} />
     </div>
+  );
+}
+
+/** What a fleet said of a rank. */
+function Ranked(props: { of: RankEvent }) {
+  const e = props.of;
+  const from = e.since_ns || e.at_ns;
+  return (
+    <>
+      {e.ended_ns ? e.summary : <b class="bad">{e.summary}</b>}{" "}
+      <small>
+        since <a href={href("timeline", { from, to: Math.max(e.ended_ns || e.at_ns, from + 1e9), since: null })}>{clock(from)}</a>
+        {e.ended_ns ? `, until ${clock(e.ended_ns)}` : ", not over"}
+      </small>
+    </>
   );
 }
 
