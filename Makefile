@@ -67,6 +67,16 @@ test-fleet: fleet-collector generate-collector ## test the collector's component
 	$(GO) -C collector vet ./...
 	INGERO_FLEET_COLLECTOR=$(CURDIR)/bin/ingero-fleet-collector $(GO) -C collector test -count=1 -timeout 3m ./...
 
+# Echo is a module of its own: its store needs cgo, a C++ compiler's library, and 600 MB of module cache.
+.PHONY: echo
+echo: ## build bin/ingero-echo, which keeps what all nodes send (needs gcc and libstdc++)
+	CGO_ENABLED=1 $(GO) -C echo build -trimpath -ldflags '-s -w' -o ../bin/ingero-echo ./cmd/ingero-echo
+
+.PHONY: test-echo
+test-echo: ## test Echo: its parts, the store, and the program with producers
+	$(GO) -C echo vet ./...
+	CGO_ENABLED=1 $(GO) -C echo test -count=1 -timeout 8m ./...
+
 .PHONY: demo
 demo: build ## show how the cause of a stall is found, no GPU needed
 	@if [ "$$(id -u)" != 0 ] && sudo -n true 2>/dev/null; then \
