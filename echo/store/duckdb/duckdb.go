@@ -34,8 +34,8 @@ var views string
 
 // Options of a store.
 type Options struct {
-	// Memory is how much the engine may take, in bytes; 0: 256 MiB. Questions end when they make the process grow by
-	// twice as much: see watch.go.
+	// Memory is how much the engine may take, in bytes; 0: 256 MiB. Questions end when the process has twice as
+	// much, or comes to have as much more: see watch.go.
 	Memory int64
 	// Threads of the engine; 0: one for each CPU.
 	Threads int
@@ -124,6 +124,7 @@ func (s *Store) settings() []string {
 		"set temp_directory = ''", // what does not fit into memory ends, and does not fill the disk
 		"set autoinstall_known_extensions = false", "set autoload_known_extensions = false",
 		"set allow_community_extensions = false",
+		"set allocator_background_threads = true", "set allocator_flush_threshold = '1 MiB'", // free memory is given back
 		"set enable_progress_bar = false", "set preserve_insertion_order = true",
 	}
 	if n := s.options.Threads; n > 0 {

@@ -16,10 +16,13 @@ import (
 // look is how often the memory of this process is looked at while questions run.
 const look = 10 * time.Millisecond
 
-// watch ends questions when this process grows while they run. The engine's own limit does not count all that its
-// functions take.
+// grown is from how many bytes on memory that questions took is given back when the last of them has ended.
+const grown = 32 << 20
+
+// watch ends questions when this process has too much memory while they run. The engine's own limit does not count all
+// that its functions take.
 type watch struct {
-	most int64 // bytes more than before the first of them
+	most int64 // bytes of this process, or half as much more than before the first of them
 
 	mu      sync.Mutex // guards the rest
 	running map[*context.CancelCauseFunc]struct{}
@@ -61,25 +64,25 @@ func (w *watch) end(cancel *context.CancelCauseFunc) {
 
 func (w *watch) run(before int64, stop, ended chan struct{}) {
 	defer close(ended)
+	most := max(w.most, before+w.most/2)
 	tick := time.NewTicker(look)
 	defer tick.Stop()
-	grew := false
 	for {
 		select {
 		case <-stop:
-			if grew {
+			if resident()-before > grown {
 				debug.FreeOSMemory()
+				trim()
 			}
 			return
 		case <-tick.C:
 		}
-		if resident()-before <= w.most {
+		if resident() <= most {
 			continue
 		}
-		grew = true
 		w.mu.Lock()
 		for cancel := range w.running {
-			(*cancel)(&store.LimitError{Limit: fmt.Sprintf("it took more than %d MiB of memory", w.most>>20)})
+			(*cancel)(&store.LimitError{Limit: fmt.Sprintf("the program came to have more than %d MiB of memory", most>>20)})
 		}
 		w.mu.Unlock()
 	}
