@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -14,14 +16,18 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/pmetric/pmetricotlp"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/metadata"
+
+	"github.com/ingero-io/ingero/serve/webserver"
 )
 
 const token = "a-token-1234"
@@ -261,6 +267,47 @@ func TestASecondServerIsToldWhoHasTheFile(t *testing.T) {
 	code := run(t.Context(), []string{"serve", "--db-path", path}, io.Discard, &errs, func(string) string { return "" })
 	if code != exitFailure || !strings.Contains(errs.String(), fmt.Sprint("process ", os.Getpid(), " has ")) {
 		t.Errorf("%d: %s", code, &errs)
+	}
+}
+
+func TestOverTLS(t *testing.T) {
+	dir := t.TempDir()
+	cert, err := webserver.OwnCert(dir, "echo", []string{"127.0.0.1", "localhost"}, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := serve(t, filepath.Join(dir, "echo.db"), "--cert", cert.Path, "--key", filepath.Join(dir, "echo-key.pem"))
+	pem, err := os.ReadFile(cert.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	trusted := x509.NewCertPool()
+	if !trusted.AppendCertsFromPEM(pem) {
+		t.Fatal("no certificate")
+	}
+	conf := &tls.Config{RootCAs: trusted, MinVersion: tls.VersionTLS13}
+	c, err := grpc.NewClient(e.at["OTLP over gRPC"], grpc.WithTransportCredentials(credentials.NewTLS(conf)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	ctx := metadata.AppendToOutgoingContext(t.Context(), "authorization", "Bearer "+token)
+	if _, err := pmetricotlp.NewGRPCClient(c).Export(ctx, published(0, 0, 10)); err != nil {
+		t.Error(err)
+	}
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+e.at["questions"]+"/api/v1/sql",
+		strings.NewReader(`{"sql":"select count(*) as n from events"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+token)
+	got, err := (&http.Client{Transport: &http.Transport{TLSClientConfig: conf}}).Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer got.Body.Close()
+	if b, err := io.ReadAll(got.Body); err != nil || string(b) != `{"columns":["n"],"rows":[[10]]}`+"\n" {
+		t.Errorf("%s, %v", b, err)
 	}
 }
 

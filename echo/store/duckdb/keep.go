@@ -3,7 +3,10 @@ package duckdb
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 
 	"github.com/ingero-io/ingero/echo/store"
 )
@@ -102,7 +105,7 @@ type querier interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-// used is how many bytes of the file have something in them, with the log.
+// used is how many bytes of the file have something in them, without the log.
 func used(ctx context.Context, c querier) (int64, error) {
 	var bytes int64
 	err := c.QueryRowContext(ctx, "select sum(used_blocks * block_size)::bigint from pragma_database_size()").Scan(&bytes)
@@ -119,8 +122,16 @@ func (s *Store) Stats(ctx context.Context) (store.Stats, error) {
 			return err
 		}
 		out.Oldest = oldest.Int64
-		out.Bytes, err = used(ctx, db)
-		return err
+		if out.Bytes, err = used(ctx, db); err != nil {
+			return err
+		}
+		switch log, err := os.Stat(s.path + ".wal"); {
+		case err == nil:
+			out.Bytes += log.Size()
+		case !errors.Is(err, fs.ErrNotExist):
+			return err
+		}
+		return nil
 	})
 	if err != nil {
 		return store.Stats{}, fmt.Errorf("look at the store: %w", err)

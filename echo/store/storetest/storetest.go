@@ -233,7 +233,7 @@ func testAge(t *testing.T, open Opener) {
 		t.Errorf("rows that are left are not known: %+v", w)
 	}
 	st, err := s.Stats(t.Context())
-	if err != nil || st.Rows != 10 || st.Oldest != row.SecondBegins(50) {
+	if err != nil || st.Rows != 10 || st.Oldest != row.SecondBegins(50) || st.Bytes == 0 {
 		t.Errorf("%+v, %v", st, err)
 	}
 }
