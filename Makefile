@@ -77,6 +77,11 @@ test-echo: ## test Echo: its parts, the store, and the program with producers
 	$(GO) -C echo vet ./...
 	CGO_ENABLED=1 $(GO) -C echo test -count=1 -timeout 8m ./...
 
+.PHONY: bench-echo
+bench-echo: ## measure how many points Echo keeps a second, and what one costs
+	CGO_ENABLED=1 $(GO) -C echo test -run '^$$' -bench Write -benchtime 100x ./store/duckdb
+	CGO_ENABLED=1 $(GO) -C echo test -run '^$$' -bench GRPC -benchtime 2000x ./cmd/ingero-echo
+
 .PHONY: demo
 demo: build ## show how the cause of a stall is found, no GPU needed
 	@if [ "$$(id -u)" != 0 ] && sudo -n true 2>/dev/null; then \

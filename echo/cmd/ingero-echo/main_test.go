@@ -44,7 +44,7 @@ type echo struct {
 var listening = regexp.MustCompile(`msg=listening for="?([^"=]+?)"? at=(\S+)`)
 
 // serve starts a server with a token, and waits until it listens.
-func serve(t *testing.T, path string, args ...string) *echo {
+func serve(t testing.TB, path string, args ...string) *echo {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	e := &echo{at: map[string]string{}, stop: stop, done: make(chan struct{}), log: &strings.Builder{}}
@@ -85,7 +85,7 @@ func serve(t *testing.T, path string, args ...string) *echo {
 }
 
 // end ends it as Ctrl+C does.
-func (e *echo) end(t *testing.T) {
+func (e *echo) end(t testing.TB) {
 	t.Helper()
 	e.stop()
 	<-e.done
@@ -124,7 +124,7 @@ func (e *echo) http(t *testing.T, method, url string, body []byte) (int, string)
 	return got.StatusCode, strings.TrimSpace(string(b))
 }
 
-func (e *echo) client(t *testing.T) (pmetricotlp.GRPCClient, context.Context) {
+func (e *echo) client(t testing.TB) (pmetricotlp.GRPCClient, context.Context) {
 	t.Helper()
 	c, err := grpc.NewClient(e.at["OTLP over gRPC"], grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
