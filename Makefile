@@ -92,6 +92,21 @@ test-fleet: fleet-collector generate-collector ## test the collector's component
 bench-fleet: fleet ## measure what the pushes of many nodes cost ingero-fleet serve and the collector (5 minutes)
 	cluster/load/bench.sh
 
+# Echo is a module of its own: its store needs cgo, a C++ compiler's library, and 600 MB of module cache.
+.PHONY: echo
+echo: ## build bin/ingero-echo, which keeps what all nodes send (needs gcc and libstdc++)
+	CGO_ENABLED=1 $(GO) -C echo build -trimpath -ldflags '-s -w' -o ../bin/ingero-echo ./cmd/ingero-echo
+
+.PHONY: test-echo
+test-echo: ## test Echo: its parts, the store, and the program with producers
+	$(GO) -C echo vet ./...
+	CGO_ENABLED=1 $(GO) -C echo test -count=1 -timeout 8m ./...
+
+.PHONY: bench-echo
+bench-echo: ## measure how many points Echo keeps a second, and what one costs
+	CGO_ENABLED=1 $(GO) -C echo test -run '^$$' -bench Write -benchtime 100x ./store/duckdb
+	CGO_ENABLED=1 $(GO) -C echo test -run '^$$' -bench GRPC -benchtime 2000x ./cmd/ingero-echo
+
 .PHONY: demo
 demo: build ## show how the cause of a stall is found, no GPU needed
 	@if [ "$$(id -u)" != 0 ] && sudo -n true 2>/dev/null; then \

@@ -53,7 +53,7 @@ func TestWhereEventsGo(t *testing.T) {
 		t.Fatal(err)
 	}
 	var shown []string
-	flags := &peersFlags{fleet: "127.0.0.1:1", cluster: "east", events: filepath.Join(home, "e.sock")}
+	flags := &peersFlags{fleet: []string{"127.0.0.1:1"}, cluster: "east", events: filepath.Join(home, "e.sock")}
 	p, err := flags.open(t.Context(), peersOptions{
 		c: &console{env: func(string) string { return "" }}, node: "gpu-05", log: io.Discard, logger: log, otlp: exported.ranks,
 		shown: func(e *wire.Event, who string) { shown = append(shown, eventLine(e, who)) },

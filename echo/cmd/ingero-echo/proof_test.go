@@ -1,0 +1,191 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.opentelemetry.io/collector/pdata/pmetric/pmetricotlp"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+)
+
+// argsEnv has the command line, one word a line, of a child that is the program and no test.
+const argsEnv = "INGERO_ECHO_TEST_ARGS"
+
+func TestMain(m *testing.M) {
+	if args := os.Getenv(argsEnv); args != "" {
+		os.Exit(run(context.Background(), strings.Split(args, "\n"), os.Stdout, os.Stderr, os.Getenv))
+	}
+	os.Exit(m.Run())
+}
+
+const (
+	producers = 64
+	requests  = 40 // of each
+	perOne    = 500
+)
+
+// child runs the program as a process of its own, which can be killed, and waits until it listens.
+func child(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	c := exec.CommandContext(t.Context(), os.Args[0])
+	c.Env = append(os.Environ(), argsEnv+"="+strings.Join(args, "\n"), tokenEnv+"="+token)
+	log, err := c.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(log)
+	var said []string
+	for n := 0; n < 2 && lines.Scan(); {
+		said = append(said, lines.Text())
+		if listening.MatchString(lines.Text()) {
+			n++
+		}
+	}
+	if len(said) < 2 {
+		t.Fatalf("it does not listen: %s", strings.Join(said, "\n"))
+	}
+	go func() { // it may say more, and must not wait for a reader
+		for lines.Scan() {
+		}
+	}()
+	return c
+}
+
+// free is an address at which nothing listens.
+func free(t *testing.T) string {
+	t.Helper()
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// points are those of a producer's n-th request. The clock of every eighth producer is an hour ahead.
+func points(producer, n int) pmetricotlp.ExportRequest {
+	m := pmetric.NewMetrics()
+	rm := m.ResourceMetrics().AppendEmpty()
+	rm.Resource().Attributes().PutStr("ingero.node.id", fmt.Sprint("node-", producer/8))
+	metric := rm.ScopeMetrics().AppendEmpty().Metrics().AppendEmpty()
+	metric.SetName("made")
+	list := metric.SetEmptyGauge().DataPoints()
+	at := int64(1_700_000_000_000_000_000)
+	if producer%8 == 0 {
+		at += int64(time.Hour)
+	}
+	for i := n * perOne; i < (n+1)*perOne; i++ {
+		p := list.AppendEmpty()
+		p.SetTimestamp(pcommon.Timestamp(at + int64(i)*1_000_000))
+		p.Attributes().PutInt("rank", int64(producer))
+		p.SetIntValue(int64(i))
+	}
+	return pmetricotlp.NewExportRequestFromMetrics(m)
+}
+
+// send sends until it is acknowledged.
+func send(ctx context.Context, c pmetricotlp.GRPCClient, request pmetricotlp.ExportRequest) error {
+	for {
+		once, cancel := context.WithTimeout(ctx, 30*time.Second)
+		_, err := c.Export(once, request)
+		cancel()
+		switch status.Code(err) {
+		case codes.OK:
+			return nil
+		case codes.Unavailable, codes.ResourceExhausted, codes.DeadlineExceeded:
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+		default:
+			return err
+		}
+	}
+}
+
+// 64 producers send 20,000 points each, as fast as they can, some requests twice. In the middle Echo is killed. Every
+// point is there exactly once.
+func TestManyProducersAndKill9(t *testing.T) {
+	path, otlp, api := filepath.Join(t.TempDir(), "echo.db"), free(t), free(t)
+	args := []string{"serve", "--db-path", path, "--otlp-addr", otlp, "--otlp-http-addr", "", "--mcp-addr", api, "--health-addr", ""}
+	first := child(t, args...)
+	var acknowledged atomic.Int64
+	var all sync.WaitGroup
+	begin := time.Now()
+	ctx := metadata.AppendToOutgoingContext(t.Context(), "authorization", "Bearer "+token)
+	half := make(chan struct{})
+	for producer := range producers {
+		conn, err := grpc.NewClient(otlp, grpc.WithTransportCredentials(insecure.NewCredentials()),
+			grpc.WithDefaultCallOptions(grpc.WaitForReady(true)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		client := pmetricotlp.NewGRPCClient(conn)
+		all.Go(func() {
+			defer conn.Close()
+			for n := range requests {
+				for range 1 + (producer+n)%4/3 { // a quarter of them twice
+					if err := send(ctx, client, points(producer, n)); err != nil {
+						t.Errorf("producer %d: %v", producer, err)
+						return
+					}
+				}
+				if acknowledged.Add(1) == producers*requests/2 {
+					close(half)
+				}
+			}
+		})
+	}
+	wrong := metadata.AppendToOutgoingContext(t.Context(), "authorization", "Bearer wrong")
+	conn, err := grpc.NewClient(otlp, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if err := send(wrong, pmetricotlp.NewGRPCClient(conn), points(99, 0)); status.Code(err) != codes.Unauthenticated {
+		t.Errorf("with a wrong token: %v", err)
+	}
+	<-half
+	if err := first.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = first.Wait() // it was killed
+	second := child(t, args...)
+	all.Wait()
+	t.Logf("%d points in %s", producers*requests*perOne, time.Since(begin).Round(100*time.Millisecond))
+	e := &echo{at: map[string]string{"questions": api}}
+	for sql, want := range map[string]string{
+		"select count(*), count(distinct (rank, value_int)) from events":                                                                     "[[1280000,1280000]]",
+		"select count(*), min(n), max(n) from (select rank, count(*) as n from events group by rank)":                                        "[[64,20000,20000]]",
+		"select count(distinct rank), min(received_ns - timestamp_ns) > 0 from events where timestamp_ns > 1700003000000000000":              "[[8,true]]",
+		"select sum(case when rank % 8 = 0 then 1 else 0 end), count(*) from events where node_id = 'node-' || rank // 8 and kind = 'gauge'": "[[160000,1280000]]",
+	} {
+		if _, got := e.ask(t, sql); !strings.Contains(got, `"rows":`+want) {
+			t.Errorf("%s: %s; want %s", sql, got, want)
+		}
+	}
+	if err := second.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if err := second.Wait(); err != nil {
+		t.Errorf("after Ctrl+C: %v", err)
+	}
+}

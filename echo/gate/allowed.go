@@ -1,0 +1,60 @@
+package gate
+
+// kinds are the parts of a tree that are no expression: statements, tables, and what follows them.
+var kinds = []string{
+	// Statements.
+	"SELECT_NODE", "SET_OPERATION_NODE", "CTE_NODE",
+	// Tables. A function in place of a table is none of them, and neither is a file.
+	"BASE_TABLE", "SUBQUERY", "JOIN", "EXPRESSION_LIST", "EMPTY",
+	// What follows.
+	"ORDER_MODIFIER", "LIMIT_MODIFIER", "LIMIT_PERCENT_MODIFIER", "DISTINCT_MODIFIER",
+	// Directions of an order, which have the same place in a tree.
+	"ORDER_DEFAULT", "ASCENDING", "DESCENDING",
+}
+
+// classes are the expressions. There are no parameters and no functions that a statement defines.
+var classes = []string{
+	"CONSTANT", "COLUMN_REF", "FUNCTION", "COMPARISON", "CONJUNCTION", "OPERATOR", "CASE", "CAST", "BETWEEN", "STAR",
+	"SUBQUERY", "WINDOW", "POSITIONAL_REFERENCE", "COLLATE", "TYPE",
+}
+
+// growing are functions whose result is longer than what they are given. No limit of the engine counts it.
+var growing = []string{"||", "concat", "concat_ws", "list_value", "row", "struct_pack"}
+
+// functions that may be called, one a word. None of them reads anything but its arguments, the clock apart; none makes
+// long texts or lists of short ones. So there is no repeat, lpad, range, format, replace, list, string_agg.
+const functions = `
++ - * / // % ** ^ & | << >> ~ ~~ !~~ ~~* !~~* ~~~ -> ->> ^@ ! like_escape not_like_escape ilike_escape
+not_ilike_escape
+
+count count_star count_if sum sum_no_overflow avg mean min max median mad mode first last any_value arg_min arg_max
+min_by max_by bool_and bool_or bit_and bit_or bit_xor product fsum kahan_sum favg stddev stddev_pop stddev_samp
+variance var_pop var_samp corr covar_pop covar_samp regr_slope regr_intercept regr_r2 regr_count regr_avgx regr_avgy
+entropy skewness kurtosis sem quantile quantile_cont quantile_disc approx_quantile approx_count_distinct
+reservoir_quantile
+
+row_number rank dense_rank percent_rank cume_dist ntile lag lead first_value last_value nth_value
+
+abs ceil ceiling floor round trunc sign sqrt cbrt exp ln log log2 log10 pow power mod fdiv divide greatest least gcd
+lcm pi degrees radians sin cos tan asin acos atan atan2 isnan isinf isfinite nextafter even add subtract multiply xor
+bit_count
+
+coalesce ifnull nullif if
+
+length len strlen lower upper lcase ucase trim ltrim rtrim substr substring left right reverse strip_accents contains
+starts_with ends_with prefix suffix position instr strpos ascii unicode ord hash md5 md5_number sha1 sha256
+levenshtein jaccard jaro_similarity regexp_matches regexp_full_match regexp_extract split_part translate
+substring_grapheme left_grapheme right_grapheme
+
+list_extract array_extract list_element element_at list_contains array_contains list_has array_length list_position
+struct_extract list_min list_max list_sum list_avg cardinality unnest
+
+json_extract json_extract_string json_extract_path json_extract_path_text json_type json_valid json_array_length
+json_contains json_exists json_keys json_value json_array json_quote typeof
+
+epoch epoch_ms epoch_us epoch_ns make_timestamp make_timestamp_ms make_timestamp_ns to_timestamp time_bucket date_trunc
+datetrunc date_part datepart date_diff datediff date_sub datesub date_add age now current_timestamp
+get_current_timestamp current_date today strftime strptime try_strptime year month day hour minute second millisecond
+microsecond nanosecond dayofweek dayofyear week last_day to_seconds to_milliseconds to_microseconds to_minutes to_hours
+to_days
+`

@@ -1,0 +1,204 @@
+// Package gate says which questions in SQL may be run: those whose parse tree, as the engine itself writes it, has
+// nothing but what is listed here. What is not known is refused. It is pure; asking the engine for the tree is the
+// store's.
+//
+// Why a list of what is allowed: the engine's functions read files, its settings, and the machine's memory, and each
+// version has more. Why not only the engine's own limits: some functions make texts that no limit of the engine counts.
+package gate
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// MaxStatement is how long a statement may be, in bytes.
+const MaxStatement = 16 << 10
+
+// maxGrowing is how many arguments the functions that make texts longer may have, all together. See growing.go.
+const maxGrowing = 32
+
+// maxDepth is how deep a tree may be.
+const maxDepth = 1000
+
+// Tables are what may be asked.
+var Tables = []string{"events", "findings", "stragglers", "collectives", "health"}
+
+// Check reports why a statement may not be run, by what json_serialize_sql of DuckDB says of it; an empty reason: it
+// may. Syntax is an error of the statement itself.
+func Check(tree []byte) (refused, syntax string) {
+	var t struct {
+		Error      bool   `json:"error"`
+		Type       string `json:"error_type"`
+		Message    string `json:"error_message"`
+		Statements []struct {
+			Node any `json:"node"`
+		} `json:"statements"`
+	}
+	if err := json.Unmarshal(tree, &t); err != nil {
+		return "its tree cannot be read", ""
+	}
+	if t.Error {
+		line, _, _ := strings.Cut(t.Message, "\n")
+		if t.Type == "not implemented" {
+			return "only SELECT may be run", ""
+		}
+		return "", line
+	}
+	if n := len(t.Statements); n != 1 {
+		return fmt.Sprintf("there are %d statements; one may be run", n), ""
+	}
+	var w walker
+	if err := w.walk(t.Statements[0].Node, scope{selects: &selects{}}, 0); err != nil {
+		return err.Error(), ""
+	}
+	return "", ""
+}
+
+// scope is where in a statement a part is.
+type scope struct {
+	tables  *names   // of WITH that are visible here
+	selects *selects // the innermost SELECT
+}
+
+// names is a list that grows at its head.
+type names struct {
+	name string
+	next *names
+}
+
+func (n *names) has(name string) bool {
+	for ; n != nil; n = n.next {
+		if strings.EqualFold(n.name, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// walker looks at all parts of a tree.
+type walker struct{ growth }
+
+func (w *walker) walk(part any, s scope, depth int) error {
+	if depth > maxDepth {
+		return fmt.Errorf("it is nested too deeply")
+	}
+	switch p := part.(type) {
+	case []any:
+		for _, one := range p {
+			if err := w.walk(one, s, depth+1); err != nil {
+				return err
+			}
+		}
+	case map[string]any:
+		return w.object(p, s, depth)
+	}
+	return nil
+}
+
+func (w *walker) object(p map[string]any, s scope, depth int) error {
+	s, err := w.with(p, s, depth)
+	if err != nil {
+		return err
+	}
+	if err := w.allowed(p, s); err != nil {
+		return err
+	}
+	list, isSelect := p["select_list"].([]any)
+	if isSelect {
+		s.selects = &selects{}
+	}
+	for _, item := range list {
+		before := w.arguments
+		if err := w.walk(item, s, depth+1); err != nil {
+			return err
+		}
+		if w.arguments > before {
+			s.selects.name(item)
+		}
+	}
+	for name, one := range p {
+		if name == "cte_map" || name == "select_list" && isSelect { // looked at above
+			continue
+		}
+		if name == "type_info" { // what a type is made of
+			continue
+		}
+		if err := w.walk(one, s, depth+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// with looks at the tables that a part defines by WITH. Each sees those before it, and the rest of the part sees all.
+func (w *walker) with(p map[string]any, s scope, depth int) (scope, error) {
+	m, _ := p["cte_map"].(map[string]any)
+	list, _ := m["map"].([]any)
+	for _, one := range list {
+		entry, _ := one.(map[string]any)
+		name, _ := entry["key"].(string)
+		if err := w.walk(entry["value"], s, depth+1); err != nil {
+			return s, err
+		}
+		s.tables = &names{name, s.tables}
+	}
+	return s, nil
+}
+
+func (w *walker) allowed(p map[string]any, s scope) error {
+	kind, _ := p["type"].(string)
+	class, _ := p["class"].(string)
+	function, isFunction := p["function_name"].(string)
+	switch {
+	case class != "" && !slices.Contains(classes, class):
+		return fmt.Errorf("%s is not allowed", strings.ToLower(class))
+	case class == "" && kind != "" && !slices.Contains(kinds, kind):
+		return fmt.Errorf("%s is not allowed", strings.ToLower(strings.ReplaceAll(kind, "_", " ")))
+	case isFunction:
+		return w.function(function, p, s)
+	case kind == "ARRAY_CONSTRUCTOR":
+		return w.grows(p, s.selects)
+	case kind == "BASE_TABLE":
+		return table(p, s)
+	}
+	return nil
+}
+
+func table(p map[string]any, s scope) error {
+	name, _ := p["table_name"].(string)
+	schema, _ := p["schema_name"].(string)
+	catalog, _ := p["catalog_name"].(string)
+	if schema != "" || catalog != "" {
+		return fmt.Errorf("the table %s.%s may not be asked; there are %s", catalog+schema, name, strings.Join(Tables, ", "))
+	}
+	if s.tables.has(name) || slices.ContainsFunc(Tables, func(t string) bool { return strings.EqualFold(t, name) }) {
+		return nil
+	}
+	return fmt.Errorf("the table %q may not be asked; there are %s", name, strings.Join(Tables, ", "))
+}
+
+func (w *walker) function(name string, p map[string]any, s scope) error {
+	for _, where := range []string{"schema", "catalog", "schema_name", "catalog_name"} {
+		if v, _ := p[where].(string); v != "" && v != "main" {
+			return fmt.Errorf("the function %s.%s may not be called", v, name)
+		}
+	}
+	name = strings.ToLower(name)
+	if slices.Contains(growing, name) {
+		return w.grows(p, s.selects)
+	}
+	if !allowed[name] {
+		return fmt.Errorf("the function %s may not be called", name)
+	}
+	return nil
+}
+
+var allowed = func() map[string]bool {
+	all := map[string]bool{}
+	for name := range strings.FieldsSeq(functions) {
+		all[name] = true
+	}
+	return all
+}()

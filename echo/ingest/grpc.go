@@ -1,0 +1,102 @@
+package ingest
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/stats"
+	"google.golang.org/grpc/tap"
+
+	"github.com/ingero-io/ingero/cluster/rawcodec"
+
+	_ "google.golang.org/grpc/encoding/gzip" // as exporters may send
+)
+
+const (
+	handshakeTime = 5 * time.Second
+	// maxStreams is how many requests a connection may have at a time.
+	maxStreams = 32
+)
+
+// GRPC returns a server that takes requests, with options such as credentials.
+func (s *Server) GRPC(o ...grpc.ServerOption) *grpc.Server {
+	g := grpc.NewServer(append(o, grpc.ForceServerCodecV2(rawcodec.Codec{}), grpc.MaxRecvMsgSize(MaxRequest),
+		grpc.ConnectionTimeout(handshakeTime), grpc.MaxConcurrentStreams(maxStreams), grpc.InTapHandle(s.tap),
+		grpc.StatsHandler(leaver{s}))...)
+	for i := range signals {
+		sig := &signals[i]
+		g.RegisterService(&grpc.ServiceDesc{
+			ServiceName: sig.service, HandlerType: (*any)(nil),
+			Methods: []grpc.MethodDesc{{MethodName: "Export", Handler: s.export(sig)}},
+		}, s)
+	}
+	return g
+}
+
+// tap looks at the token, and whether there is room, before anything of a request is read.
+func (s *Server) tap(ctx context.Context, info *tap.Info) (context.Context, error) {
+	authorization := ""
+	if list := info.Header["authorization"]; len(list) > 0 {
+		authorization = list[0]
+	}
+	if err := s.mayWrite(authorization); err != nil {
+		return nil, err
+	}
+	if !known(info.FullMethodName) { // it is refused without being read
+		return ctx, nil
+	}
+	if !s.enter() {
+		return nil, later(codes.ResourceExhausted, "too many requests at once")
+	}
+	return ctx, nil
+}
+
+func known(method string) bool {
+	return slices.ContainsFunc(signals, func(sig signal) bool { return "/"+sig.service+"/Export" == method })
+}
+
+// export takes a request. The text in its metadata names the cluster of rows that name none.
+func (s *Server) export(sig *signal) grpc.MethodHandler {
+	return func(_ any, ctx context.Context, read func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
+		var body []byte
+		if err := read(&body); err != nil {
+			return nil, err
+		}
+		cluster := ""
+		if list := metadata.ValueFromIncomingContext(ctx, "ingero-cluster-id"); len(list) > 0 {
+			cluster = list[0]
+		}
+		out, err := s.take(ctx, sig, body, false, cluster)
+		if err != nil {
+			return nil, err
+		}
+		return &out, nil
+	}
+}
+
+// leaver frees the room of requests that tap let in.
+type leaver struct{ server *Server }
+
+type methodKey struct{}
+
+// TagRPC implements stats.Handler.
+func (leaver) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Context {
+	return context.WithValue(ctx, methodKey{}, known(info.FullMethodName))
+}
+
+// HandleRPC implements stats.Handler.
+func (l leaver) HandleRPC(ctx context.Context, s stats.RPCStats) {
+	if _, end := s.(*stats.End); end && ctx.Value(methodKey{}) == true {
+		l.server.leave()
+	}
+}
+
+// TagConn implements stats.Handler.
+func (leaver) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context { return ctx }
+
+// HandleConn implements stats.Handler.
+func (leaver) HandleConn(context.Context, stats.ConnStats) {}

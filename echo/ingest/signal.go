@@ -1,0 +1,98 @@
+package ingest
+
+import (
+	"go.opentelemetry.io/collector/pdata/plog/plogotlp"
+	"go.opentelemetry.io/collector/pdata/pmetric/pmetricotlp"
+	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
+
+	"github.com/ingero-io/ingero/echo/otlp"
+)
+
+// signal is one of the three kinds of requests.
+type signal struct {
+	path    string // of HTTP
+	service string // of gRPC; its method is Export
+	// rows reads a request.
+	rows func(json bool, body []byte, o otlp.Options) (otlp.Result, error)
+	// answer is the response's message, with what was refused.
+	answer func(json bool, refused int64, why string) ([]byte, error)
+}
+
+var signals = []signal{
+	{"/v1/metrics", "opentelemetry.proto.collector.metrics.v1.MetricsService", metrics, metricsAnswer},
+	{"/v1/logs", "opentelemetry.proto.collector.logs.v1.LogsService", logs, logsAnswer},
+	{"/v1/traces", "opentelemetry.proto.collector.trace.v1.TraceService", traces, tracesAnswer},
+}
+
+// message is a request or a response.
+type message interface {
+	UnmarshalProto(b []byte) error
+	UnmarshalJSON(b []byte) error
+	MarshalProto() ([]byte, error)
+	MarshalJSON() ([]byte, error)
+}
+
+func parse(m message, json bool, body []byte) error {
+	if json {
+		return m.UnmarshalJSON(body)
+	}
+	return m.UnmarshalProto(body)
+}
+
+func write(m message, json bool) ([]byte, error) {
+	if json {
+		return m.MarshalJSON()
+	}
+	return m.MarshalProto()
+}
+
+func metrics(json bool, body []byte, o otlp.Options) (otlp.Result, error) {
+	m := pmetricotlp.NewExportRequest()
+	if err := parse(m, json, body); err != nil {
+		return otlp.Result{}, err
+	}
+	return otlp.Metrics(m.Metrics(), o), nil
+}
+
+func metricsAnswer(json bool, refused int64, why string) ([]byte, error) {
+	m := pmetricotlp.NewExportResponse()
+	if refused > 0 {
+		m.PartialSuccess().SetRejectedDataPoints(refused)
+		m.PartialSuccess().SetErrorMessage(why)
+	}
+	return write(m, json)
+}
+
+func logs(json bool, body []byte, o otlp.Options) (otlp.Result, error) {
+	m := plogotlp.NewExportRequest()
+	if err := parse(m, json, body); err != nil {
+		return otlp.Result{}, err
+	}
+	return otlp.Logs(m.Logs(), o), nil
+}
+
+func logsAnswer(json bool, refused int64, why string) ([]byte, error) {
+	m := plogotlp.NewExportResponse()
+	if refused > 0 {
+		m.PartialSuccess().SetRejectedLogRecords(refused)
+		m.PartialSuccess().SetErrorMessage(why)
+	}
+	return write(m, json)
+}
+
+func traces(json bool, body []byte, o otlp.Options) (otlp.Result, error) {
+	m := ptraceotlp.NewExportRequest()
+	if err := parse(m, json, body); err != nil {
+		return otlp.Result{}, err
+	}
+	return otlp.Traces(m.Traces(), o), nil
+}
+
+func tracesAnswer(json bool, refused int64, why string) ([]byte, error) {
+	m := ptraceotlp.NewExportResponse()
+	if refused > 0 {
+		m.PartialSuccess().SetRejectedSpans(refused)
+		m.PartialSuccess().SetErrorMessage(why)
+	}
+	return write(m, json)
+}

@@ -1,0 +1,220 @@
+// Package intake is between those that send points and the store: a queue with a limit, and the goroutine that writes
+// what is in it. What waits is written together, so that many small requests cost no more than a few large ones.
+package intake
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/ingero-io/ingero/echo/row"
+	"github.com/ingero-io/ingero/echo/store"
+)
+
+// Options of a queue.
+type Options struct {
+	// Rows is how many may wait to be written; 0: 100,000.
+	Rows int
+	// Batch is how many rows are written together at most, unless one request has more; 0: 20,000.
+	Batch int
+	// Patience is how long a request waits for room; 0: a second.
+	Patience time.Duration
+}
+
+func (o Options) withDefaults() Options {
+	if o.Rows == 0 {
+		o.Rows = 100_000
+	}
+	if o.Batch == 0 {
+		o.Batch = 20_000
+	}
+	if o.Patience == 0 {
+		o.Patience = time.Second
+	}
+	return o
+}
+
+var (
+	// ErrFull says that there was no room for a request's rows. Nothing of it was kept.
+	ErrFull = errors.New("too many points wait to be written")
+	// ErrClosed says that the program ends. Nothing of the request was kept.
+	ErrClosed = errors.New("echo ends")
+)
+
+// Counts are what became of rows since the start.
+type Counts struct {
+	Kept, Duplicates, Failed, Full int64
+	Waiting                        int64 // now
+	Batches                        int64
+}
+
+// Queue takes rows and has them written. Close ends it.
+type Queue struct {
+	options Options
+	store   store.Writer
+
+	mu      sync.Mutex // guards what follows
+	closed  bool
+	waiting []*request
+	rows    int           // of requests in the queue or being written
+	more    chan struct{} // has something in it if there may be requests
+	room    chan struct{} // closed, and replaced, when there is room again
+
+	done chan struct{}
+
+	kept, duplicates, failed, full, batches atomic.Int64
+}
+
+// request is what one sender waits for.
+type request struct {
+	rows []row.Row
+	done chan error // has room for one
+}
+
+// New makes a queue in front of a store, and starts its goroutine.
+func New(w store.Writer, o Options) *Queue {
+	q := &Queue{
+		options: o.withDefaults(), store: w, more: make(chan struct{}, 1), room: make(chan struct{}),
+		done: make(chan struct{}),
+	}
+	go q.run()
+	return q
+}
+
+// Put returns when rows are kept, or are not. A request that is given up by its context may be kept nevertheless.
+func (q *Queue) Put(ctx context.Context, rows []row.Row) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	r := &request{rows, make(chan error, 1)}
+	if err := q.enter(ctx, r); err != nil {
+		return err
+	}
+	select {
+	case err := <-r.done:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// enter waits for room. A request that is larger than all the room there is enters an empty queue.
+func (q *Queue) enter(ctx context.Context, r *request) error {
+	patience := time.NewTimer(q.options.Patience)
+	defer patience.Stop()
+	for {
+		q.mu.Lock()
+		if q.closed {
+			q.mu.Unlock()
+			return ErrClosed
+		}
+		if q.rows == 0 || q.rows+len(r.rows) <= q.options.Rows {
+			q.rows += len(r.rows)
+			q.waiting = append(q.waiting, r)
+			q.mu.Unlock()
+			q.wake()
+			return nil
+		}
+		room := q.room
+		q.mu.Unlock()
+		select {
+		case <-room:
+		case <-patience.C:
+			q.full.Add(int64(len(r.rows)))
+			return ErrFull
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+func (q *Queue) wake() {
+	select {
+	case q.more <- struct{}{}:
+	default:
+	}
+}
+
+// run writes until the queue is closed and empty.
+func (q *Queue) run() {
+	defer close(q.done)
+	for {
+		batch, closed := q.take()
+		if len(batch) > 0 {
+			q.write(batch)
+			continue
+		}
+		if closed {
+			return
+		}
+		<-q.more
+	}
+}
+
+// take takes the requests that are written next.
+func (q *Queue) take() (batch []*request, closed bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	rows, n := 0, 0
+	for n < len(q.waiting) && (n == 0 || rows+len(q.waiting[n].rows) <= q.options.Batch) {
+		rows += len(q.waiting[n].rows)
+		n++
+	}
+	batch, q.waiting = q.waiting[:n:n], q.waiting[n:]
+	return batch, q.closed
+}
+
+// write writes requests together, and tells each what came of it.
+func (q *Queue) write(batch []*request) {
+	rows := batch[0].rows
+	if len(batch) > 1 {
+		rows = slices.Clip(rows)
+		for _, r := range batch[1:] {
+			rows = append(rows, r.rows...)
+		}
+	}
+	// Not the context of any request: others wait for the same batch.
+	written, err := q.store.Write(context.Background(), rows)
+	q.batches.Add(1)
+	if err != nil {
+		q.failed.Add(int64(len(rows)))
+	} else {
+		q.kept.Add(int64(written.Rows))
+		q.duplicates.Add(int64(written.Duplicates))
+	}
+	for _, r := range batch {
+		r.done <- err
+	}
+	q.mu.Lock()
+	q.rows -= len(rows)
+	close(q.room)
+	q.room = make(chan struct{})
+	q.mu.Unlock()
+}
+
+// Counts returns what became of rows.
+func (q *Queue) Counts() Counts {
+	q.mu.Lock()
+	waiting := q.rows
+	q.mu.Unlock()
+	return Counts{
+		Kept: q.kept.Load(), Duplicates: q.duplicates.Load(), Failed: q.failed.Load(), Full: q.full.Load(),
+		Waiting: int64(waiting), Batches: q.batches.Load(),
+	}
+}
+
+// Close writes what waits, and takes no more. It may be called twice.
+func (q *Queue) Close() {
+	q.mu.Lock()
+	if !q.closed {
+		q.closed = true
+		close(q.room) // those that wait for room see that it is closed
+		q.room = make(chan struct{})
+	}
+	q.mu.Unlock()
+	q.wake()
+	<-q.done
+}

@@ -1,0 +1,176 @@
+package intake_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ingero-io/ingero/echo/intake"
+	"github.com/ingero-io/ingero/echo/row"
+	"github.com/ingero-io/ingero/echo/store"
+)
+
+// slow is a store that writes when it is told to, and remembers how many rows came together.
+type slow struct {
+	mu      sync.Mutex
+	batches []int
+	err     error
+	next    chan struct{} // nil: at once
+}
+
+func (s *slow) Write(_ context.Context, rows []row.Row) (store.Written, error) {
+	if s.next != nil {
+		<-s.next
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.batches = append(s.batches, len(rows))
+	return store.Written{Rows: len(rows) - 1, Duplicates: 1}, s.err
+}
+
+func TestPutReturnsWhenRowsAreWritten(t *testing.T) {
+	s := &slow{}
+	q := intake.New(s, intake.Options{})
+	defer q.Close()
+	if err := q.Put(t.Context(), make([]row.Row, 3)); err != nil {
+		t.Fatal(err)
+	}
+	if err := q.Put(t.Context(), nil); err != nil {
+		t.Error(err)
+	}
+	if c := q.Counts(); c.Kept != 2 || c.Duplicates != 1 || c.Batches != 1 || c.Waiting != 0 {
+		t.Errorf("%+v", c)
+	}
+}
+
+func TestWhatWaitsIsWrittenTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &slow{next: make(chan struct{})}
+		q := intake.New(s, intake.Options{Batch: 10})
+		var all sync.WaitGroup
+		put := func(n int) {
+			all.Go(func() {
+				if err := q.Put(t.Context(), make([]row.Row, n)); err != nil {
+					t.Error(err)
+				}
+			})
+			synctest.Wait()
+		}
+		put(1) // is being written while the others come
+		put(4)
+		put(6)
+		put(5)
+		put(25) // more than a batch, alone
+		close(s.next)
+		all.Wait()
+		q.Close()
+		want := []int{1, 10, 5, 25}
+		if len(s.batches) != len(want) {
+			t.Fatalf("batches of %v; want %v", s.batches, want)
+		}
+		for i := range want {
+			if s.batches[i] != want[i] {
+				t.Fatalf("batches of %v; want %v", s.batches, want)
+			}
+		}
+	})
+}
+
+func TestARequestWithoutRoomIsRefusedAfterAWhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &slow{next: make(chan struct{})}
+		q := intake.New(s, intake.Options{Rows: 10, Patience: time.Second})
+		var all sync.WaitGroup
+		all.Go(func() {
+			if err := q.Put(t.Context(), make([]row.Row, 20)); err != nil { // alone it may be larger than all room
+				t.Error(err)
+			}
+		})
+		synctest.Wait()
+		begin := time.Now()
+		if err := q.Put(t.Context(), make([]row.Row, 1)); !errors.Is(err, intake.ErrFull) {
+			t.Errorf("got %v; want ErrFull", err)
+		}
+		if took := time.Since(begin); took != time.Second { // of the test's own clock
+			t.Errorf("refused after %v", took)
+		}
+		all.Go(func() { // waits, and gets room
+			if err := q.Put(t.Context(), make([]row.Row, 2)); err != nil {
+				t.Error(err)
+			}
+		})
+		synctest.Wait()
+		close(s.next)
+		all.Wait()
+		if c := q.Counts(); c.Full != 1 || c.Kept != 20 {
+			t.Errorf("%+v", c)
+		}
+		q.Close()
+	})
+}
+
+func TestAnErrorIsToldToAllOfABatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		broken := errors.New("broken")
+		s := &slow{next: make(chan struct{}), err: broken}
+		q := intake.New(s, intake.Options{})
+		var all sync.WaitGroup
+		for range 3 {
+			all.Go(func() {
+				if err := q.Put(t.Context(), make([]row.Row, 2)); !errors.Is(err, broken) {
+					t.Errorf("got %v", err)
+				}
+			})
+		}
+		synctest.Wait()
+		close(s.next)
+		all.Wait()
+		if c := q.Counts(); c.Failed != 6 || c.Kept != 0 || c.Waiting != 0 {
+			t.Errorf("%+v", c)
+		}
+		q.Close()
+	})
+}
+
+func TestCloseWritesWhatWaitsAndTakesNoMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &slow{next: make(chan struct{})}
+		q := intake.New(s, intake.Options{Rows: 4})
+		var all sync.WaitGroup
+		all.Go(func() {
+			if err := q.Put(t.Context(), make([]row.Row, 4)); err != nil {
+				t.Error(err)
+			}
+		})
+		synctest.Wait()
+		all.Go(func() { // waits for room
+			if err := q.Put(t.Context(), make([]row.Row, 4)); !errors.Is(err, intake.ErrClosed) {
+				t.Errorf("got %v; want ErrClosed", err)
+			}
+		})
+		synctest.Wait()
+		all.Go(q.Close)
+		synctest.Wait()
+		close(s.next)
+		all.Wait()
+		if err := q.Put(t.Context(), make([]row.Row, 1)); !errors.Is(err, intake.ErrClosed) {
+			t.Errorf("got %v; want ErrClosed", err)
+		}
+		q.Close()
+	})
+}
+
+func TestARequestThatIsGivenUpIsNotWaitedFor(t *testing.T) {
+	s := &slow{next: make(chan struct{})}
+	q := intake.New(s, intake.Options{})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := q.Put(ctx, make([]row.Row, 1)); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	close(s.next)
+	q.Close()
+}

@@ -1,0 +1,233 @@
+package otlp
+
+import (
+	"fmt"
+	"math"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+
+	"github.com/ingero-io/ingero/echo/row"
+)
+
+// points is how many a metric has.
+func points(m pmetric.Metric) int {
+	switch m.Type() {
+	case pmetric.MetricTypeGauge:
+		return m.Gauge().DataPoints().Len()
+	case pmetric.MetricTypeSum:
+		return m.Sum().DataPoints().Len()
+	case pmetric.MetricTypeHistogram:
+		return m.Histogram().DataPoints().Len()
+	case pmetric.MetricTypeExponentialHistogram:
+		return m.ExponentialHistogram().DataPoints().Len()
+	case pmetric.MetricTypeSummary:
+		return m.Summary().DataPoints().Len()
+	}
+	return 0
+}
+
+// series is what the points of a metric have in common.
+type series struct {
+	kind                    row.Kind
+	name, unit, temporality string
+}
+
+func (c *converter) metric(m pmetric.Metric) {
+	s, err := seriesOf(m)
+	if err != nil {
+		c.out.refuseAll(points(m), "%v", err)
+		return
+	}
+	switch m.Type() {
+	case pmetric.MetricTypeGauge:
+		c.numbers(s, m.Gauge().DataPoints())
+	case pmetric.MetricTypeSum:
+		c.numbers(s, m.Sum().DataPoints())
+	case pmetric.MetricTypeHistogram:
+		for _, p := range m.Histogram().DataPoints().All() {
+			c.point(s, p, func(r *row.Row) (err error) { r.Distribution, err = histogram(p); return err })
+		}
+	case pmetric.MetricTypeExponentialHistogram:
+		for _, p := range m.ExponentialHistogram().DataPoints().All() {
+			c.point(s, p, func(r *row.Row) (err error) { r.Distribution, err = exponential(p); return err })
+		}
+	case pmetric.MetricTypeSummary:
+		for _, p := range m.Summary().DataPoints().All() {
+			c.point(s, p, func(r *row.Row) error { r.Distribution = summary(p); return nil })
+		}
+	}
+}
+
+func seriesOf(m pmetric.Metric) (series, error) {
+	name, err := named("metric's name", m.Name())
+	if err != nil {
+		return series{}, err
+	}
+	if name == "" {
+		return series{}, fmt.Errorf("a metric has no name")
+	}
+	unit, err := named("metric's unit", m.Unit())
+	s := series{name: name, unit: unit}
+	switch m.Type() {
+	case pmetric.MetricTypeGauge:
+		s.kind = row.Gauge
+	case pmetric.MetricTypeSum:
+		s.kind, s.temporality = row.Sum, temporality(m.Sum().AggregationTemporality())
+	case pmetric.MetricTypeHistogram:
+		s.kind, s.temporality = row.Histogram, temporality(m.Histogram().AggregationTemporality())
+	case pmetric.MetricTypeExponentialHistogram:
+		s.kind = row.ExponentialHistogram
+		s.temporality = temporality(m.ExponentialHistogram().AggregationTemporality())
+	case pmetric.MetricTypeSummary:
+		s.kind = row.Summary
+	}
+	return s, err
+}
+
+func temporality(t pmetric.AggregationTemporality) string {
+	switch t {
+	case pmetric.AggregationTemporalityDelta:
+		return "delta"
+	case pmetric.AggregationTemporalityCumulative:
+		return "cumulative"
+	}
+	return ""
+}
+
+// point is what points of all metrics have.
+type point interface {
+	Timestamp() pcommon.Timestamp
+	StartTimestamp() pcommon.Timestamp
+	Attributes() pcommon.Map
+	Flags() pmetric.DataPointFlags
+}
+
+// point adds a row, with the value that value gives it. A point that says that nothing was recorded is kept, without
+// a value.
+func (c *converter) point(s series, p point, value func(*row.Row) error) {
+	r, err := c.row(s.kind, p.Timestamp(), p.Attributes())
+	if err == nil {
+		r.Metric, r.Unit, r.Temporality, r.Start = s.name, s.unit, s.temporality, max(0, int64(p.StartTimestamp()))
+		if !p.Flags().NoRecordedValue() {
+			err = value(&r)
+		}
+	}
+	if err != nil {
+		c.out.refuse("%s: %v", s.name, err)
+		return
+	}
+	r.Key = row.Key(&r, c.scopeID)
+	c.out.Rows = append(c.out.Rows, r)
+}
+
+func (c *converter) numbers(s series, points pmetric.NumberDataPointSlice) {
+	for _, p := range points.All() {
+		c.point(s, p, func(r *row.Row) error {
+			switch p.ValueType() {
+			case pmetric.NumberDataPointValueTypeInt:
+				r.Int, r.HasInt = p.IntValue(), true
+			case pmetric.NumberDataPointValueTypeDouble:
+				r.Double, r.HasDouble = p.DoubleValue(), true
+			}
+			return nil
+		})
+	}
+}
+
+func histogram(p pmetric.HistogramDataPoint) (*row.Distribution, error) {
+	counts, bounds := p.BucketCounts(), p.ExplicitBounds()
+	switch n := counts.Len(); {
+	case n > MaxBuckets:
+		return nil, fmt.Errorf("the histogram has %d buckets; %d are kept", n, MaxBuckets)
+	case n > 0 && n != bounds.Len()+1:
+		return nil, fmt.Errorf("the histogram has %d buckets and %d bounds; there is one bound between two buckets",
+			n, bounds.Len())
+	}
+	d := &row.Distribution{Count: p.Count(), Sum: math.NaN(), Min: math.NaN(), Max: math.NaN()}
+	if p.HasSum() {
+		d.Sum = p.Sum()
+	}
+	if p.HasMin() {
+		d.Min = p.Min()
+	}
+	if p.HasMax() {
+		d.Max = p.Max()
+	}
+	lower := math.Inf(-1)
+	for i := range counts.Len() {
+		upper := math.Inf(1)
+		if i < bounds.Len() {
+			upper = bounds.At(i)
+		}
+		if !(lower < upper) {
+			return nil, fmt.Errorf("the histogram's bounds do not rise: %v, %v", lower, upper)
+		}
+		if n := counts.At(i); n > 0 {
+			d.Buckets = append(d.Buckets, row.Bucket{Lower: lower, Upper: upper, Count: n})
+		}
+		lower = upper
+	}
+	d.Estimate()
+	return d, nil
+}
+
+func exponential(p pmetric.ExponentialHistogramDataPoint) (*row.Distribution, error) {
+	negative, positive := p.Negative(), p.Positive()
+	if n := negative.BucketCounts().Len() + positive.BucketCounts().Len(); n > MaxBuckets {
+		return nil, fmt.Errorf("the histogram has %d buckets; %d are kept", n, MaxBuckets)
+	}
+	d := &row.Distribution{Count: p.Count(), Sum: math.NaN(), Min: math.NaN(), Max: math.NaN()}
+	if p.HasSum() {
+		d.Sum = p.Sum()
+	}
+	if p.HasMin() {
+		d.Min = p.Min()
+	}
+	if p.HasMax() {
+		d.Max = p.Max()
+	}
+	counts := negative.BucketCounts()
+	for i := counts.Len() - 1; i >= 0; i-- {
+		if n := counts.At(i); n > 0 {
+			lower, upper := edges(p.Scale(), negative.Offset(), i)
+			d.Buckets = append(d.Buckets, row.Bucket{Lower: -upper, Upper: -lower, Count: n})
+		}
+	}
+	if n := p.ZeroCount(); n > 0 {
+		t := math.Abs(p.ZeroThreshold())
+		d.Buckets = append(d.Buckets, row.Bucket{Lower: -t, Upper: t, Count: n})
+	}
+	counts = positive.BucketCounts()
+	for i := range counts.Len() {
+		if n := counts.At(i); n > 0 {
+			lower, upper := edges(p.Scale(), positive.Offset(), i)
+			d.Buckets = append(d.Buckets, row.Bucket{Lower: lower, Upper: upper, Count: n})
+		}
+	}
+	d.Estimate()
+	return d, nil
+}
+
+// edges are those of a bucket: powers of 2^(2^-scale).
+func edges(scale, offset int32, i int) (lower, upper float64) {
+	at := float64(offset) + float64(i)
+	return math.Exp2(math.Ldexp(at, -int(scale))), math.Exp2(math.Ldexp(at+1, -int(scale)))
+}
+
+// summary has quantiles that were computed by whoever sent it.
+func summary(p pmetric.SummaryDataPoint) *row.Distribution {
+	nan := math.NaN()
+	d := &row.Distribution{Count: p.Count(), Sum: p.Sum(), Min: nan, Max: nan, P50: nan, P90: nan, P99: nan}
+	for _, q := range p.QuantileValues().All() {
+		for _, t := range []struct {
+			q  float64
+			to *float64
+		}{{0, &d.Min}, {0.5, &d.P50}, {0.9, &d.P90}, {0.99, &d.P99}, {1, &d.Max}} {
+			if q.Quantile() == t.q {
+				*t.to = q.Value()
+			}
+		}
+	}
+	return d
+}

@@ -1,0 +1,189 @@
+// Package otlp turns requests of OpenTelemetry's protocol into rows: a row for each point of a metric, line of a log,
+// and span. It has no clock and no I/O: the caller says when a request came.
+//
+// A point that cannot be kept is left out, counted, and the first one's reason is told; the others are kept.
+package otlp
+
+import (
+	"fmt"
+	"strings"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/ingero-io/ingero/echo/row"
+)
+
+// Limits of a row. What is longer is refused, not cut: a text that is cut is another text.
+const (
+	MaxText    = 16 << 10 // bytes of its attributes, its resource's attributes, or its body
+	MaxName    = 256      // bytes of a name: a metric's, node's, or event's
+	MaxBuckets = 1024     // of a histogram
+	maxDepth   = 16       // of attributes in attributes
+)
+
+// Result is what became of a request.
+type Result struct {
+	Rows []row.Row
+	// Refused is how many points were left out, and Why is the first one's reason.
+	Refused int64
+	Why     string
+}
+
+func (r *Result) refuse(format string, args ...any) {
+	r.refuseAll(1, format, args...)
+}
+
+func (r *Result) refuseAll(n int, format string, args ...any) {
+	if r.Refused == 0 && n > 0 {
+		r.Why = fmt.Sprintf(format, args...)
+	}
+	r.Refused += int64(n)
+}
+
+// Options of a request.
+type Options struct {
+	// Received is when it came, in nanoseconds since the Unix epoch.
+	Received int64
+	// Cluster is that of rows that name none.
+	Cluster string
+}
+
+// Metrics turns points of metrics into rows.
+func Metrics(m pmetric.Metrics, o Options) Result {
+	var out Result
+	out.Rows = make([]row.Row, 0, m.DataPointCount())
+	for _, rm := range m.ResourceMetrics().All() {
+		c := converter{out: &out, options: o}
+		err := c.resource(rm.Resource())
+		for _, sm := range rm.ScopeMetrics().All() {
+			if err == nil {
+				err = c.scope(sm.Scope())
+			}
+			for _, metric := range sm.Metrics().All() {
+				if err != nil {
+					out.refuseAll(points(metric), "%v", err)
+					continue
+				}
+				c.metric(metric)
+			}
+		}
+	}
+	return out
+}
+
+// Logs turns lines of logs into rows.
+func Logs(l plog.Logs, o Options) Result {
+	var out Result
+	out.Rows = make([]row.Row, 0, l.LogRecordCount())
+	for _, rl := range l.ResourceLogs().All() {
+		c := converter{out: &out, options: o}
+		err := c.resource(rl.Resource())
+		for _, sl := range rl.ScopeLogs().All() {
+			if err == nil {
+				err = c.scope(sl.Scope())
+			}
+			if err != nil {
+				out.refuseAll(sl.LogRecords().Len(), "%v", err)
+				continue
+			}
+			for _, line := range sl.LogRecords().All() {
+				c.line(line)
+			}
+		}
+	}
+	return out
+}
+
+// Traces turns spans into rows. Their events and links are not kept.
+func Traces(t ptrace.Traces, o Options) Result {
+	var out Result
+	out.Rows = make([]row.Row, 0, t.SpanCount())
+	for _, rs := range t.ResourceSpans().All() {
+		c := converter{out: &out, options: o}
+		err := c.resource(rs.Resource())
+		for _, ss := range rs.ScopeSpans().All() {
+			if err == nil {
+				err = c.scope(ss.Scope())
+			}
+			if err != nil {
+				out.refuseAll(ss.Spans().Len(), "%v", err)
+				continue
+			}
+			for _, span := range ss.Spans().All() {
+				c.span(span)
+			}
+		}
+	}
+	return out
+}
+
+// converter makes rows of one resource.
+type converter struct {
+	out     *Result
+	options Options
+	json    encoder
+	of      place  // what the resource says
+	attrs   string // the resource's
+	scoped  string
+	scopeID uint64
+}
+
+func (c *converter) resource(r pcommon.Resource) error {
+	b, err := c.json.object(r.Attributes())
+	if err != nil {
+		return fmt.Errorf("attributes of the resource: %w", err)
+	}
+	c.attrs, c.of = string(b), place{cluster: c.options.Cluster, rank: row.None}
+	if len(c.attrs) > MaxText {
+		return fmt.Errorf("attributes of the resource have %d bytes; %d are kept", len(c.attrs), MaxText)
+	}
+	return c.of.read(r.Attributes())
+}
+
+func (c *converter) scope(s pcommon.InstrumentationScope) error {
+	c.scoped = valid(s.Name())
+	if len(c.scoped) > MaxName {
+		return fmt.Errorf("the scope's name has %d bytes; %d are kept", len(c.scoped), MaxName)
+	}
+	c.scopeID = row.Identity(c.scoped)
+	return nil
+}
+
+// row is a row with what all kinds have. Identity is what is part of its key besides.
+func (c *converter) row(kind row.Kind, at pcommon.Timestamp, attrs pcommon.Map) (row.Row, error) {
+	r := row.Row{
+		Kind: kind, Timestamp: int64(at), Received: c.options.Received, Resource: c.attrs, Scope: c.scoped,
+	}
+	if r.Timestamp <= 0 {
+		return r, fmt.Errorf("the time %d is not known or too far away", uint64(at))
+	}
+	b, err := c.json.object(attrs)
+	if err != nil {
+		return r, fmt.Errorf("attributes: %w", err)
+	}
+	if len(b) > MaxText {
+		return r, fmt.Errorf("attributes have %d bytes; %d are kept", len(b), MaxText)
+	}
+	r.Attrs = string(b)
+	of := c.of
+	if err := of.read(attrs); err != nil {
+		return r, err
+	}
+	r.Cluster, r.Node, r.Rank, r.NRanks = of.cluster, of.node, of.rank, of.ranks
+	return r, nil
+}
+
+// named checks the length of a name.
+func named(what, name string) (string, error) {
+	name = valid(name)
+	if len(name) > MaxName {
+		return "", fmt.Errorf("the %s has %d bytes; %d are kept", what, len(name), MaxName)
+	}
+	return name, nil
+}
+
+// valid is the text with what is not UTF-8 replaced. Most is valid, and not copied.
+func valid(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }

@@ -1,0 +1,100 @@
+package otlp
+
+import (
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/ingero-io/ingero/echo/row"
+)
+
+// line adds a line of a log. One without a time of its own has the one at which it was seen, or else came: two such
+// lines are two, even if one is the other sent again.
+func (c *converter) line(l plog.LogRecord) {
+	at := l.Timestamp()
+	if at == 0 {
+		at = l.ObservedTimestamp()
+	}
+	if at == 0 {
+		at = pcommon.Timestamp(c.options.Received)
+	}
+	r, err := c.row(row.Log, at, l.Attributes())
+	if err == nil {
+		err = c.told(&r, l)
+	}
+	if err != nil {
+		c.out.refuse("a line of a log: %v", err)
+		return
+	}
+	r.Key = row.Key(&r, row.Identity(c.scoped, r.Event, r.Severity, r.Body, r.Trace, r.Span))
+	c.out.Rows = append(c.out.Rows, r)
+}
+
+// told sets what a line says.
+func (c *converter) told(r *row.Row, l plog.LogRecord) (err error) {
+	if r.Event, err = named("event's name", l.EventName()); err != nil {
+		return err
+	}
+	if r.Severity, err = named("severity", l.SeverityText()); err != nil {
+		return err
+	}
+	if r.SeverityNumber = int32(l.SeverityNumber()); r.Severity == "" {
+		r.Severity = severity(l.SeverityNumber())
+	}
+	r.Trace, r.Span = l.TraceID().String(), l.SpanID().String()
+	switch body := l.Body(); body.Type() {
+	case pcommon.ValueTypeEmpty:
+	case pcommon.ValueTypeStr:
+		r.Body = body.Str()
+	default:
+		b, err := c.json.value(body)
+		if err != nil {
+			return err
+		}
+		r.Body = string(b)
+	}
+	r.Body, err = kept("body", r.Body)
+	return err
+}
+
+// severity is the short name of a number, as OpenTelemetry has it.
+func severity(n plog.SeverityNumber) string {
+	for _, s := range []struct {
+		from plog.SeverityNumber
+		name string
+	}{
+		{plog.SeverityNumberFatal, "FATAL"},
+		{plog.SeverityNumberError, "ERROR"},
+		{plog.SeverityNumberWarn, "WARN"},
+		{plog.SeverityNumberInfo, "INFO"},
+		{plog.SeverityNumberDebug, "DEBUG"},
+		{plog.SeverityNumberTrace, "TRACE"},
+	} {
+		if n >= s.from {
+			return s.name
+		}
+	}
+	return ""
+}
+
+// span adds a span, at the time at which it began.
+func (c *converter) span(s ptrace.Span) {
+	r, err := c.row(row.Span, s.StartTimestamp(), s.Attributes())
+	if err == nil {
+		r.Event, err = named("span's name", s.Name())
+	}
+	if err == nil {
+		r.Body, err = kept("status", s.Status().Message())
+	}
+	if err != nil {
+		c.out.refuse("a span: %v", err)
+		return
+	}
+	r.Duration = max(0, int64(s.EndTimestamp())-r.Timestamp)
+	r.Trace, r.Span, r.Parent = s.TraceID().String(), s.SpanID().String(), s.ParentSpanID().String()
+	if s.Status().Code() == ptrace.StatusCodeError {
+		r.Severity, r.SeverityNumber = "ERROR", int32(plog.SeverityNumberError)
+	}
+	r.Key = row.Key(&r, row.Identity(c.scoped, r.Event, r.Trace, r.Span))
+	c.out.Rows = append(c.out.Rows, r)
+}

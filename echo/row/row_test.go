@@ -1,0 +1,101 @@
+package row_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/ingero-io/ingero/echo/row"
+)
+
+func TestARowThatDiffersHasAnotherKey(t *testing.T) {
+	base := row.Row{
+		Kind: row.Gauge, Timestamp: 1_700_000_000_000_000_001, Metric: "m", Attrs: `{"a":1}`, Resource: `{"n":"x"}`,
+	}
+	if base2 := base; row.Key(&base, 7) != row.Key(&base2, 7) {
+		t.Fatal("the same row has two keys")
+	}
+	for name, change := range map[string]func(*row.Row){
+		"kind":      func(r *row.Row) { r.Kind = row.Sum },
+		"time":      func(r *row.Row) { r.Timestamp++ },
+		"metric":    func(r *row.Row) { r.Metric = "n" },
+		"attribute": func(r *row.Row) { r.Attrs = `{"a":2}` },
+		"resource":  func(r *row.Row) { r.Resource = `{"n":"y"}` },
+	} {
+		other := base
+		change(&other)
+		if row.Key(&base, 7) == row.Key(&other, 7) {
+			t.Errorf("another %s has the same key", name)
+		}
+	}
+	if row.Key(&base, 7) == row.Key(&base, 8) {
+		t.Error("another identity has the same key")
+	}
+	received := base
+	received.Received, received.Double, received.HasDouble = 5, 1.5, true
+	if row.Key(&base, 7) != row.Key(&received, 7) {
+		t.Error("when it came, and its value, are part of the key")
+	}
+}
+
+func TestIdentityTellsTextsApart(t *testing.T) {
+	seen := map[uint64]string{}
+	for name, id := range map[string]uint64{
+		"a b": row.Identity("a", "b"), "ab": row.Identity("ab"), "a, empty, b": row.Identity("a", "", "b"), "none": row.Identity(),
+		"b a": row.Identity("b", "a"), "empty": row.Identity(""),
+	} {
+		if other, ok := seen[id]; ok {
+			t.Errorf("%q and %q are the same", name, other)
+		}
+		seen[id] = name
+	}
+}
+
+// Keys are in files: another version must compute the same ones, or what is sent again to it counts twice.
+func TestKeysStayAsTheyAre(t *testing.T) {
+	r := row.Row{Kind: row.Log, Timestamp: 1_700_000_000_123_456_789, Attrs: `{"rank":5}`, Resource: `{"ingero.node.id":"a"}`}
+	const want = 0xddc028d7cdce3474
+	if got := row.Key(&r, row.Identity("scope", "event")); got != want {
+		t.Errorf("key %#x; want %#x", got, uint64(want))
+	}
+}
+
+func TestSecondOf(t *testing.T) {
+	for _, c := range []struct{ at, want int64 }{
+		{0, 0},
+		{999_999_999, 0},
+		{1_000_000_000, 1},
+		{-1, -1},
+		{-1_000_000_000, -1},
+		{-1_000_000_001, -2},
+		{math.MaxInt64, 9_223_372_036},
+	} {
+		if got := row.SecondOf(c.at); got != c.want {
+			t.Errorf("%d ns: second %d; want %d", c.at, got, c.want)
+		}
+	}
+}
+
+func TestQuantiles(t *testing.T) {
+	nan, inf := math.NaN(), math.Inf(1)
+	for _, c := range []struct {
+		name string
+		d    row.Distribution
+		q    float64
+		want float64
+	}{
+		{"no buckets", row.Distribution{Min: nan, Max: nan}, 0.5, nan},
+		{"evenly from 0", row.Distribution{Min: nan, Max: nan, Buckets: []row.Bucket{{0, 10, 10}}}, 0.5, 5},
+		{"by logarithm above 0", row.Distribution{Min: nan, Max: nan, Buckets: []row.Bucket{{1, 4, 10}}}, 0.5, 2},
+		{"by logarithm below 0", row.Distribution{Min: nan, Max: nan, Buckets: []row.Bucket{{-4, -1, 10}}}, 0.5, -2},
+		{"the second bucket", row.Distribution{Min: nan, Max: nan, Buckets: []row.Bucket{{0, 1, 90}, {0, 10, 10}}}, 0.95, 5},
+		{"no upper end", row.Distribution{Min: nan, Max: nan, Buckets: []row.Bucket{{3, inf, 1}}}, 0.99, 3},
+		{"no lower end", row.Distribution{Min: nan, Max: nan, Buckets: []row.Bucket{{-inf, 3, 1}}}, 0.01, 3},
+		{"neither", row.Distribution{Min: nan, Max: nan, Buckets: []row.Bucket{{-inf, inf, 1}}}, 0.5, nan},
+		{"the maximum ends it", row.Distribution{Min: nan, Max: 7, Buckets: []row.Bucket{{3, inf, 1}}}, 1, 7},
+		{"one value", row.Distribution{Min: 5, Max: 5, Buckets: []row.Bucket{{4, 8, 1}}}, 0.5, 5},
+	} {
+		if got := c.d.Quantile(c.q); !(math.Abs(got-c.want) < 1e-9 || math.IsNaN(got) && math.IsNaN(c.want)) {
+			t.Errorf("%s: %v; want %v", c.name, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,133 @@
+// Package seen knows which rows a store has already, so that what is sent twice is kept once, however late it is sent
+// again. It has no clock and no I/O.
+//
+// Keys are kept by the second of the rows' own time. A second whose keys are in memory is complete: what is not among
+// them is not in the store. Keys of another second are read from the store when a row of that second comes; after a
+// crash that is all that has to be done. So memory is bounded, and nothing is forgotten.
+package seen
+
+import (
+	"container/heap"
+
+	"github.com/ingero-io/ingero/echo/row"
+)
+
+// perSecond is what a second costs without any key, in keys.
+const perSecond = 32
+
+// Set has keys of some seconds. It is for one goroutine.
+type Set struct {
+	most    int // keys
+	keys    int
+	seconds map[int64]*second
+	used    uint64 // counts calls of Missing
+}
+
+type second struct {
+	keys map[uint64]struct{}
+	used uint64 // when rows of it came last
+}
+
+// New returns a set that keeps at most so many keys between batches, 20 bytes of memory each.
+func New(most int) *Set { return &Set{most: most, seconds: map[int64]*second{}} }
+
+// Missing appends to dst the seconds of rows that are not in memory. Before Add is called with a row of them, their
+// keys in the store must be given to Load.
+func (s *Set) Missing(dst []int64, rows []row.Row) []int64 {
+	s.used++
+	last, known := int64(0), false
+	for i := range rows {
+		at := rows[i].Second()
+		if known && at == last { // most rows are of the same second as those before
+			continue
+		}
+		last, known = at, true
+		if sec, ok := s.seconds[at]; ok {
+			sec.used = s.used
+			continue
+		}
+		s.seconds[at] = &second{keys: map[uint64]struct{}{}, used: s.used}
+		s.keys += perSecond
+		dst = append(dst, at)
+	}
+	return dst
+}
+
+// Load adds a key that is in the store.
+func (s *Set) Load(at int64, key uint64) { s.add(at, key) }
+
+// Add adds a row, and reports whether it was not there.
+func (s *Set) Add(r *row.Row) bool { return s.add(r.Second(), r.Key) }
+
+func (s *Set) add(at int64, key uint64) bool {
+	sec := s.seconds[at]
+	if sec == nil {
+		panic("seen: a key of a second that was not asked for by Missing")
+	}
+	before := len(sec.keys)
+	sec.keys[key] = struct{}{}
+	if len(sec.keys) == before {
+		return false
+	}
+	s.keys++
+	return true
+}
+
+// Drop forgets the seconds of rows, which could not be kept: what is in the store is read again.
+func (s *Set) Drop(rows []row.Row) {
+	for i := range rows {
+		s.drop(rows[i].Second())
+	}
+}
+
+// DropAll forgets everything.
+func (s *Set) DropAll() {
+	clear(s.seconds)
+	s.keys = 0
+}
+
+func (s *Set) drop(at int64) {
+	if sec, ok := s.seconds[at]; ok {
+		s.keys -= len(sec.keys) + perSecond
+		delete(s.seconds, at)
+	}
+}
+
+// Trim forgets the seconds of which rows came longest ago, until no more keys are left than New was told.
+func (s *Set) Trim() {
+	if s.keys <= s.most {
+		return
+	}
+	h := make(byUse, 0, len(s.seconds))
+	for at, sec := range s.seconds {
+		h = append(h, use{at, sec.used})
+	}
+	heap.Init(&h)
+	for s.keys > s.most && len(h) > 0 {
+		s.drop(heap.Pop(&h).(use).second)
+	}
+}
+
+// Len is how many keys are in memory, with what seconds cost.
+func (s *Set) Len() int { return s.keys }
+
+// use is when a second was used.
+type use struct {
+	second int64
+	used   uint64
+}
+
+// byUse is a heap with the second on top that was not used for longest; of several, the oldest.
+type byUse []use
+
+func (h byUse) Len() int { return len(h) }
+func (h byUse) Less(i, j int) bool {
+	return h[i].used < h[j].used || h[i].used == h[j].used && h[i].second < h[j].second
+}
+func (h byUse) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+func (h *byUse) Push(x any)   { *h = append(*h, x.(use)) }
+func (h *byUse) Pop() any {
+	last := (*h)[len(*h)-1]
+	*h = (*h)[:len(*h)-1]
+	return last
+}

@@ -1,0 +1,234 @@
+// Package duckdb keeps rows in one file of DuckDB, in this process: a store.Store. It is the only package that needs
+// cgo.
+//
+// There is one writer, and a batch is a transaction: what Write has returned for is in the file or its write-ahead log,
+// and on disk. Readers have a connection each, on which nothing can be written.
+package duckdb
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	_ "embed"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/duckdb/duckdb-go/v2"
+
+	"github.com/ingero-io/ingero/echo/seen"
+	"github.com/ingero-io/ingero/echo/store"
+)
+
+// version is that of the tables. A file with a higher one is refused.
+const version = 1
+
+//go:embed sql/0001_initial.sql
+var initial string
+
+//go:embed sql/views.sql
+var views string
+
+// Options of a store.
+type Options struct {
+	// Memory is how much the engine may take, in bytes; 0: 256 MiB. Questions end when the process has twice as
+	// much, or comes to have as much more: see watch.go.
+	Memory int64
+	// Threads of the engine; 0: one for each CPU.
+	Threads int
+	// Keys is how many keys of rows are kept in memory, 20 bytes each; 0: 2 million.
+	Keys   int
+	Logger *slog.Logger // nil: silent
+}
+
+func (o Options) withDefaults() Options {
+	if o.Memory == 0 {
+		o.Memory = 256 << 20
+	}
+	if o.Keys == 0 {
+		o.Keys = 2_000_000
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return o
+}
+
+// Store is an open file.
+type Store struct {
+	path    string
+	options Options
+	locked  *os.File
+	watch   *watch
+
+	// open is held for reading while the engine is used, and for writing while it is opened and closed.
+	open   sync.RWMutex
+	closed bool
+	db     *sql.DB
+
+	// writing is held by the one that writes. It guards the rest.
+	writing sync.Mutex
+	conn    *sql.Conn // the writer's
+	seen    *seen.Set
+	newest  int64 // the greatest timestamp of all rows, 0 if there is none
+	values  []driver.Value
+}
+
+var _ store.Store = (*Store)(nil)
+
+// Open opens a file, or makes it. Errors are *LockedError if another process has it, and *NewerError.
+func Open(ctx context.Context, path string, o Options) (*Store, error) {
+	o = o.withDefaults()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, fmt.Errorf("make the folder: %w", err)
+	}
+	locked, err := lock(path)
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{path: path, options: o, locked: locked, seen: seen.New(o.Keys), watch: newWatch(2 * o.Memory)}
+	if err := s.start(ctx); err != nil {
+		return nil, errors.Join(err, locked.Close())
+	}
+	return s, nil
+}
+
+// start opens the engine. The caller holds open for writing, or is the only one.
+func (s *Store) start(ctx context.Context) error {
+	if err := readable(s.path); err != nil {
+		return err
+	}
+	connector, err := duckdb.NewConnector(s.path, nil)
+	if err != nil {
+		return fmt.Errorf("open %s: %w", s.path, err)
+	}
+	db := sql.OpenDB(connector)
+	conn, err := db.Conn(ctx)
+	if err == nil {
+		err = s.prepare(ctx, conn)
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("open %s: %w", s.path, err), db.Close())
+	}
+	s.db, s.conn = db, conn
+	return nil
+}
+
+// settings are those of the engine, in order: after the last one none can be changed.
+func (s *Store) settings() []string {
+	list := []string{
+		fmt.Sprintf("set memory_limit = '%d MiB'", s.options.Memory>>20),
+		"set temp_directory = ''", // what does not fit into memory ends, and does not fill the disk
+		"set autoinstall_known_extensions = false", "set autoload_known_extensions = false",
+		"set allow_community_extensions = false",
+		"set allocator_background_threads = true", "set allocator_flush_threshold = '1 MiB'", // free memory is given back
+		"set checkpoint_threshold = '128 MiB'", // a checkpoint writes the last group of rows again
+		"set enable_progress_bar = false", "set preserve_insertion_order = true",
+	}
+	if n := s.options.Threads; n > 0 {
+		list = append(list, fmt.Sprintf("set threads = %d", n))
+	}
+	return append(list, "set enable_external_access = false", "set lock_configuration = true")
+}
+
+func (s *Store) prepare(ctx context.Context, conn *sql.Conn) error {
+	for _, statement := range s.settings() {
+		if _, err := conn.ExecContext(ctx, statement); err != nil {
+			return fmt.Errorf("%s: %w", statement, err)
+		}
+	}
+	if err := s.migrate(ctx, conn); err != nil {
+		return err
+	}
+	if _, err := conn.ExecContext(ctx, views); err != nil {
+		return fmt.Errorf("make the views: %w", err)
+	}
+	var newest sql.NullInt64
+	if err := conn.QueryRowContext(ctx, "select max(timestamp_ns) from point").Scan(&newest); err != nil {
+		return fmt.Errorf("find the newest row: %w", err)
+	}
+	s.newest = newest.Int64
+	return nil
+}
+
+// migrate makes the tables, or refuses those of another version.
+func (s *Store) migrate(ctx context.Context, conn *sql.Conn) error {
+	if _, err := conn.ExecContext(ctx, "create table if not exists meta (version integer not null)"); err != nil {
+		return fmt.Errorf("make the table of the version: %w", err)
+	}
+	var found sql.NullInt64
+	if err := conn.QueryRowContext(ctx, "select max(version) from meta").Scan(&found); err != nil {
+		return fmt.Errorf("read the version: %w", err)
+	}
+	switch {
+	case found.Int64 > version:
+		return &NewerError{s.path, fmt.Sprintf("version %d of its tables; this one knows %d", found.Int64, version)}
+	case found.Valid:
+		return nil
+	}
+	for _, statement := range []string{
+		"begin transaction", initial, fmt.Sprintf("insert into meta values (%d)", version), "commit",
+	} {
+		if _, err := conn.ExecContext(ctx, statement); err != nil {
+			return fmt.Errorf("make the tables: %w", err)
+		}
+	}
+	return nil
+}
+
+// Close ends the engine, which writes what is in its log into the file. It waits for running calls.
+func (s *Store) Close() error {
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	s.open.Lock()
+	defer s.open.Unlock()
+	if s.closed {
+		return nil
+	}
+	s.closed = true
+	return errors.Join(s.stop(), s.locked.Close())
+}
+
+func (s *Store) stop() error {
+	if s.db == nil {
+		return nil
+	}
+	err := errors.Join(s.conn.Close(), s.db.Close())
+	s.db, s.conn = nil, nil
+	return err
+}
+
+// use calls f with the engine, which is not closed meanwhile.
+func (s *Store) use(f func(*sql.DB) error) error {
+	s.open.RLock()
+	defer s.open.RUnlock()
+	if s.closed {
+		return errors.New("the store is closed")
+	}
+	if s.db == nil {
+		return fmt.Errorf("%w: it could not be opened again", store.ErrUnavailable)
+	}
+	return f(s.db)
+}
+
+// mend opens the engine again if it has given itself up, as it does after some errors of the disk. The caller holds
+// writing.
+func (s *Store) mend(ctx context.Context) {
+	s.open.Lock()
+	defer s.open.Unlock()
+	if s.closed {
+		return
+	}
+	if err := s.stop(); err != nil {
+		s.options.Logger.Warn("the store was closed with an error", "err", err)
+	}
+	s.seen.DropAll()
+	if err := s.start(ctx); err != nil {
+		s.options.Logger.Error("the store cannot be opened again", "err", err)
+		return
+	}
+	s.options.Logger.Info("the store was opened again", "path", s.path)
+}

@@ -1,0 +1,140 @@
+package duckdb
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/ingero-io/ingero/echo/store"
+)
+
+// lessThanFull is the share of the size to be kept that is left after rows were deleted for it, so that not every call
+// has to.
+const lessThanFull = 0.9
+
+// Retain implements store.Keeper.
+func (s *Store) Retain(ctx context.Context, now int64, r store.Retention) (int64, error) {
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	var deleted int64
+	err := s.use(func(*sql.DB) (err error) {
+		deleted, err = s.retain(ctx, now, r)
+		return err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("delete old rows: %w", err)
+	}
+	return deleted, nil
+}
+
+func (s *Store) retain(ctx context.Context, now int64, r store.Retention) (int64, error) {
+	var deleted int64
+	if r.Age > 0 {
+		n, err := s.deleteBefore(ctx, now-int64(r.Age))
+		if err != nil {
+			return 0, err
+		}
+		deleted += n
+	}
+	if r.Bytes > 0 {
+		n, err := s.shrink(ctx, r.Bytes)
+		if err != nil {
+			return 0, err
+		}
+		deleted += n
+	}
+	if deleted > 0 {
+		s.seen.DropAll()
+	}
+	// What is in the log goes to the file, and what was deleted is free for new rows.
+	if _, err := s.conn.ExecContext(ctx, "checkpoint"); err != nil {
+		return 0, err
+	}
+	return deleted, nil
+}
+
+func (s *Store) deleteBefore(ctx context.Context, received int64) (int64, error) {
+	res, err := s.conn.ExecContext(ctx, "delete from point where received_ns < ?", received)
+	if err != nil {
+		return 0, err
+	}
+	return res.RowsAffected()
+}
+
+// shrinks is how often rows are deleted in one go. Space is free again when all rows of a group of 122,880 are deleted.
+const shrinks = 4
+
+// shrink deletes the oldest rows of a file that is too large: as many as its size says, if all take the same space, and
+// more if that was not enough.
+func (s *Store) shrink(ctx context.Context, most int64) (int64, error) {
+	var deleted, before int64
+	for range shrinks {
+		if _, err := s.conn.ExecContext(ctx, "checkpoint"); err != nil {
+			return deleted, err
+		}
+		size, err := used(ctx, s.conn)
+		// If nothing became free, a question still sees what was deleted: next time.
+		if err != nil || size <= most || size == before {
+			return deleted, err
+		}
+		before = size
+		n, err := s.deleteShare(ctx, 1-lessThanFull*float64(most)/float64(size))
+		if err != nil {
+			return deleted, err
+		}
+		deleted += n
+	}
+	return deleted, nil
+}
+
+// deleteShare deletes a share of all rows, the oldest.
+func (s *Store) deleteShare(ctx context.Context, share float64) (int64, error) {
+	var cutoff sql.NullInt64
+	if err := s.conn.QueryRowContext(ctx, "select quantile_disc(received_ns, ?::double) from point", share).
+		Scan(&cutoff); err != nil || !cutoff.Valid {
+		return 0, err
+	}
+	return s.deleteBefore(ctx, cutoff.Int64+1)
+}
+
+// querier is a connection.
+type querier interface {
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+// used is how many bytes of the file have something in them, without the log.
+func used(ctx context.Context, c querier) (int64, error) {
+	var bytes int64
+	err := c.QueryRowContext(ctx, "select sum(used_blocks * block_size)::bigint from pragma_database_size()").Scan(&bytes)
+	return bytes, err
+}
+
+// Stats implements store.Keeper.
+func (s *Store) Stats(ctx context.Context) (store.Stats, error) {
+	var out store.Stats
+	err := s.use(func(db *sql.DB) error {
+		var oldest sql.NullInt64
+		err := db.QueryRowContext(ctx, "select count(*), min(received_ns) from point").Scan(&out.Rows, &oldest)
+		if err != nil {
+			return err
+		}
+		out.Oldest = oldest.Int64
+		if out.Bytes, err = used(ctx, db); err != nil {
+			return err
+		}
+		switch log, err := os.Stat(s.path + ".wal"); {
+		case err == nil:
+			out.Bytes += log.Size()
+		case !errors.Is(err, fs.ErrNotExist):
+			return err
+		}
+		return nil
+	})
+	if err != nil {
+		return store.Stats{}, fmt.Errorf("look at the store: %w", err)
+	}
+	return out, nil
+}

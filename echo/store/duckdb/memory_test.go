@@ -1,0 +1,96 @@
+package duckdb_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ingero-io/ingero/echo/store"
+	"github.com/ingero-io/ingero/echo/store/duckdb"
+)
+
+// memory is how much this process has, and the most since forget, in MiB.
+func memory(t *testing.T) (kept, peak int64) {
+	t.Helper()
+	b, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := func(name string) int64 {
+		m := regexp.MustCompile(name + `:\s+(\d+) kB`).FindSubmatch(b)
+		if m == nil {
+			t.Fatalf("no %s in\n%s", name, b)
+		}
+		kB, err := strconv.ParseInt(string(m[1]), 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return kB >> 10
+	}
+	return read("VmRSS"), read("VmHWM")
+}
+
+// forget forgets the peak.
+func forget(t *testing.T) {
+	t.Helper()
+	if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Questions that would need gigabytes end before the process has one, and what they took is free again.
+func TestAQuestionThatTakesMemoryIsEndedAndFreesIt(t *testing.T) {
+	s := open(t, filepath.Join(t.TempDir(), "echo.db"), duckdb.Options{})
+	for second := range int64(4) {
+		rows := gauges(10_000, 1+second)
+		for i := range rows {
+			rows[i].Attrs = fmt.Sprintf(`{"i":%d,"text":"%s"}`, i, strings.Repeat("x", 500))
+		}
+		if _, err := s.Write(t.Context(), rows); err != nil {
+			t.Fatal(err)
+		}
+	}
+	limits := store.Limits{Time: time.Minute, Rows: 10, Bytes: 1 << 20}
+	parts := strings.Repeat(" || a.attrs_json", 15)
+	const engine, slack = 256, 50 // MiB: what the engine may keep in its cache, and chance
+	first, _ := memory(t)
+	memoryEnded := false // at least one of them by it
+	for _, sql := range []string{
+		"select quantile_cont(a.value_int * b.value_int, 0.5) from events a, events b",
+		"select a.attrs_json from events a, events b order by a.attrs_json || b.attrs_json",
+		"select max(x) from (select a.attrs_json" + parts + " as x from events a, events b) group by x",
+		"select mode(a.value_int * b.value_int) from events a, events b",
+		"select count(distinct a.value_int * 100000 + b.value_int) from events a, events b",
+		"select median(a.value_int) over (order by b.value_int) from events a, events b",
+	} {
+		forget(t)
+		before, _ := memory(t)
+		_, err := s.Query(t.Context(), sql, limits)
+		if !errors.As(err, new(*store.LimitError)) {
+			t.Errorf("%s: %v; want a limit", sql, err)
+		}
+		memoryEnded = memoryEnded || strings.Contains(err.Error(), "of memory")
+		limits.Time = 3 * time.Second // the first one takes memory surely, the others may be slow
+		after, peak := memory(t)
+		t.Logf("%d MiB, at most %d, then %d: %.60s: %v", before, peak, after, sql, err)
+		if peak > 1000 {
+			t.Errorf("%s: the process had %d MiB", sql, peak)
+		}
+		if after > first+engine+slack {
+			t.Errorf("%s: the process keeps %d MiB, at first it had %d", sql, after, first)
+		}
+	}
+	if !memoryEnded {
+		t.Error("none of them took enough memory for that to be tested")
+	}
+	r, err := s.Query(t.Context(), "select count(*) from events", limits)
+	if err != nil || r.Rows[0][0] != int64(40_000) {
+		t.Errorf("%v, %v", r, err)
+	}
+}

@@ -1,0 +1,224 @@
+package duckdb
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math/big"
+	"strings"
+	"time"
+
+	"github.com/duckdb/duckdb-go/v2"
+
+	"github.com/ingero-io/ingero/echo/gate"
+	"github.com/ingero-io/ingero/echo/store"
+)
+
+// Check implements store.Reader.
+func (s *Store) Check(ctx context.Context, statement string) error {
+	return s.use(func(db *sql.DB) error {
+		conn, err := db.Conn(ctx)
+		if err != nil {
+			return err
+		}
+		defer conn.Close()
+		_, err = s.checked(ctx, conn, statement)
+		return err
+	})
+}
+
+// checked returns a statement as the engine writes what it has read, without comments and a semicolon.
+func (s *Store) checked(ctx context.Context, conn *sql.Conn, statement string) (string, error) {
+	if len(statement) > gate.MaxStatement {
+		return "", store.Refuse("it has %d bytes; %d are allowed", len(statement), gate.MaxStatement)
+	}
+	tree, err := parsed(ctx, conn, statement)
+	if err != nil {
+		return "", err
+	}
+	var written string
+	if err := conn.QueryRowContext(ctx, "select json_deserialize_sql(?::json)", tree).Scan(&written); err != nil {
+		return "", &store.StatementError{Why: message(err)}
+	}
+	return written, nil
+}
+
+// parsed returns the tree of a statement that may be run.
+func parsed(ctx context.Context, conn *sql.Conn, statement string) (string, error) {
+	var tree string
+	err := conn.QueryRowContext(ctx, "select json_serialize_sql(?::varchar)::varchar", statement).Scan(&tree)
+	if err != nil {
+		return "", &store.StatementError{Why: message(err)}
+	}
+	switch refused, syntax := gate.Check([]byte(tree)); {
+	case refused != "":
+		return "", &store.RefusedError{Why: refused}
+	case syntax != "":
+		return "", &store.StatementError{Why: syntax}
+	}
+	return tree, nil
+}
+
+// Query implements store.Reader.
+func (s *Store) Query(ctx context.Context, statement string, l store.Limits) (*store.Result, error) {
+	var out *store.Result
+	err := s.use(func(db *sql.DB) (err error) {
+		out, err = s.query(ctx, db, statement, l)
+		return err
+	})
+	return out, err
+}
+
+func (s *Store) query(ctx context.Context, db *sql.DB, statement string, l store.Limits) (*store.Result, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, l.Time,
+		&store.LimitError{Limit: fmt.Sprintf("it took longer than %s", l.Time)})
+	defer cancel()
+	ctx, done := s.watch.begin(ctx)
+	defer done()
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	written, err := s.checked(ctx, conn, statement)
+	if err != nil {
+		return nil, err
+	}
+	// What runs is not the text that came but what the engine made of it, and it is checked once more as a whole.
+	limited := fmt.Sprintf("select * from (%s\n) limit %d", written, l.Rows+1)
+	if _, err := parsed(ctx, conn, limited); err != nil {
+		return nil, err
+	}
+	if _, err := conn.ExecContext(ctx, "begin transaction read only"); err != nil {
+		return nil, ended(ctx, err)
+	}
+	// Nothing has changed; without the rollback the connection would keep old rows.
+	defer func() { _, _ = conn.ExecContext(context.WithoutCancel(ctx), "rollback") }()
+	rows, err := conn.QueryContext(ctx, limited)
+	if err != nil {
+		return nil, ended(ctx, err)
+	}
+	defer rows.Close()
+	return read(ctx, rows, l)
+}
+
+// ended is why a statement ended.
+func ended(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	var d *duckdb.Error
+	if errors.As(err, &d) && d.Type == duckdb.ErrorTypeOutOfMemory {
+		return &store.LimitError{Limit: "it needs more memory than there is for questions"}
+	}
+	return &store.StatementError{Why: message(err)}
+}
+
+// message is the engine's first line: those below repeat the statement.
+func message(err error) string {
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	return line
+}
+
+func read(ctx context.Context, rows *sql.Rows, l store.Limits) (*store.Result, error) {
+	columns, err := rows.Columns()
+	if err != nil {
+		return nil, ended(ctx, err)
+	}
+	out := &store.Result{Columns: columns, Rows: [][]any{}}
+	left := l.Bytes
+	for rows.Next() {
+		if len(out.Rows) == l.Rows {
+			out.Cut = "rows"
+			return out, nil
+		}
+		values := make([]any, len(columns))
+		into := make([]any, len(columns))
+		for i := range values {
+			into[i] = &values[i]
+		}
+		if err := rows.Scan(into...); err != nil {
+			return nil, ended(ctx, err)
+		}
+		for i := range values {
+			values[i] = plain(values[i])
+			left -= size(values[i])
+		}
+		if left < 0 {
+			out.Cut = "bytes"
+			return out, nil
+		}
+		out.Rows = append(out.Rows, values)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, ended(ctx, err)
+	}
+	return out, nil
+}
+
+// plain is a value of the kinds that store.Result has.
+func plain(v any) any {
+	switch v := v.(type) {
+	case nil, bool, int64, uint64, float64, string, *big.Int, time.Time:
+		return v
+	case int8:
+		return int64(v)
+	case int16:
+		return int64(v)
+	case int32:
+		return int64(v)
+	case uint8:
+		return uint64(v)
+	case uint16:
+		return uint64(v)
+	case uint32:
+		return uint64(v)
+	case float32:
+		return float64(v)
+	case []byte:
+		return string(v)
+	case duckdb.Decimal:
+		return v.Float64()
+	case duckdb.Interval:
+		return interval(v)
+	case []any:
+		for i := range v {
+			v[i] = plain(v[i])
+		}
+		return v
+	case map[string]any:
+		for name := range v {
+			v[name] = plain(v[name])
+		}
+		return v
+	}
+	return fmt.Sprint(v)
+}
+
+// interval is as ISO 8601 writes it.
+func interval(v duckdb.Interval) string {
+	return fmt.Sprintf("P%dM%dDT%gS", v.Months, v.Days, float64(v.Micros)/1e6)
+}
+
+// size is about how many bytes a value takes in an answer.
+func size(v any) int64 {
+	const few = 16
+	switch v := v.(type) {
+	case string:
+		return int64(len(v)) + few
+	case []any:
+		n := int64(few)
+		for _, one := range v {
+			n += size(one)
+		}
+		return n
+	case map[string]any:
+		n := int64(few)
+		for name, one := range v {
+			n += int64(len(name)) + size(one)
+		}
+		return n
+	}
+	return few
+}

@@ -1,0 +1,91 @@
+-- What may be asked. Made anew whenever the file is opened, so that they are those of the program that opens it.
+
+create or replace view events as
+select timestamp_ns, received_ns, cluster_id, node_id, kind, metric_name, rank, nranks, value_double, value_int,
+    coalesce(value_double, value_int, sum / count) as value,
+    attrs_json, attrs_json as attrs, resource_json, scope, unit, temporality, start_ns,
+    event_name, severity, severity_number, body, trace_id, span_id, parent_span_id, duration_ns,
+    count, sum, min, max, p50, p90, p99, bucket_lower, bucket_upper, bucket_count
+from point;
+
+create or replace view findings as
+select timestamp_ns, received_ns, cluster_id, node_id, rank, severity, body as summary,
+    json_extract_string(attrs_json, '$."ingero.finding.id"') as finding_id,
+    json_extract_string(attrs_json, '$."ingero.cause.kind"') as cause,
+    json_extract_string(attrs_json, '$."ingero.cause.process"') as cause_process,
+    try_cast(json_extract_string(attrs_json, '$."ingero.cause.pid"') as bigint) as cause_pid,
+    json_extract_string(attrs_json, '$."ingero.cause.detail"') as cause_detail,
+    json_extract_string(attrs_json, '$."ingero.effect.op"') as effect_op,
+    json_extract_string(attrs_json, '$."process.executable.name"') as effect_process,
+    try_cast(json_extract_string(attrs_json, '$."process.pid"') as bigint) as effect_pid,
+    try_cast(json_extract_string(attrs_json, '$."thread.id"') as bigint) as effect_tid,
+    try_cast(json_extract_string(attrs_json, '$."ingero.finding.lost_pct"') as double) as lost_pct,
+    try_cast(json_extract_string(attrs_json, '$."ingero.finding.lost_ns"') as bigint) as lost_ns,
+    try_cast(json_extract_string(attrs_json, '$."ingero.finding.explained_pct"') as double) as explained_pct,
+    json_extract_string(attrs_json, '$."ingero.finding.event_ids"') as event_ids,
+    json_extract_string(attrs_json, '$."ingero.finding.recommendations"') as recommendations,
+    trace_id, span_id
+from point
+where event_name = 'ingero.finding';
+
+create or replace view stragglers as
+select timestamp_ns, received_ns, cluster_id, node_id, event_name as type, rank, nranks,
+    json_extract_string(attrs_json, '$.event_id') as event_id,
+    event_name = 'straggler_resolved'
+        or coalesce(json_extract_string(attrs_json, '$.resolved') = 'true', false) as resolved,
+    json_extract_string(attrs_json, '$.since') as since,
+    try_cast(json_extract_string(attrs_json, '$.score') as double) as score,
+    try_cast(json_extract_string(attrs_json, '$.threshold') as double) as threshold,
+    json_extract_string(attrs_json, '$.detection_mode') as detection_mode,
+    json_extract_string(attrs_json, '$.dominant_signal') as dominant_signal,
+    json_extract_string(attrs_json, '$.cohort') as cohort,
+    try_cast(json_extract_string(attrs_json, '$.ranks') as integer) as ranks,
+    try_cast(json_extract_string(attrs_json, '$.excess') as double) as excess,
+    try_cast(json_extract_string(attrs_json, '$.own_ms') as double) as own_ms,
+    try_cast(json_extract_string(attrs_json, '$.peer_ms') as double) as peer_ms,
+    try_cast(json_extract_string(attrs_json, '$.lost_ms_per_step') as double) as lost_ms_per_step,
+    try_cast(json_extract_string(attrs_json, '$.step_ms') as double) as step_ms,
+    json_extract_string(attrs_json, '$.measured') as measured,
+    coalesce(json_extract_string(attrs_json, '$.cause.kind'),
+        json_extract_string(attrs_json, '$."cause.kind"')) as cause,
+    coalesce(json_extract_string(attrs_json, '$.cause.culprit'),
+        json_extract_string(attrs_json, '$."cause.culprit"')) as culprit,
+    try_cast(coalesce(json_extract_string(attrs_json, '$.cause.ms_per_step'),
+        json_extract_string(attrs_json, '$."cause.ms_per_step"')) as double) as cause_ms_per_step,
+    try_cast(coalesce(json_extract_string(attrs_json, '$.cause.explained'),
+        json_extract_string(attrs_json, '$."cause.explained"')) as double) as cause_explained,
+    coalesce(json_extract_string(attrs_json, '$.cause.evidence_ids'),
+        json_extract_string(attrs_json, '$."cause.evidence_ids"')) as evidence_ids
+from point
+where event_name in ('straggler_state', 'straggler_resolved', 'slow_vs_self', 'gone', 'missing', 'hang', 'cohort_slow',
+    'cohort_degraded', 'inference_outlier');
+
+create or replace view collectives as
+select timestamp_ns as enter_ns, timestamp_ns + duration_ns as exit_ns, duration_ns, received_ns, cluster_id, node_id,
+    rank, nranks,
+    json_extract_string(attrs_json, '$."nccl.op_type"') as op_type,
+    json_extract_string(attrs_json, '$."nccl.comm_id_hash"') as comm_id_hash,
+    try_cast(json_extract_string(attrs_json, '$."nccl.seq"') as bigint) as seq,
+    json_extract_string(attrs_json, '$."nccl.datatype"') as datatype,
+    json_extract_string(attrs_json, '$."nccl.reduce_op"') as reduce_op,
+    try_cast(json_extract_string(attrs_json, '$."nccl.peer_rank"') as integer) as peer_rank,
+    trace_id, span_id
+from point
+where kind = 'span' and json_extract_string(attrs_json, '$."nccl.op_type"') is not null;
+
+create or replace view health as
+select timestamp_ns, cluster_id, node_id, rank, max(nranks) as nranks,
+    max(json_extract_string(attrs_json, '$."ingero.node.state"')) as state,
+    max(value_double) filter (metric_name in ('ingero.node.health_score', 'ingero.health.score')) as health_score,
+    max(value_double) filter (metric_name = 'ingero.node.throughput_ratio') as throughput_ratio,
+    max(value_double) filter (metric_name = 'ingero.node.compute_efficiency') as compute_efficiency,
+    max(value_double) filter (metric_name = 'ingero.node.memory_headroom') as memory_headroom,
+    max(value_double) filter (metric_name = 'ingero.node.cpu_availability') as cpu_availability,
+    max(coalesce(value_double, value_int)) filter (metric_name = 'ingero.node.degradation_warning') > 0 as suspect,
+    max(coalesce(value_double, value_int)) filter (metric_name = 'ingero.node.straggler_event') > 0 as straggler,
+    max(received_ns) as received_ns
+from point
+where metric_name in ('ingero.node.health_score', 'ingero.health.score', 'ingero.node.throughput_ratio',
+    'ingero.node.compute_efficiency', 'ingero.node.memory_headroom', 'ingero.node.cpu_availability',
+    'ingero.node.degradation_warning', 'ingero.node.straggler_event')
+group by timestamp_ns, cluster_id, node_id, rank;

@@ -1,0 +1,215 @@
+package duckdb
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/duckdb/duckdb-go/v2"
+
+	"github.com/ingero-io/ingero/echo/row"
+	"github.com/ingero-io/ingero/echo/store"
+)
+
+// Write implements store.Writer.
+func (s *Store) Write(ctx context.Context, rows []row.Row) (store.Written, error) {
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	var out store.Written
+	err := s.use(func(*sql.DB) (err error) {
+		out, err = s.write(ctx, rows)
+		return err
+	})
+	if err == nil {
+		return out, nil
+	}
+	s.seen.Drop(rows)
+	if gaveUp(err) || s.lost() {
+		s.mend(context.WithoutCancel(ctx))
+	}
+	return store.Written{}, err
+}
+
+// lost reports whether the engine is not open though it should be.
+func (s *Store) lost() bool {
+	s.open.RLock()
+	defer s.open.RUnlock()
+	return s.db == nil && !s.closed
+}
+
+// gaveUp reports whether the engine does nothing more after an error.
+func gaveUp(err error) bool {
+	var d *duckdb.Error
+	return errors.As(err, &d) && d.Type == duckdb.ErrorTypeFatal || strings.Contains(err.Error(), "invalidated because of")
+}
+
+func (s *Store) write(ctx context.Context, rows []row.Row) (store.Written, error) {
+	if err := s.load(ctx, s.seen.Missing(nil, rows)); err != nil {
+		return store.Written{}, fmt.Errorf("find rows that are there already: %w", err)
+	}
+	fresh, newest := make([]*row.Row, 0, len(rows)), s.newest
+	for i := range rows {
+		if r := &rows[i]; s.seen.Add(r) {
+			fresh = append(fresh, r)
+			newest = max(newest, r.Timestamp)
+		}
+	}
+	if len(fresh) > 0 {
+		if err := s.insert(ctx, fresh); err != nil {
+			return store.Written{}, fmt.Errorf("%w: %w", store.ErrUnavailable, err)
+		}
+	}
+	s.newest = newest
+	s.seen.Trim()
+	return store.Written{Rows: len(fresh), Duplicates: len(rows) - len(fresh)}, nil
+}
+
+// farApart is how many runs of seconds are asked for one by one; more are asked for in one go.
+const farApart = 16
+
+// load reads the keys of seconds. Of seconds after the newest row there are none.
+func (s *Store) load(ctx context.Context, seconds []int64) error {
+	seconds = slices.DeleteFunc(seconds, func(at int64) bool { return row.SecondBegins(at) > s.newest })
+	if len(seconds) == 0 {
+		return nil
+	}
+	slices.Sort(seconds)
+	conditions := runs(seconds)
+	if len(conditions) > farApart {
+		conditions = []string{among(seconds)}
+	}
+	for _, c := range conditions {
+		if err := s.loadWhere(ctx, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// runs are conditions, one for each run of seconds that follow each other.
+func runs(seconds []int64) []string {
+	var list []string
+	for i := 0; i < len(seconds); {
+		end := i + 1
+		for end < len(seconds) && seconds[end] == seconds[end-1]+1 {
+			end++
+		}
+		list = append(list, fmt.Sprintf("timestamp_ns between %d and %d",
+			row.SecondBegins(seconds[i]), row.SecondBegins(seconds[end-1]+1)-1))
+		i = end
+	}
+	return list
+}
+
+// among is one condition for all of them.
+func among(seconds []int64) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "timestamp_ns between %d and %d and timestamp_ns // 1000000000 in (",
+		row.SecondBegins(seconds[0]), row.SecondBegins(seconds[len(seconds)-1]+1)-1)
+	for i, at := range seconds {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprint(&b, at)
+	}
+	b.WriteByte(')')
+	return b.String()
+}
+
+func (s *Store) loadWhere(ctx context.Context, condition string) error {
+	rows, err := s.conn.QueryContext(ctx, "select timestamp_ns, key from point where "+condition)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var at int64
+		var key uint64
+		if err := rows.Scan(&at, &key); err != nil {
+			return err
+		}
+		s.seen.Load(row.SecondOf(at), key)
+	}
+	return rows.Err()
+}
+
+// insert writes rows in a transaction.
+func (s *Store) insert(ctx context.Context, rows []*row.Row) error {
+	if _, err := s.conn.ExecContext(ctx, "begin transaction"); err != nil {
+		return err
+	}
+	err := s.conn.Raw(func(c any) error { return s.appendRows(c.(driver.Conn), rows) })
+	if err == nil {
+		_, err = s.conn.ExecContext(ctx, "commit")
+	}
+	if err != nil {
+		// If the transaction has ended already, this is an error that tells nothing.
+		_, _ = s.conn.ExecContext(context.WithoutCancel(ctx), "rollback")
+	}
+	return err
+}
+
+func (s *Store) appendRows(c driver.Conn, rows []*row.Row) error {
+	a, err := duckdb.NewAppenderFromConn(c, "", "point")
+	if err != nil {
+		return err
+	}
+	for _, r := range rows {
+		s.values = appendValues(s.values[:0], r)
+		if err := a.AppendRow(s.values...); err != nil {
+			return errors.Join(err, a.Close())
+		}
+	}
+	return a.Close()
+}
+
+// appendValues are a row's values in the order of the table's columns.
+func appendValues(v []driver.Value, r *row.Row) []driver.Value {
+	v = append(v, r.Timestamp, r.Received, r.Cluster, r.Node, r.Kind.String(), text(r.Metric), text(r.Unit),
+		text(r.Temporality), number(r.Start != 0, r.Start),
+		number(r.Rank != row.None, r.Rank), number(r.NRanks != 0, r.NRanks),
+		number(r.HasDouble, r.Double), number(r.HasInt, r.Int), text(r.Event), text(r.Severity),
+		number(r.SeverityNumber != 0, r.SeverityNumber), text(r.Body), text(r.Trace), text(r.Span), text(r.Parent),
+		number(r.Kind == row.Span, r.Duration), r.Attrs, r.Resource, text(r.Scope))
+	return append(appendDistribution(v, r.Distribution), r.Key)
+}
+
+func appendDistribution(v []driver.Value, d *row.Distribution) []driver.Value {
+	if d == nil {
+		return append(v, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil)
+	}
+	v = append(v, int64(min(d.Count, math.MaxInt64)))
+	for _, f := range []float64{d.Sum, d.Min, d.Max, d.P50, d.P90, d.P99} {
+		v = append(v, number(!math.IsNaN(f), f))
+	}
+	if len(d.Buckets) == 0 {
+		return append(v, nil, nil, nil)
+	}
+	lower, upper := make([]float64, len(d.Buckets)), make([]float64, len(d.Buckets))
+	count := make([]int64, len(d.Buckets))
+	for i, b := range d.Buckets {
+		lower[i], upper[i], count[i] = b.Lower, b.Upper, int64(min(b.Count, math.MaxInt64))
+	}
+	return append(v, lower, upper, count)
+}
+
+// text is NULL if it is empty.
+func text(s string) driver.Value {
+	if s == "" {
+		return nil
+	}
+	return s
+}
+
+// number is NULL if it is not known.
+func number[T int32 | int64 | float64](known bool, v T) driver.Value {
+	if !known {
+		return nil
+	}
+	return v
+}

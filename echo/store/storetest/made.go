@@ -1,0 +1,67 @@
+package storetest
+
+import (
+	"fmt"
+
+	"github.com/ingero-io/ingero/echo/row"
+)
+
+// at is a time some seconds after one that all tests share.
+func at(second int64) int64 { return row.SecondBegins(1_700_000_000 + second) }
+
+// gauges are n rows of a second, which came when they were. Their value is their number.
+func gauges(n int, second int64) []row.Row {
+	rows := make([]row.Row, n)
+	for i := range rows {
+		r := &rows[i]
+		*r = row.Row{
+			Kind: row.Gauge, Timestamp: row.SecondBegins(second) + int64(i), Cluster: "east", Node: fmt.Sprint("n", i%4),
+			Rank: int32(i % 8), NRanks: 8, Metric: "made", Int: int64(i), HasInt: true, Resource: `{}`, Attrs: fmt.Sprintf(`{"i":%d}`, i),
+		}
+		r.Received, r.Key = r.Timestamp, row.Key(r, 0)
+	}
+	return rows
+}
+
+// texts are n rows of a second that take space: no two have anything in common.
+func texts(n int, second int64) []row.Row {
+	rows := gauges(n, second)
+	for i := range rows {
+		x := (uint64(second)<<32 + uint64(i)) * 0x9e3779b97f4a7c15
+		rows[i].Body = fmt.Sprintf("%016x%016x", x, x*0xbf58476d1ce4e5b9)
+	}
+	return rows
+}
+
+// Published are the rows of the published proof: two nodes with 1,000 points each, from four ranks of 250. Every 25th
+// has the id of a causal chain, and every 100th is a straggler, the first one apart.
+func Published() []row.Row {
+	var rows []row.Row
+	for rank := range 8 {
+		for i := range 250 {
+			rows = append(rows, PublishedRow(rank, i))
+		}
+	}
+	return rows
+}
+
+// PublishedRow is the i-th row of a rank, of 250.
+func PublishedRow(rank, i int) row.Row {
+	node, n := "node-a100", rank/2*250+i
+	if rank%2 == 1 {
+		node = "node-h100"
+	}
+	r := row.Row{
+		Kind: row.Gauge, Timestamp: at(int64(i)), Received: at(int64(i)), Cluster: "demo-cluster", Node: node, Rank: int32(rank), NRanks: 8,
+		Metric: "ingero.health.score", Double: 0.9 + float64(i)/10_000, HasDouble: true, Resource: `{}`,
+		Attrs: fmt.Sprintf(`{"rank":%d,"seq":%d}`, rank, n),
+	}
+	if n%25 == 0 {
+		r.Attrs = fmt.Sprintf(`{"causal_chain_id":"chain-%s-%d","rank":%d,"seq":%d}`, node, n, rank, n)
+	}
+	if n%100 == 0 && n > 0 {
+		r.Double = 0.25
+	}
+	r.Key = row.Key(&r, 0)
+	return r
+}

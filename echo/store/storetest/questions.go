@@ -1,0 +1,244 @@
+package storetest
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ingero-io/ingero/echo/row"
+	"github.com/ingero-io/ingero/echo/store"
+)
+
+// The questions of the published proof, as they were published.
+const (
+	perNode = `SELECT cluster_id, node_id, COUNT(*) AS events
+FROM events
+GROUP BY cluster_id, node_id
+ORDER BY node_id;`
+	chains = `SELECT COUNT(DISTINCT json_extract_string(attrs_json, '$.causal_chain_id')) AS chains
+FROM events
+WHERE attrs_json LIKE '%causal_chain_id%';`
+	stragglers = `SELECT node_id, COUNT(*) AS straggler_events
+FROM events
+WHERE value_double < 0.40
+GROUP BY node_id;`
+	medians = `SELECT node_id,
+       quantile_cont(value_double, 0.5)  AS median_health,
+       quantile_cont(value_double, 0.95) AS p95_health
+FROM events
+GROUP BY node_id;`
+)
+
+func testPublished(t *testing.T, open Opener) {
+	s := opened(t, open)
+	write(t, s, Published())
+	ask(t, s, perNode, "demo-cluster|node-a100|1000", "demo-cluster|node-h100|1000")
+	ask(t, s, chains, "80")
+	ask(t, s, "select * from ("+strings.TrimSuffix(stragglers, ";")+") order by 1", "node-a100|9", "node-h100|9")
+	r, err := s.Query(t.Context(), stragglers, limits())
+	if err != nil || strings.Join(r.Columns, " ") != "node_id straggler_events" || len(r.Rows) != 2 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	r, err = s.Query(t.Context(), medians, limits())
+	if err != nil || len(r.Rows) != 2 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	for _, values := range r.Rows {
+		if median, ok := values[1].(float64); !ok || median < 0.91 || median > 0.92 {
+			t.Errorf("%v: the median is none of the values in the middle", values)
+		}
+	}
+	ask(t, s, "select rank, count(*) from events group by rank order by rank",
+		"0|250", "1|250", "2|250", "3|250", "4|250", "5|250", "6|250", "7|250")
+}
+
+func testViews(t *testing.T, open Opener) {
+	s := opened(t, open)
+	log := func(event, attrs string, i int64) row.Row {
+		return row.Row{
+			Key: uint64(i), Kind: row.Log, Timestamp: at(i), Received: at(i), Cluster: "east", Node: "n1", Rank: 5, NRanks: 8, Event: event,
+			Severity: "HIGH", Body: "words", Attrs: attrs, Resource: `{}`,
+		}
+	}
+	gauge := func(metric string, v float64, i int64) row.Row {
+		return row.Row{
+			Key: uint64(i), Kind: row.Gauge, Timestamp: at(100), Received: at(101), Cluster: "east", Node: "n1", Rank: 5, NRanks: 8,
+			Metric: metric, Double: v, HasDouble: true, Attrs: `{"ingero.node.state":"active"}`, Resource: `{}`,
+		}
+	}
+	write(t, s, []row.Row{
+		log("ingero.finding", `{"ingero.cause.kind":"cpu_contention","ingero.cause.process":"hog","ingero.cause.pid":7,`+
+			`"ingero.finding.lost_pct":12.5,"ingero.finding.id":"c1","process.executable.name":"train"}`, 1),
+		log("straggler_state", `{"cause":{"kind":"block_io","culprit":"the disk","ms_per_step":6.4},"event_id":"x","excess":0.5,"score":0.66}`, 2),
+		log("straggler_resolved", `{"event_id":"x","cause.kind":"block_io"}`, 3),
+		log("hang", `{"event_id":"y","resolved":true}`, 4),
+		log("other", `{}`, 5),
+		{
+			Key: 6, Kind: row.Span, Timestamp: at(6), Received: at(7), Cluster: "east", Node: "n1", Rank: 5, NRanks: 8, Duration: 9,
+			Attrs: `{"nccl.comm_id_hash":"00ff","nccl.op_type":"ncclAllReduce","nccl.seq":41}`, Resource: `{}`,
+		},
+		{Key: 7, Kind: row.Span, Timestamp: at(7), Received: at(7), Rank: row.None, Attrs: `{}`, Resource: `{}`},
+		gauge("ingero.node.health_score", 0.5, 8), gauge("ingero.node.cpu_availability", 0.25, 9),
+		gauge("ingero.node.straggler_event", 1, 10), gauge("other", 3, 11),
+	})
+	ask(t, s, "select cluster_id, node_id, rank, severity, summary, cause, cause_process, cause_pid, lost_pct, finding_id, effect_process from findings",
+		"east|n1|5|HIGH|words|cpu_contention|hog|7|12.5|c1|train")
+	ask(t, s, "select type, event_id, rank, nranks, resolved, cause, culprit, cause_ms_per_step, excess, score from stragglers order by timestamp_ns",
+		"straggler_state|x|5|8|false|block_io|the disk|6.4|0.5|0.66",
+		"straggler_resolved|x|5|8|true|block_io|<nil>|<nil>|<nil>|<nil>",
+		"hang|y|5|8|true|<nil>|<nil>|<nil>|<nil>|<nil>")
+	ask(t, s, "select op_type, comm_id_hash, seq, rank, exit_ns - enter_ns from collectives", "ncclAllReduce|00ff|41|5|9")
+	ask(t, s, "select node_id, rank, state, health_score, cpu_availability, throughput_ratio, straggler, suspect from health",
+		"n1|5|active|0.5|0.25|<nil>|true|<nil>")
+}
+
+func testHistograms(t *testing.T, open Opener) {
+	s := opened(t, open)
+	nan := math.NaN()
+	d := &row.Distribution{Count: 4, Sum: 10, Min: nan, Max: 8, Buckets: []row.Bucket{
+		{Lower: math.Inf(-1), Upper: 1, Count: 1}, {Lower: 1, Upper: 4, Count: 2}, {Lower: 4, Upper: math.Inf(1), Count: 1},
+	}}
+	d.Estimate()
+	write(t, s, []row.Row{{
+		Key: 1, Kind: row.ExponentialHistogram, Timestamp: at(1), Received: at(1), Rank: row.None, Metric: "h", Distribution: d,
+		Attrs: `{}`, Resource: `{}`,
+	}})
+	ask(t, s, "select count, sum, min, max, p50, value, value_double from events", "4|10|<nil>|8|2|2.5|<nil>")
+	ask(t, s, "select sum(n) from (select unnest(bucket_count) as n, unnest(bucket_upper) as u from events) where u <= 4", "3")
+	ask(t, s, "select bucket_lower, bucket_upper, bucket_count from events", "[-Inf 1 4]|[1 4 +Inf]|[1 2 1]")
+}
+
+func testAllowed(t *testing.T, open Opener) {
+	s := opened(t, open)
+	write(t, s, gauges(100, 5))
+	for _, sql := range []string{
+		"select 1", "select 1;", " select 1 -- words", "select 1; -- words", "/* words */ select 1",
+		"FROM events LIMIT 1",
+		"with a as (select rank, count(*) as n from events group by rank), b as (select * from a) select * from b join a using (rank)",
+		"select rank, value_int, lag(value_int) over (partition by rank order by timestamp_ns) from events limit 5",
+		"select time_bucket(interval 1 second, to_timestamp(timestamp_ns / 1000000000)) as t, count(*) from events group by all",
+		"select case when rank > 3 then 'high' else 'low' end as half, avg(value) from events group by half having count(*) > 1",
+		"select distinct on (node_id) node_id, rank from events order by node_id, timestamp_ns desc",
+		"select * exclude (attrs) from events where node_id in (select node_id from events where rank = 5) limit 3",
+		"select node_id || '/' || rank as who, median(value), mad(value), quantile_cont(value, [0.5, 0.9]) from events group by who",
+		"select count(*) filter (where rank = 1), approx_quantile(value, 0.99), arg_max(rank, value) from events",
+		"select json_extract_string(attrs_json, '$.i')::int as i, attrs_json ->> '$.i' from events order by i limit 3",
+		"select a.rank from events a where exists (select 1 from events b where b.rank = a.rank and b.value_int > 90) limit 1",
+		"select rank from events union all select rank from events intersect select 1 order by 1 limit 2",
+		"select * from (values (1, 'a'), (2, 'b')) v(x, y)",
+		"select now() is not null, interval '1 hour', date_trunc('hour', now()), timestamp_ns between 1 and 2, -value, not true from events limit 1",
+		"select sum(value) over w from events window w as (order by timestamp_ns rows between 3 preceding and current row) limit 2",
+		"select unnest([1, 2, 3]) as x", "select 2 ** 3, 7 // 2, 'a' like 'A', 'a' ilike 'A', 'a' similar to 'b', coalesce(null, 1)",
+		"select node_id, count(*) from events group by rollup (node_id) order by all",
+		"select percent_rank() over (order by value), ntile(4) over (order by value) from events limit 1",
+		"select * from findings, stragglers, collectives, health", "select current_user",
+		"select " + strings.Repeat("(", 5000) + "1" + strings.Repeat(")", 5000),
+	} {
+		if err := s.Check(t.Context(), sql); err != nil {
+			t.Errorf("%s: %v", sql, err)
+		}
+		if _, err := s.Query(t.Context(), sql, limits()); err != nil {
+			t.Errorf("%s: %v", sql, err)
+		}
+	}
+	for _, sql := range []string{"select", "select nothing from events", "selekt 1", "", "select 1 +", "select sqrt('x')", "select (("} {
+		if _, err := s.Query(t.Context(), sql, limits()); err == nil || errors.As(err, new(*store.LimitError)) {
+			t.Errorf("%q: %v; want what is wrong with it", sql, err)
+		}
+	}
+}
+
+// attacks would read files or settings, change something, or take memory without end. All are refused.
+var attacks = []string{
+	// What is told of the engine.
+	"DELETE FROM point", "SELECT 1; DELETE FROM point", "DELETE FROM point; SELECT 1", "SELECT 1; SELECT 2",
+	"COMMIT; DELETE FROM point", "EXPLAIN ANALYZE DELETE FROM point", "EXPLAIN SELECT 1", "PRAGMA database_list",
+	"PRAGMA database_size", "SELECT repeat('x', 2000000000)", "SELECT * FROM read_csv('/etc/passwd')",
+	"SELECT * FROM read_parquet('/etc/passwd')", "SELECT * FROM READ_TEXT('/etc/passwd')", "SELECT * FROM sniff_csv('/etc/passwd')",
+	"SELECT * FROM '/etc/passwd'", "SELECT * FROM \"/etc/passwd.csv\"", "SELECT * FROM glob('/*')",
+	"COPY events TO '/tmp/ingero-echo-attack'", "ATTACH '/tmp/ingero-echo-attack' AS x", "ATTACH ':memory:' AS x", "INSTALL httpfs",
+	"LOAD httpfs", "EXPORT DATABASE '/tmp/ingero-echo-attack'", "SET memory_limit = '100GB'", "RESET memory_limit",
+	"CREATE TABLE x (a int)", "CREATE VIEW x AS SELECT 1", "DROP TABLE point", "DROP VIEW events", "ALTER TABLE point ADD COLUMN x int",
+	"UPDATE point SET rank = 0", "INSERT INTO meta VALUES (9)", "TRUNCATE point", "SELECT nextval('s')",
+	"SELECT * FROM duckdb_settings()", "SELECT * FROM duckdb_tables()", "SELECT * FROM duckdb_secrets()",
+	"SELECT * FROM query('select 1')", "PIVOT events ON rank USING count(*)", "SELECT * FROM 's3://bucket/file.parquet'",
+	"SELECT * FROM 'http://127.0.0.1/x.csv'",
+	// Others.
+	"WITH RECURSIVE t(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM t) SELECT count(*) FROM t",
+	"WITH RECURSIVE t(s) AS (SELECT 'x' UNION ALL SELECT s || s FROM t) SELECT max(length(s)) FROM t",
+	"SELECT * FROM range(1000000000000)", "SELECT unnest(generate_series(1, 1000000000000))", "SELECT range(1000000000)",
+	"SELECT lpad('x', 2000000000, 'y')", "SELECT rpad(node_id, 2000000000, 'y') FROM events", "SELECT format('{:2000000000d}', 1)",
+	"SELECT printf('%2000000000d', 1)", "SELECT replace(attrs_json, '1', repeat('y', 100000)) FROM events",
+	"SELECT length(replace(replace(attrs_json, '', '1111'), '1', attrs_json)) FROM events",
+	"SELECT string_agg(a.attrs_json, ',') FROM events a, events b", "SELECT list(a.attrs_json) FROM events a, events b",
+	"SELECT array_agg(a.attrs_json) FROM events a, events b", "SELECT histogram(attrs_json) FROM events",
+	"SELECT getenv('HOME')", "SELECT current_setting('memory_limit')", "SELECT version()",
+	"SELECT * FROM information_schema.tables", "SELECT * FROM pg_catalog.pg_class", "SELECT * FROM sqlite_master",
+	"SELECT * FROM main.point", "SELECT * FROM point", "SELECT * FROM meta", "SELECT * FROM main.events",
+	"SELECT * FROM (WITH point AS (SELECT 1) SELECT * FROM point), point",
+	"WITH a AS (SELECT * FROM meta), meta AS (SELECT 1) SELECT * FROM a",
+	"SELECT (SELECT content FROM read_text('/etc/passwd')) FROM events",
+	"SELECT 1 WHERE EXISTS (SELECT 1 FROM read_blob('/etc/passwd'))", "SELECT rank FROM events ORDER BY (SELECT count(*) FROM glob('/*'))",
+	"SELECT rank FROM events LIMIT (SELECT count(*) FROM glob('/*'))",
+	"SELECT CASE WHEN true THEN (SELECT count(*) FROM read_text('/etc/passwd')) END",
+	"SELECT sum(rank) OVER (ORDER BY (SELECT count(*) FROM glob('/*'))) FROM events",
+	"SELECT sum(rank) FILTER (WHERE (SELECT count(*) FROM glob('/*')) > 0) FROM events",
+	"WITH x AS (DELETE FROM point RETURNING *) SELECT * FROM x", "SELECT 1 /* */; DROP TABLE point --",
+	"PREPARE p AS SELECT 1", "EXECUTE p", "CALL pragma_version()", "SELECT list_transform([1, 2], x -> x + 1)",
+	"SELECT list_transform([1, 2], lambda x: x + 1)", "SELECT [x + 1 FOR x IN [1, 2]]",
+	"SELECT * FROM json_execute_serialized_sql('{}')", "SELECT json_serialize_sql('select 1')", "SELECT * FROM query_table('point')",
+	"VACUUM", "CHECKPOINT", "FORCE CHECKPOINT", "USE memory", "BEGIN TRANSACTION", "ROLLBACK", "SUMMARIZE events", "DESCRIBE events",
+	"SHOW TABLES", "SHOW ALL TABLES", "FROM (DESCRIBE events)", "FROM (SHOW TABLES)", "CREATE MACRO f(x) AS x", "UPDATE EXTENSIONS",
+	"SELECT $1", "SELECT ?", "SELECT write_log('x')", "SELECT * FROM checkpoint()", "SELECT system.main.getenv('HOME')",
+	"SELECT * FROM parquet_metadata('/etc/passwd')", "SELECT * FROM json_each('[1]')", "SELECT to_json(e) FROM events e",
+	"SELECT json_group_array(attrs_json) FROM events", "SELECT bitstring('1', 2000000000)", "SELECT array_to_string([1, 2], repeat('x', 9))",
+	"SELECT set_bit(bitstring('1', 2000000000), 1, 1)", "SELECT string_split(attrs_json, '') FROM events",
+	"UNPIVOT events ON rank INTO NAME a VALUE b", "SELECT COLUMNS(x -> x LIKE 'r%') FROM events",
+	"SELECT 'x' || 'y' AS a, a || a AS b, b || b AS c FROM events",
+	"WITH a AS (SELECT attrs_json || attrs_json AS x FROM events), b AS (SELECT x || x AS y FROM a) SELECT max(length(y || y)) FROM b",
+	"SELECT max(length(y || y)) FROM (SELECT x || x AS y FROM (SELECT attrs_json || attrs_json AS x FROM events))",
+	"SELECT " + strings.Repeat("attrs_json || ", 60) + "attrs_json FROM events",
+	"SELECT [" + strings.Repeat("attrs_json, ", 60) + "attrs_json] FROM events",
+	"SELECT '" + strings.Repeat("x", 20_000) + "'",
+	"SELECT " + strings.Repeat("-(", 2000) + "rank" + strings.Repeat(")", 2000) + " FROM events",
+}
+
+func testAttacks(t *testing.T, open Opener) {
+	s := opened(t, open)
+	write(t, s, gauges(20_000, 5))
+	for _, sql := range attacks {
+		name := sql[:min(len(sql), 100)]
+		err := s.Check(t.Context(), sql)
+		if !errors.As(err, new(*store.RefusedError)) && !errors.As(err, new(*store.StatementError)) {
+			t.Errorf("%s: %v; want it refused", name, err)
+		}
+		if _, again := s.Query(t.Context(), sql, limits()); fmt.Sprint(again) != fmt.Sprint(err) {
+			t.Errorf("%s: %v; at the check: %v", name, again, err)
+		}
+	}
+	l := limits()
+	l.Time = 2 * time.Second
+	for _, sql := range expensive {
+		switch _, err := s.Query(t.Context(), sql, l); {
+		case err == nil:
+			t.Errorf("%s: it ended by itself; it should be one that cannot", sql)
+		case !errors.As(err, new(*store.LimitError)):
+			t.Errorf("%s: %v; want a LimitError", sql, err)
+		}
+	}
+	ask(t, s, "select count(*), sum(value_int), min(rank), max(rank) from events", "20000|199990000|0|7")
+}
+
+// expensive are allowed, and end at a limit.
+var expensive = []string{
+	"SELECT count(*) FROM events a, events b, events c WHERE a.rank + b.rank + c.rank = -1",
+	"SELECT a.value_int * b.value_int AS x FROM events a, events b ORDER BY x DESC, a.attrs_json || b.attrs_json",
+	"SELECT quantile_cont(a.value_int * b.value_int, 0.5) FROM events a, events b",
+	"SELECT count(DISTINCT a.value_int * 100000 + b.value_int) FROM events a, events b",
+	"SELECT median(length(a.attrs_json || b.attrs_json) + a.value_int) FROM events a, events b",
+	"SELECT max(x) FROM (SELECT row_number() OVER (PARTITION BY a.rank ORDER BY b.value_int, a.attrs_json) AS x FROM events a, events b)",
+	"SELECT a.value_int, b.value_int, count(*) FROM events a, events b GROUP BY ALL HAVING count(*) > 1",
+}
