@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// BenchmarkGRPC sends requests of 500 points from four producers at once. An operation is such a request. Senders are in
-// the same process, and their CPU time counts, too.
+// BenchmarkGRPC sends requests of 500 points from four producers at once. An operation is such a request. Senders are
+// in the same process, and their CPU time counts, too.
 func BenchmarkGRPC(b *testing.B) {
 	e := serve(b, filepath.Join(b.TempDir(), "echo.db"))
 	const senders = 4

@@ -22,8 +22,9 @@ func health(n, from int) []row.Row {
 		rank, node := at%8, at/8%64
 		r := &rows[i]
 		*r = row.Row{
-			Kind: row.Gauge, Timestamp: 1_700_000_000_000_000_000 + int64(at)*3333, Received: 1_700_000_000_000_000_000 + int64(at)*3333,
-			Cluster: "east", Node: fmt.Sprintf("gpu-%02d", node), Rank: int32(rank), NRanks: 512, Metric: metrics[at/512%4], Unit: "1",
+			Kind: row.Gauge, Timestamp: 1_700_000_000_000_000_000 + int64(at)*3333,
+			Received: 1_700_000_000_000_000_000 + int64(at)*3333,
+			Cluster:  "east", Node: fmt.Sprintf("gpu-%02d", node), Rank: int32(rank), NRanks: 512, Metric: metrics[at/512%4], Unit: "1",
 			Double: float64(at*7919%1000) / 1000, HasDouble: true, Scope: "ingero.health",
 			Attrs:    fmt.Sprintf(`{"ingero.node.rank":%d,"ingero.node.state":"active"}`, rank),
 			Resource: fmt.Sprintf(`{"ingero.cluster.id":"east","ingero.node.id":"gpu-%02d","ingero.world_size":512}`, node),

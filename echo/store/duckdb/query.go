@@ -3,6 +3,7 @@ package duckdb
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"math/big"
@@ -93,14 +94,26 @@ func (s *Store) query(ctx context.Context, db *sql.DB, statement string, l store
 	if _, err := conn.ExecContext(ctx, "begin transaction read only"); err != nil {
 		return nil, ended(ctx, err)
 	}
-	// Nothing has changed; without the rollback the connection would keep old rows.
-	defer func() { _, _ = conn.ExecContext(context.WithoutCancel(ctx), "rollback") }()
-	rows, err := conn.QueryContext(ctx, limited)
+	out, err := run(ctx, conn, limited, l)
+	end(context.WithoutCancel(ctx), conn, err != nil)
+	return out, err
+}
+
+func run(ctx context.Context, conn *sql.Conn, statement string, l store.Limits) (*store.Result, error) {
+	rows, err := conn.QueryContext(ctx, statement)
 	if err != nil {
 		return nil, ended(ctx, err)
 	}
 	defer rows.Close()
 	return read(ctx, rows, l)
+}
+
+// end ends a transaction that has only read. After a failure, such as an interrupt, the connection is closed: it may
+// keep memory, and an aborted transaction.
+func end(ctx context.Context, conn *sql.Conn, failed bool) {
+	if _, err := conn.ExecContext(ctx, "rollback"); err != nil || failed {
+		_ = conn.Raw(func(any) error { return driver.ErrBadConn }) // it is what closes it
+	}
 }
 
 // ended is why a statement ended.
