@@ -20,7 +20,7 @@ var (
 	refusedFlags = []struct{ command, known, advice string }{
 		{"demo", "gpu", "no demo uses a GPU; to trace one: sudo ingero trace -- PROGRAM"},
 		{"explain", "last", "choose a time: --since 5m"},
-		{"export", "nodes", "a recording is exported where it is; of several nodes, merge first: ingero merge --output all.db a.db b.db"},
+		{"export", "nodes", "to export several, merge them first: ingero merge --output all.db a.db b.db"},
 		{"query", "since", "a query is SQL: " + querySample},
 		{"query", "pid", "a query is SQL: " + querySample},
 		{"query", "op", "a query is SQL: " + querySample},
@@ -31,7 +31,7 @@ var (
 	}
 )
 
-const querySample = `ingero query "select * from cuda_events where pid = 4821 and op = 'cudaMemcpy' order by timestamp desc limit 100"`
+const querySample = `ingero query "select * from cuda_events where pid = 4821 and op = 'cudaMemcpy' limit 100"`
 
 // addKnownFlags adds them to the commands.
 func addKnownFlags(root *cobra.Command) {

@@ -42,7 +42,8 @@ func (p *peers) status() *wire.AgentStatus {
 	pids, names := namesOf(traced)
 	is := p.agent.Status(pids)
 	s := &wire.AgentStatus{
-		Node: p.node, Cluster: p.conf.cluster, Fleet: strings.Join(p.conf.fleet, ","), Failing: is.Failing, Ranks: []wire.AgentRank{},
+		Node: p.node, Cluster: p.conf.cluster, Fleet: strings.Join(p.conf.fleet, ","), Failing: is.Failing,
+		Ranks: []wire.AgentRank{},
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -145,7 +145,8 @@ func (s Span) time(name, value string, sum store.Summary) (uint64, error) {
 		}
 	}
 	return 0, fmt.Errorf(`invalid %s%s %q: `+
-		`want a time like 2026-01-31T15:04:05Z, "2026-01-31 15:04:05" or 15:04 (local), or Unix seconds`, s.Dashes, name, value)
+		`want a time like 2026-01-31T15:04:05Z, "2026-01-31 15:04:05" or 15:04 (local), or Unix seconds`,
+		s.Dashes, name, value)
 }
 
 // ended says when a recording ended, in words.

@@ -42,7 +42,8 @@ func parse(args []string) (o options, err error) {
 	kernels := f.String("kernel", vm.All, "versions with commas between, or all")
 	arch := f.String("arch", "amd64", "architecture to emulate")
 	few := f.Bool("few", false, "only the tests that show that programs load and work, with the best back end")
-	f.BoolVar(&o.both, "both", false, "run the kernels at the same time; each needs a CPU, and its console is printed at its end")
+	f.BoolVar(&o.both, "both", false,
+		"run the kernels at the same time; each needs a CPU, and its console is printed at its end")
 	f.StringVar(&o.cache, "cache", ".cache/vm", "folder for kernels and what is built")
 	f.StringVar(&o.image, "image", "", "file of the kernel to boot, instead of one of Debian's")
 	if err := f.Parse(args); err != nil {
