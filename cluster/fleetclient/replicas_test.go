@@ -144,7 +144,8 @@ func newLab(t *testing.T, w wires, nodes, fleets int) *lab {
 	}
 	for i := range nodes {
 		l.ranks = append(l.ranks, &rank{
-			t: t, pid: uint32(i), match: collective.NewTracker(), slow: 1, random: rand.New(rand.NewPCG(1, uint64(i))),
+			t: t, pid: uint32(i), match: collective.NewTracker(), meter: node.NewMeter(), slow: 1,
+			random: rand.New(rand.NewPCG(1, uint64(i))),
 		})
 		l.fleets = append(l.fleets, l.client(i))
 		l.agents = append(l.agents, fleetagent.New(fleetagent.Options{
@@ -298,6 +299,7 @@ type rank struct {
 	t      *testing.T
 	pid    uint32
 	match  *collective.Tracker
+	meter  *node.Meter
 	random *rand.Rand
 	slow   float64
 	seq    uint64
@@ -329,6 +331,8 @@ func (r *rank) second(at time.Time, n int, most float64) *store.Batch {
 	}
 	r.match.Calls(b.Calls)
 	b.Collectives = r.match.Take(uint64(at.UnixNano()), nil)
+	r.meter.Batch(b)
+	b.RankSteps = r.meter.Second(uint64(at.UnixNano()), nil)
 	return b
 }
 
