@@ -215,7 +215,7 @@ func edges(scale, offset int32, i int) (lower, upper float64) {
 	return math.Exp2(math.Ldexp(at, -int(scale))), math.Exp2(math.Ldexp(at+1, -int(scale)))
 }
 
-// summary has quantiles that were computed by whoever sent it.
+// summary has quantiles that were computed by the sender.
 func summary(p pmetric.SummaryDataPoint) *row.Distribution {
 	nan := math.NaN()
 	d := &row.Distribution{Count: p.Count(), Sum: p.Sum(), Min: nan, Max: nan, P50: nan, P90: nan, P99: nan}

@@ -39,7 +39,7 @@ type Row struct {
 	Key  uint64
 	Kind Kind
 
-	// Timestamp is when it was, by the clock of whoever sent it; Received when it came, by Echo's. Start is from when
+	// Timestamp is when it was, by the clock of the sender; Received when it came, by Echo's. Start is from when
 	// on a sum or histogram counts. All are nanoseconds since the Unix epoch; Duration is nanoseconds of a span.
 	Timestamp, Received, Start, Duration int64
 
