@@ -108,7 +108,10 @@ case $from in
 http://* | https://*)
 	from=${from%/}
 	if has curl; then
-		get() { curl -fsSL --retry 2 --connect-timeout 20 -o "$2" "$1"; }
+		# What is asked for over https does not come over http.
+		case $from in https:*) only="--proto =https" ;; *) only= ;; esac
+		# shellcheck disable=SC2086 # two words
+		get() { curl -fsSL $only --retry 2 --connect-timeout 20 -o "$2" "$1"; }
 	elif has wget; then
 		get() { wget -q -O "$2" "$1"; } # -T crashes in BusyBox 1.35
 	else
@@ -133,7 +136,7 @@ fi
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/ingero-install.XXXXXX")
 new=
-trap 'rm -rf "$work"; [ -z "$new" ] || rm -f "$new"' EXIT
+trap 'rm -rf "$work"; for program in $new; do rm -f "$to/.$program.$$"; done' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 
@@ -203,22 +206,25 @@ if [ -z "$dry_run" ]; then
 	[ -w "$to" ] || fail "$to may not be written to" "as root: sudo sh install.sh" \
 		"or elsewhere: sh install.sh --to FOLDER"
 fi
+# All are tried before the first one is replaced.
+for program in $programs; do
+	if [ -n "$dry_run" ]; then
+		continue
+	fi
+	[ ! -d "$to/$program" ] || fail "$to/$program is a folder"
+	new="$new $program"
+	cp "$work/$program" "$to/.$program.$$" || fail "$to/$program could not be written"
+	chmod 755 "$to/.$program.$$"
+	# A program that cannot run here does not replace one that can.
+	"$to/.$program.$$" --help >/dev/null 2>"$work/why" ||
+		fail "$program $is does not run here: nothing was installed" "$(head -n 1 "$work/why")"
+done
 for program in $programs; do
 	before=
 	[ ! -e "$to/$program" ] || before=" (replaced)"
-	if [ -z "$dry_run" ]; then
-		[ ! -d "$to/$program" ] || fail "$to/$program is a folder"
-		new=$to/.$program.$$
-		cp "$work/$program" "$new" || fail "$to/$program could not be written"
-		chmod 755 "$new"
-		# A program that cannot run here does not replace one that can.
-		"$new" --help >/dev/null 2>"$work/why" ||
-			fail "$program $is does not run here: nothing was installed" "$(head -n 1 "$work/why")"
-		mv -f "$new" "$to/$program"
-		new=
-	fi
+	[ -n "$dry_run" ] || mv -f "$to/.$program.$$" "$to/$program"
 	printf '%sinstalled: %s/%s %s%s\n' "$say" "$to" "$program" "$is" "$before"
-	undo="$undo $to/$program"
+	undo="$undo '$to/$program'"
 done
 printf 'checked: SHA-256 of %s; %s\n' "$name" "$signed"
 printf 'to undo: rm%s\n' "$undo"

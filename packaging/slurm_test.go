@@ -46,18 +46,20 @@ func TestSlurmRecordsEachJob(t *testing.T) {
 	if err := os.WriteFile(path+"/ingero", []byte(standIn), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	job := []string{"SLURM_JOB_ID=17", "SLURM_JOB_USER=nobody", "INGERO_FLAGS=--fleet fleet-1:4318"}
+	job := []string{"SLURM_JOB_ID=17", "SLURM_JOB_USER=nobody", "SLURM_JOB_UID=65534", "INGERO_FLAGS=--fleet fleet-1:4318"}
 	slurm(t, "prolog.sh", path, jobs, job...)
-	want := "trace --quiet --user nobody --db " + jobs + "/17.db --fleet fleet-1:4318\n"
+	want := "trace --quiet --user 65534 --db " + jobs + "/17.db --fleet fleet-1:4318\n"
 	eventually(t, func() bool { b, _ := os.ReadFile(jobs + "/17.db"); return string(b) == want })
 
-	old := filepath.Join(jobs, "3.db")
-	if err := os.WriteFile(old, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	long := time.Now().AddDate(0, 0, -9)
-	if err := os.Chtimes(old, long, long); err != nil {
-		t.Fatal(err)
+	old, others := filepath.Join(jobs, "3.db"), filepath.Join(jobs, "thesis.db")
+	for _, f := range []string{old, others} {
+		if err := os.WriteFile(f, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		long := time.Now().AddDate(0, 0, -9)
+		if err := os.Chtimes(f, long, long); err != nil {
+			t.Fatal(err)
+		}
 	}
 	slurm(t, "epilog.sh", path, jobs, job...)
 	b, err := os.ReadFile(jobs + "/17.txt")
@@ -66,6 +68,9 @@ func TestSlurmRecordsEachJob(t *testing.T) {
 	}
 	if _, err := os.Stat(old); err == nil {
 		t.Error("a recording of nine days ago is still there")
+	}
+	if _, err := os.Stat(others); err != nil {
+		t.Errorf("a file that is no job's was deleted: %v", err)
 	}
 	if _, err := os.Stat(jobs + "/17.pid"); err == nil {
 		t.Error("the tracer's number is still there")

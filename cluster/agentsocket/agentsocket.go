@@ -32,10 +32,13 @@ const writeTime = time.Second
 // /run/x-status.sock.
 func Beside(events string) string { return strings.TrimSuffix(events, ".sock") + "-status.sock" }
 
-// Paths are those at which an agent is looked for: the user's own, and that of root's.
+// service is the home of the user as which a package's service runs.
+const service = "/var/lib/ingero"
+
+// Paths are those at which an agent is looked for: the user's own, and that of root's; for root, also the service's.
 func Paths(home string) []string {
 	if os.Geteuid() == 0 {
-		return []string{System}
+		return []string{System, filepath.Join(service, own)}
 	}
 	return []string{filepath.Join(home, own), System}
 }

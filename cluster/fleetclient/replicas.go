@@ -18,6 +18,7 @@ type Replicas struct {
 	addresses []string
 	clients   []*Client
 	log       *slog.Logger
+	began     time.Time
 	ctx       context.Context // of notices; it ends with Close
 	stop      context.CancelFunc
 	running   sync.WaitGroup // notices
@@ -54,7 +55,7 @@ func NewReplicas(log *slog.Logger, options ...Options) (*Replicas, error) {
 		r.addresses, r.clients = append(r.addresses, options[i].URL), append(r.clients, c)
 	}
 	r.ctx, r.stop = context.WithCancel(context.Background())
-	r.chooser = replicas.New(replicas.Names(r.addresses))
+	r.chooser, r.began = replicas.New(replicas.Names(r.addresses)), time.Now()
 	return r, nil
 }
 
@@ -80,7 +81,8 @@ func (r *Replicas) Polls() bool {
 // Reachable reports whether one of the fleets is.
 func (r *Replicas) Reachable() bool { return slices.ContainsFunc(r.clients, (*Client).Reachable) }
 
-func now() time.Duration { return time.Duration(time.Now().UnixNano()) }
+// now is a time that never goes back, whatever becomes of the clock; 0 means never to the chooser.
+func (r *Replicas) now() time.Duration { return time.Since(r.began) + 1 }
 
 // Push sends a push to the fleet that has the cohort; if it cannot be reached, at once to the next one. The answer and
 // the error are those of the last one that was asked, as of Client.Push.
@@ -92,12 +94,13 @@ func (r *Replicas) Push(ctx context.Context, p *wire.Push) (wire.Answer, error) 
 	one.Health.Others = true
 	id := p.Health.Cohort
 	r.mu.Lock()
-	to, notices := r.chooser.Push(now(), id)
+	to, notices := r.chooser.Push(r.now(), id)
 	r.mu.Unlock()
 	r.notices(&one, notices)
-	for {
-		a, err := r.clients[to].Push(ctx, &one)
-		if ctx.Err() != nil {
+	var a wire.Answer
+	var err error
+	for range r.clients { // one that failed first may be worth a try again when the last one has, but not now
+		if a, err = r.clients[to].Push(ctx, &one); ctx.Err() != nil {
 			return a, err
 		}
 		next, again, notices := r.took(id, to, &a, err)
@@ -107,10 +110,11 @@ func (r *Replicas) Push(ctx context.Context, p *wire.Push) (wire.Answer, error) 
 				"err", err)
 		}
 		if !again {
-			return a, err
+			break
 		}
 		to = next
 	}
+	return a, err
 }
 
 // took takes what came of a push.
@@ -119,11 +123,11 @@ func (r *Replicas) took(id uint64, to int, a *wire.Answer, err error) (next int,
 	defer r.mu.Unlock()
 	switch {
 	case a.Reply != nil:
-		return to, false, r.chooser.Answered(now(), id, to, a.Reply.Live, a.Reply.Size)
+		return to, false, r.chooser.Answered(r.now(), id, to, a.Reply.Live, a.Reply.Size)
 	case err == nil:
-		return to, false, r.chooser.Answered(now(), id, to, 0, 0)
+		return to, false, r.chooser.Answered(r.now(), id, to, 0, 0)
 	}
-	next, again = r.chooser.Failed(now(), id, to, unreachable(err))
+	next, again = r.chooser.Failed(r.now(), id, to, unreachable(err))
 	return next, again, nil
 }
 
@@ -172,9 +176,9 @@ func (r *Replicas) noticed(n notice, a *wire.Answer, err error) (notices []int) 
 	switch {
 	case r.closed:
 	case err == nil && a.Reply != nil:
-		return r.chooser.Noticed(now(), n.cohort, n.replica, a.Reply.Live)
+		return r.chooser.Noticed(r.now(), n.cohort, n.replica, a.Reply.Live)
 	default:
-		r.chooser.NoticeFailed(now(), n.cohort, n.replica)
+		r.chooser.NoticeFailed(r.now(), n.cohort, n.replica)
 	}
 	return nil
 }
@@ -182,7 +186,7 @@ func (r *Replicas) noticed(n notice, a *wire.Answer, err error) (notices []int) 
 // Poll asks the fleet that has the cohort. Errors are as those of Client.Poll.
 func (r *Replicas) Poll(ctx context.Context, p wire.Poll) (wire.Answer, error) {
 	r.mu.Lock()
-	at := r.chooser.At(now(), p.Health.Cohort)
+	at := r.chooser.At(r.now(), p.Health.Cohort)
 	r.mu.Unlock()
 	return r.clients[at].Poll(ctx, p)
 }

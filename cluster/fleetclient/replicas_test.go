@@ -416,19 +416,29 @@ func TestASlowRankWhileAReplicaIsAwayLive(t *testing.T) {
 
 // A node that is silent for good is missing, and nothing else is said: nobody is elsewhere.
 func TestANodeIsSilentWithReplicas(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLab(t, &memory{at: map[string]*listener{}}, 6, 2)
-		l.run(120, func(s int) {
-			if s == 60 {
-				l.cutOff(0, 5)
-				l.cutOff(1, 5)
+	for _, fleets := range []int{2, 5} { // to ask five takes longer than one of them counts as away
+		t.Run(fmt.Sprint("of ", fleets), func(t *testing.T) { synctest.Test(t, func(t *testing.T) { aNodeIsSilent(t, fleets) }) })
+	}
+}
+
+// aNodeIsSilent cuts a node off from all fleets. They say so, and the node goes on by itself: its rank becomes slow.
+func aNodeIsSilent(t *testing.T, fleets int) {
+	l := newLab(t, &memory{at: map[string]*listener{}}, 6, fleets)
+	l.run(150, func(s int) {
+		switch s {
+		case 60:
+			for i := range fleets {
+				l.cutOff(i, 5)
 			}
-		})
-		l.said = slices.DeleteFunc(l.said, func(s node.Said) bool { return s.Kind == health.KindSlowVsSelf })
-		if len(l.said) != 0 || len(l.told) != 1 || l.told[0].Kind != health.KindMissing || l.told[0].Rank != 5 {
-			t.Errorf("said %+v, told %+v", l.said, l.told)
+		case 90:
+			l.ranks[5].slow = 1.3
 		}
 	})
+	alone := slices.ContainsFunc(l.said, func(s node.Said) bool { return s.Kind == health.KindSlowVsSelf && s.Rank == 5 })
+	l.said = slices.DeleteFunc(l.said, func(s node.Said) bool { return s.Kind == health.KindSlowVsSelf })
+	if !alone || len(l.said) != 0 || len(l.told) != 1 || l.told[0].Kind != health.KindMissing || l.told[0].Rank != 5 {
+		t.Errorf("slower than it was: %v; said %+v, told %+v", alone, l.said, l.told)
+	}
 }
 
 // What several replicas know is one list.

@@ -105,8 +105,11 @@ func (c *Cohort) hangs(now time.Duration, out []Verdict) []Verdict {
 	}
 	for i := range c.members {
 		m := &c.members[i]
+		if m.away(now) {
+			continue // what was said of it stays until something is known again
+		}
 		f := comms[m.place.comm]
-		hung := f != nil && !m.away(now) && f.behind(m)
+		hung := f != nil && f.behind(m)
 		if hung == m.hung {
 			continue
 		}

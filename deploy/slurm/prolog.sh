@@ -3,12 +3,13 @@
 # the job. epilog.sh ends it. A node that cannot be traced runs jobs as before: this never fails, and says in the system's
 # log what it could not do.
 #
-# INGERO_JOBS      where recordings are kept (/var/lib/ingero/jobs)
+# INGERO_JOBS      where recordings are kept (/var/lib/ingero-jobs)
+# INGERO_FLEET_TOKEN  the token of --fleet
 # INGERO_FLAGS     more flags of "ingero trace", such as --fleet https://fleet-1:4318 --cluster east
 set -u
-jobs=${INGERO_JOBS:-/var/lib/ingero/jobs}
+jobs=${INGERO_JOBS:-/var/lib/ingero-jobs}
 job=${SLURM_JOB_ID:-}
-user=${SLURM_JOB_USER:-}
+user=${SLURM_JOB_UID:-${SLURM_JOB_USER:-}} # its number: a static program knows no users of LDAP
 
 say() { logger -t ingero "job $job: $1" 2>/dev/null || echo "ingero: job $job: $1" >&2; }
 
@@ -24,7 +25,7 @@ if ! command -v ingero >/dev/null 2>&1; then
 	exit 0
 fi
 umask 027
-if ! mkdir -p "$jobs"; then
+if ! mkdir -p "$jobs" || ! chmod 711 "$jobs"; then # each user reaches the own job's files, and sees no others
 	say "not recorded: $jobs cannot be made"
 	exit 0
 fi
@@ -32,7 +33,7 @@ fi
 # A job's first step may begin as soon as this ends: what runs on must not hold its standard streams.
 if [ -d /run/systemd/system ] && command -v systemd-run >/dev/null 2>&1; then
 	# shellcheck disable=SC2086 # flags are words
-	systemd-run --quiet --collect --unit "ingero-job-$job" --property=MemoryMax=1G --property=CPUQuota=100% \
+	systemd-run --quiet --collect --unit "ingero-job-$job" ${INGERO_FLEET_TOKEN:+--setenv=INGERO_FLEET_TOKEN} --property=MemoryMax=1G --property=CPUQuota=100% \
 		ingero trace --quiet --user "$user" --db "$jobs/$job.db" ${INGERO_FLAGS:-} </dev/null >/dev/null 2>&1 ||
 		say "not recorded: systemd-run failed"
 else

@@ -90,7 +90,7 @@ func (s Span) absolute(sum store.Summary) (w store.Window, err error) {
 	return w, nil
 }
 
-// timeOfDay reads a time without a date, as "15:04" (local) or "15:04Z", on the day on which the recording has it.
+// timeOfDay reads a time without a date, as "15:04" (local) or "15:04Z", on the last day on which the recording has it.
 func timeOfDay(value string, sum store.Summary) (time.Time, bool) {
 	zone := time.Local
 	if v, ok := strings.CutSuffix(value, "Z"); ok {
@@ -101,10 +101,10 @@ func timeOfDay(value string, sum store.Summary) (time.Time, bool) {
 		if err != nil {
 			continue
 		}
-		begin := time.Unix(0, int64(sum.First)).In(zone)
-		at := time.Date(begin.Year(), begin.Month(), begin.Day(), t.Hour(), t.Minute(), t.Second(), 0, zone)
-		if at.Before(begin) && !at.AddDate(0, 0, 1).After(time.Unix(0, int64(sum.Last))) {
-			at = at.AddDate(0, 0, 1)
+		first, last := time.Unix(0, int64(sum.First)), time.Unix(0, int64(sum.Last)).In(zone)
+		at := time.Date(last.Year(), last.Month(), last.Day(), t.Hour(), t.Minute(), t.Second(), 0, zone)
+		if before := at.AddDate(0, 0, -1); at.After(last) && !before.Before(first) {
+			at = before
 		}
 		return at, at.UnixNano() > 0
 	}

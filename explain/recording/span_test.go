@@ -46,7 +46,7 @@ func TestTimeOutsideTheRecordingIsNoted(t *testing.T) {
 	}
 }
 
-// A time of day is on the day on which the recording has it.
+// A time of day is on the last day on which the recording has it.
 func TestTimesOfDay(t *testing.T) {
 	at := func(day, hour, minute int) uint64 {
 		return uint64(time.Date(2026, 3, day, hour, minute, 0, 0, time.Local).UnixNano())
@@ -68,6 +68,12 @@ func TestTimesOfDay(t *testing.T) {
 		got, note, err := recording.Span{From: c.from, To: c.to}.Window(sum, time.Unix(0, int64(at(9, 12, 0))))
 		if err != nil || got != c.want || note != "" {
 			t.Errorf("from %q to %q: %+v, want %+v; %q, %v", c.from, c.to, got, c.want, note, err)
+		}
+	}
+	week := store.Summary{First: at(1, 12, 0), Last: at(8, 15, 0)}
+	for from, want := range map[string]uint64{"14:00": at(8, 14, 0), "16:00": at(7, 16, 0), "15:00": at(8, 15, 0)} {
+		if got, _, err := (recording.Span{From: from}).Window(week, time.Now()); err != nil || got.From != want {
+			t.Errorf("from %q in a week: %d, want %d, %v", from, got.From, want, err)
 		}
 	}
 	for _, wrong := range []string{"25:00", "1:2:3:4", "15.40"} {

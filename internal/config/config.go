@@ -64,6 +64,9 @@ func Find(asked string, env func(string) string) (*Config, error) {
 	return &Config{}, nil
 }
 
+// ErrForeign says that nobody asked for a file that others can change.
+var ErrForeign = errors.New("can be written by others than you and root")
+
 // trusted refuses a file that somebody else can have put where it is found: it says to
 // whom tokens are sent. Under sudo, who called it is nobody else.
 func trusted(path string, env func(string) string) error {
@@ -74,8 +77,8 @@ func trusted(path string, env func(string) string) error {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	foreign := ok && st.Uid != 0 && int(st.Uid) != os.Getuid() && fmt.Sprint(st.Uid) != env("SUDO_UID")
 	if foreign || info.Mode()&0o002 != 0 {
-		return fmt.Errorf("the configuration %s can be written by others than you and root; if it is meant, name it: "+
-			"--config %[1]s", path)
+		return fmt.Errorf("the configuration %[1]s %[2]w; if it is meant, name it: --config %[1]s, or $%[3]s", path,
+			ErrForeign, Env)
 	}
 	return nil
 }

@@ -18,6 +18,7 @@ else
 fi
 # They may have tokens.
 for f in /etc/ingero/trace.env /etc/ingero/node-api.env; do
+	[ -e $f ] || continue # it was deleted, and units do without
 	chgrp ingero $f
 	chmod 640 $f
 done
@@ -25,7 +26,9 @@ done
 if [ -d /run/systemd/system ]; then
 	systemctl daemon-reload
 	if [ -n "$upgrade" ]; then
-		systemctl try-restart ingero.service ingero-node-api.service
+		# That a service does not start must not leave the package half installed.
+		systemctl try-restart ingero.service ingero-node-api.service ||
+			echo "Ingero did not start again. next: journalctl -u ingero -u ingero-node-api" >&2
 	fi
 fi
 if [ -z "$upgrade" ]; then

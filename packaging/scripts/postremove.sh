@@ -24,8 +24,8 @@ if [ -d /var/lib/ingero ]; then
 	}
 fi
 if getent passwd ingero >/dev/null; then
-	userdel ingero
+	userdel ingero || echo "The user ingero is left, as something of it still runs." >&2
 fi
 if getent group ingero >/dev/null; then
-	groupdel ingero
+	groupdel ingero || echo "The group ingero is left." >&2
 fi

@@ -7,5 +7,5 @@ remove | 0) ;;
 *) exit 0 ;;
 esac
 if [ -d /run/systemd/system ]; then
-	systemctl disable --now ingero.service ingero-node-api.service
+	systemctl disable --now ingero.service ingero-node-api.service || true # it may be masked, or gone
 fi
