@@ -49,11 +49,13 @@ func (c *console) database(asked string) (string, error) {
 	if asked != "" || c.env(databaseEnv) != "" {
 		return cmp.Or(asked, c.env(databaseEnv)), nil
 	}
-	conf, err := config.Find("", c.env)
-	if err != nil {
+	conf, err := config.Find(c.config, c.env)
+	switch {
+	case errors.Is(err, config.ErrForeign): // what somebody else says is not asked for
+		fmt.Fprintf(c.err, "ingero: not read: %v\n", err)
+	case err != nil:
 		return "", err
-	}
-	if conf.DB != "" {
+	case conf.DB != "":
 		return conf.DB, nil
 	}
 	return c.ownDatabase("")

@@ -88,7 +88,8 @@ answer, it says what the others found, and the exit code is 3.`,
 
 // addDatabase adds the flag that names the recording to read.
 func addDatabase(cmd *cobra.Command, db *string) {
-	cmd.Flags().StringVarP(db, "db", "d", "", "the recording (default $"+databaseEnv+", else ~/.ingero/ingero.db)")
+	cmd.Flags().StringVarP(db, "db", "d", "", "the recording (default $"+databaseEnv+
+		", else that of ingero.yaml, else ~/.ingero/ingero.db)")
 	_ = cmd.MarkFlagFilename("db", "db") // fails only for a flag that does not exist
 }
 

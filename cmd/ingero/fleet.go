@@ -59,6 +59,7 @@ func (f *fleetFlags) add(cmd *cobra.Command) {
 // fleet returns the nodes to ask, nil to read a recording. Nodes of the configuration are asked
 // unless a recording is named.
 func (c *console) fleet(f *fleetFlags, cmd *cobra.Command, db string) (*fleet.Fleet, error) {
+	c.config = f.file
 	given := cmd.Flags().Changed("nodes")
 	if given && db != "" {
 		return nil, usage("give --nodes or the local recording %s, not both", db)
@@ -85,6 +86,7 @@ func (c *console) fleet(f *fleetFlags, cmd *cobra.Command, db string) (*fleet.Fl
 
 // fleetOf returns the nodes to ask besides a recording, nil for none.
 func (c *console) fleetOf(f *fleetFlags) (*fleet.Fleet, error) {
+	c.config = f.file
 	conf, err := config.Find(f.file, c.env)
 	if err != nil {
 		return nil, err

@@ -60,7 +60,8 @@ another file of the same name.`,
 	}
 	f.peers.add(cmd)
 	fl := cmd.Flags()
-	fl.StringVar(&f.db, "db", "", "the recording to follow (default $"+databaseEnv+", else ~/.ingero/ingero.db)")
+	fl.StringVar(&f.db, "db", "", "the recording to follow (default $"+databaseEnv+
+		", else that of ingero.yaml, else ~/.ingero/ingero.db)")
 	fl.StringVar(&f.node, "node", "", "name of this machine (default that in the recording)")
 	fl.BoolVar(&f.asJSON, "json", false, "print events as JSON, one a line")
 	fl.StringVar(&f.metrics.otlp, "otlp", "",
@@ -245,7 +246,13 @@ func (p *pusher) follow(ctx context.Context, run *store.Session) error {
 		if err != nil || l.run.Started != run.Started || l.run.PID != run.PID {
 			return nil //nolint:nilerr // the same
 		}
-		from = p.feed(peers, l.rows, from, began)
+		if len(l.rows) > 0 {
+			from = p.feed(peers, l.rows, from, began)
+		} else if at := l.run.Flushed; at > from+2*uint64(time.Second) {
+			// No rank is left: time passes all the same, and what was said of those that ended ends with it.
+			from = at - uint64(time.Second)
+			p.pass(peers, from, began)
+		}
 		peers.show()
 		now := time.Now()
 		if peers.searches(now) && now.Sub(searched) >= culpritEvery {
@@ -270,9 +277,8 @@ func (p *pusher) feed(to *peers, rows []store.RankSteps, from uint64, began time
 		for n < len(rows) && rows[n].At == rows[0].At {
 			n++
 		}
-		at := time.Unix(0, int64(rows[0].At))
 		to.Batch(&store.Batch{RankSteps: rows[:n]})
-		to.Second(&agent.Status{At: at, Elapsed: at.Sub(began), Processes: p.names.list()})
+		p.pass(to, rows[0].At, began)
 		for i := range rows[:n] {
 			if rows[i].Ended {
 				p.names.forget(rows[i].PID)
@@ -282,6 +288,12 @@ func (p *pusher) feed(to *peers, rows []store.RankSteps, from uint64, began time
 		rows = rows[n:]
 	}
 	return from
+}
+
+// pass has the ranks' comparison look at what it knows, at a time of the recording (Unix ns).
+func (p *pusher) pass(to *peers, ns uint64, began time.Time) {
+	at := time.Unix(0, int64(ns))
+	to.Second(&agent.Status{At: at, Elapsed: at.Sub(began), Processes: p.names.list()})
 }
 
 // explain looks for who makes ranks slow, in the last seconds of the recording.

@@ -45,6 +45,7 @@ type console struct {
 	out, err io.Writer // results; progress and errors
 	env      func(string) string
 	now      func() time.Time // current time, to judge the age of recordings
+	config   string           // the configuration that --config names
 }
 
 // The exit codes. A traced command's own code is passed through.

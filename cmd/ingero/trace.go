@@ -187,7 +187,6 @@ func (t *tracing) watch(ctx context.Context, f *traceFlags) (agent.Summary, erro
 	}
 	t.opts.Sinks = append(t.opts.Sinks, agent.NewLiveChanges(t.view.changed))
 	if s := newSupervisor(t.c.env, t.opts.Logger); s != nil {
-		defer s.ending()
 		t.opts.Sinks = append(t.opts.Sinks, s)
 	}
 	unserve, err := t.serveBoth(ctx, f)

@@ -38,8 +38,11 @@ func (s *supervisor) Second(st *agent.Status) {
 	s.say(say + "\nSTATUS=" + counted(st))
 }
 
-// ending says that it ends by itself, which may take some seconds: the last records are written.
-func (s *supervisor) ending() { s.say(daemon.SdNotifyStopping) }
+// Close says that it ends by itself, which may take some seconds: the last records are written after it.
+func (s *supervisor) Close() error {
+	s.say(daemon.SdNotifyStopping)
+	return nil
+}
 
 func (s *supervisor) say(state string) {
 	if _, err := daemon.SdNotify(false, state); err != nil && !s.noticed {

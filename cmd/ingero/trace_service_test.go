@@ -24,7 +24,9 @@ func TestSystemdIsNotified(t *testing.T) {
 	s := newSupervisor(os.Getenv, slog.New(slog.NewTextHandler(&log, nil)))
 	s.Second(&agent.Status{Calls: 12_345, PerSecond: 100})
 	s.Second(&agent.Status{Calls: 12_445, PerSecond: 100})
-	s.ending()
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
 	for _, want := range []string{
 		"READY=1\nWATCHDOG=1\nSTATUS=12,345 calls, 100/s", "WATCHDOG=1\nSTATUS=12,445 calls, 100/s", "STOPPING=1",
 	} {
