@@ -19,7 +19,10 @@ var classes = []string{
 }
 
 // growing are functions whose result is longer than what they are given. No limit of the engine counts it.
-var growing = []string{"||", "concat", "concat_ws", "list_value", "row", "struct_pack"}
+var growing = []string{"||", "concat", "concat_ws", "list_value", "row", "struct_pack", "json_array", "json_quote"}
+
+// composing are those that make a list or a row, also as JSON.
+var composing = []string{"list_value", "row", "struct_pack", "json_array", "json_quote"}
 
 // functions that may be called, one a word. None of them reads anything but its arguments, the clock apart; none makes
 // long texts or lists of short ones. So there is no repeat, lpad, range, format, replace, list, string_agg.
@@ -50,7 +53,7 @@ list_extract array_extract list_element element_at list_contains array_contains 
 struct_extract list_min list_max list_sum list_avg cardinality unnest
 
 json_extract json_extract_string json_extract_path json_extract_path_text json_type json_valid json_array_length
-json_contains json_exists json_keys json_value json_array json_quote typeof
+json_contains json_exists json_keys json_value typeof
 
 epoch epoch_ms epoch_us epoch_ns make_timestamp make_timestamp_ms make_timestamp_ns to_timestamp time_bucket date_trunc
 datetrunc date_part datepart date_diff datediff date_sub datesub date_add age now current_timestamp

@@ -45,6 +45,14 @@ func (g *growth) grows(p map[string]any, in *selects) error {
 	return nil
 }
 
+// composed reports whether a part is a list or row that the statement puts together. As a text it has each quote
+// twice: one in another would be twice as long again.
+func composed(part any) bool {
+	p, _ := part.(map[string]any)
+	name, _ := p["function_name"].(string)
+	return p["type"] == "ARRAY_CONSTRUCTOR" || slices.Contains(composing, strings.ToLower(name))
+}
+
 func constant(part any) bool {
 	p, _ := part.(map[string]any)
 	return p["class"] == "CONSTANT"

@@ -3,12 +3,15 @@ package ingest
 import (
 	"context"
 	"slices"
+	"sync"
 	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/stats"
+	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/tap"
 
 	"github.com/ingero-io/ingero/cluster/rawcodec"
@@ -22,11 +25,14 @@ const (
 	maxStreams = 32
 )
 
+// alive ends connections whose other end is gone: their requests would keep their room.
+var alive = keepalive.ServerParameters{Time: 30 * time.Second, Timeout: 10 * time.Second}
+
 // GRPC returns a server that takes requests, with options such as credentials.
 func (s *Server) GRPC(o ...grpc.ServerOption) *grpc.Server {
 	g := grpc.NewServer(append(o, grpc.ForceServerCodecV2(rawcodec.Codec{}), grpc.MaxRecvMsgSize(MaxRequest),
 		grpc.ConnectionTimeout(handshakeTime), grpc.MaxConcurrentStreams(maxStreams), grpc.InTapHandle(s.tap),
-		grpc.StatsHandler(leaver{s}))...)
+		grpc.StatsHandler(leaver{}), grpc.KeepaliveParams(alive))...)
 	for i := range signals {
 		sig := &signals[i]
 		g.RegisterService(&grpc.ServiceDesc{
@@ -49,10 +55,15 @@ func (s *Server) tap(ctx context.Context, info *tap.Info) (context.Context, erro
 	if !known(info.FullMethodName) { // it is refused without being read
 		return ctx, nil
 	}
+	if err := ctx.Err(); err != nil { // its time was over when it came
+		return nil, status.FromContextError(err).Err()
+	}
 	if !s.enter() {
 		return nil, later(codes.ResourceExhausted, "too many requests at once")
 	}
-	return ctx, nil
+	leave := sync.OnceFunc(s.leave)
+	context.AfterFunc(ctx, leave) // also if it ends before it is handled, which stats do not see
+	return context.WithValue(ctx, leaveKey{}, leave), nil
 }
 
 func known(method string) bool {
@@ -78,20 +89,21 @@ func (s *Server) export(sig *signal) grpc.MethodHandler {
 	}
 }
 
-// leaver frees the room of requests that tap let in.
-type leaver struct{ server *Server }
+// leaver frees the room of requests that tap let in, as soon as they are answered.
+type leaver struct{}
 
-type methodKey struct{}
+// leaveKey is where the context of such a request has the function that does so.
+type leaveKey struct{}
 
 // TagRPC implements stats.Handler.
-func (leaver) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Context {
-	return context.WithValue(ctx, methodKey{}, known(info.FullMethodName))
-}
+func (leaver) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context { return ctx }
 
 // HandleRPC implements stats.Handler.
-func (l leaver) HandleRPC(ctx context.Context, s stats.RPCStats) {
-	if _, end := s.(*stats.End); end && ctx.Value(methodKey{}) == true {
-		l.server.leave()
+func (leaver) HandleRPC(ctx context.Context, s stats.RPCStats) {
+	if leave, ok := ctx.Value(leaveKey{}).(func()); ok {
+		if _, end := s.(*stats.End); end {
+			leave()
+		}
 	}
 }
 

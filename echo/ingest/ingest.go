@@ -112,7 +112,7 @@ func (s *Server) rows(ctx context.Context, sig *signal, body []byte, json bool, 
 	result, err := sig.rows(json, body, otlp.Options{Received: s.options.Now().UnixNano(), Cluster: cluster})
 	if err != nil {
 		s.malformed.Add(1)
-		return otlp.Result{}, status.Errorf(codes.InvalidArgument, "the request is no OTLP: %v", err)
+		return otlp.Result{}, status.Errorf(codes.InvalidArgument, "the request cannot be read: %v", err)
 	}
 	return result, nil
 }

@@ -1,6 +1,8 @@
 package ingest
 
 import (
+	"fmt"
+
 	"go.opentelemetry.io/collector/pdata/plog/plogotlp"
 	"go.opentelemetry.io/collector/pdata/pmetric/pmetricotlp"
 	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
@@ -32,6 +34,17 @@ type message interface {
 	MarshalJSON() ([]byte, error)
 }
 
+// maxPoints is how many points a request may have. A row takes some 350 bytes of memory, and an empty point 11 in a
+// request.
+const maxPoints = 50_000
+
+func few(points int) error {
+	if points > maxPoints {
+		return fmt.Errorf("it has %d points; %d are allowed", points, maxPoints)
+	}
+	return nil
+}
+
 func parse(m message, json bool, body []byte) error {
 	if json {
 		return m.UnmarshalJSON(body)
@@ -51,6 +64,9 @@ func metrics(json bool, body []byte, o otlp.Options) (otlp.Result, error) {
 	if err := parse(m, json, body); err != nil {
 		return otlp.Result{}, err
 	}
+	if err := few(m.Metrics().DataPointCount()); err != nil {
+		return otlp.Result{}, err
+	}
 	return otlp.Metrics(m.Metrics(), o), nil
 }
 
@@ -68,6 +84,9 @@ func logs(json bool, body []byte, o otlp.Options) (otlp.Result, error) {
 	if err := parse(m, json, body); err != nil {
 		return otlp.Result{}, err
 	}
+	if err := few(m.Logs().LogRecordCount()); err != nil {
+		return otlp.Result{}, err
+	}
 	return otlp.Logs(m.Logs(), o), nil
 }
 
@@ -83,6 +102,9 @@ func logsAnswer(json bool, refused int64, why string) ([]byte, error) {
 func traces(json bool, body []byte, o otlp.Options) (otlp.Result, error) {
 	m := ptraceotlp.NewExportRequest()
 	if err := parse(m, json, body); err != nil {
+		return otlp.Result{}, err
+	}
+	if err := few(m.Traces().SpanCount()); err != nil {
 		return otlp.Result{}, err
 	}
 	return otlp.Traces(m.Traces(), o), nil

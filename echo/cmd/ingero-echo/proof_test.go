@@ -54,13 +54,14 @@ func child(t *testing.T, args ...string) *exec.Cmd {
 	}
 	lines := bufio.NewScanner(log)
 	var said []string
-	for n := 0; n < 2 && lines.Scan(); {
+	n := 0
+	for n < 2 && lines.Scan() {
 		said = append(said, lines.Text())
 		if listening.MatchString(lines.Text()) {
 			n++
 		}
 	}
-	if len(said) < 2 {
+	if n < 2 {
 		t.Fatalf("it does not listen: %s", strings.Join(said, "\n"))
 	}
 	go func() { // it may say more, and must not wait for a reader
@@ -70,10 +71,10 @@ func child(t *testing.T, args ...string) *exec.Cmd {
 	return c
 }
 
-// free is an address at which nothing listens.
+// free is an address at which nothing listens; no other program takes its port from this part of the loopback network.
 func free(t *testing.T) string {
 	t.Helper()
-	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.77.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

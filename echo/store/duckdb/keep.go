@@ -19,12 +19,18 @@ const lessThanFull = 0.9
 func (s *Store) Retain(ctx context.Context, now int64, r store.Retention) (int64, error) {
 	s.writing.Lock()
 	defer s.writing.Unlock()
+	if s.lost() { // and nothing may be written that would find it
+		s.mend(context.WithoutCancel(ctx))
+	}
 	var deleted int64
 	err := s.use(func(*sql.DB) (err error) {
 		deleted, err = s.retain(ctx, now, r)
 		return err
 	})
 	if err != nil {
+		if gaveUp(err) {
+			s.mend(context.WithoutCancel(ctx))
+		}
 		return 0, fmt.Errorf("delete old rows: %w", err)
 	}
 	return deleted, nil

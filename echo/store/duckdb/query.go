@@ -40,7 +40,7 @@ func (s *Store) checked(ctx context.Context, conn *sql.Conn, statement string) (
 	}
 	var written string
 	if err := conn.QueryRowContext(ctx, "select json_deserialize_sql(?::json)", tree).Scan(&written); err != nil {
-		return "", &store.StatementError{Why: message(err)}
+		return "", ended(ctx, err)
 	}
 	return written, nil
 }
@@ -50,7 +50,7 @@ func parsed(ctx context.Context, conn *sql.Conn, statement string) (string, erro
 	var tree string
 	err := conn.QueryRowContext(ctx, "select json_serialize_sql(?::varchar)::varchar", statement).Scan(&tree)
 	if err != nil {
-		return "", &store.StatementError{Why: message(err)}
+		return "", ended(ctx, err)
 	}
 	switch refused, syntax := gate.Check([]byte(tree)); {
 	case refused != "":
@@ -79,7 +79,7 @@ func (s *Store) query(ctx context.Context, db *sql.DB, statement string, l store
 	defer done()
 	conn, err := db.Conn(ctx)
 	if err != nil {
-		return nil, err
+		return nil, ended(ctx, err)
 	}
 	defer conn.Close()
 	written, err := s.checked(ctx, conn, statement)
