@@ -120,7 +120,8 @@ func (c *console) writeStragglers(r *straggler.Report) error {
 		}
 		if x.AddedPct != nil {
 			limit = "0.2 %"
-			cause = fmt.Sprintf("a tracer takes %.2f %% of a core more than the %.2f %% without a fleet", *x.AddedPct, *x.TracerPct)
+			cause = fmt.Sprintf("a tracer takes %.2f %% of a core more than the %.2f %% without a fleet", *x.AddedPct,
+				*x.TracerPct)
 		}
 		t = append(t, []string{
 			x.Title(), unless(x.LateMS, "%.0f ms"), unless(x.ToldS, "%.1f s"), unless(x.CauseS, "%.1f s"), limit, verdict,
