@@ -59,9 +59,8 @@ func TestAQuestionThatTakesMemoryIsEndedAndFreesIt(t *testing.T) {
 	limits := store.Limits{Time: time.Minute, Rows: 10, Bytes: 1 << 20}
 	parts := strings.Repeat(" || a.attrs_json", 15)
 	const (
-		engine, slack = 256, 400 // MiB: what the engine may keep in its cache, and chance
-		// It should be a gigabyte at most; on a busy machine the memory is looked at late.
-		most = 1400
+		engine, slack = 256, 150 // MiB: what the engine may keep in its cache, and chance
+		most = 1000
 	)
 	first, _ := memory(t)
 	memoryEnded := false // at least one of them by it
