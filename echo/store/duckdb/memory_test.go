@@ -60,7 +60,7 @@ func TestAQuestionThatTakesMemoryIsEndedAndFreesIt(t *testing.T) {
 	parts := strings.Repeat(" || a.attrs_json", 15)
 	const (
 		engine, slack = 256, 150 // MiB: what the engine may keep in its cache, and chance
-		most = 1000
+		most          = 1000
 	)
 	first, _ := memory(t)
 	memoryEnded := false // at least one of them by it
