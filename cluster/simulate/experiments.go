@@ -363,10 +363,6 @@ func targets(rows []Row) []Target {
 	}
 	changes, changed := 0, 0
 	var outages struct{ found, missed, alarms int }
-	var alone struct { // without a straggler
-		outages float64
-		alarms  int
-	}
 	nodeHours, quiet, other := 0.0, 0, 0
 	for _, r := range rows {
 		switch r.Part {
@@ -383,11 +379,6 @@ func targets(rows []Row) []Target {
 		case partQuiet:
 			nodeHours, quiet, other = nodeHours+float64(r.RankHour)/8, quiet+r.False, other+r.Other
 		case partAmong:
-			if strings.HasSuffix(r.Case, quietCase) {
-				alone.outages += outagesAnHour * float64(r.RankHour) / float64(r.N)
-				alone.alarms += r.False + r.Other
-				continue
-			}
 			outages.alarms += r.False + r.Other
 			if !strings.HasSuffix(r.Case, lostCase) { // no outage of a fleet
 				outages.found, outages.missed = outages.found+r.Found, outages.missed+r.Missed
@@ -401,10 +392,6 @@ func targets(rows []Row) []Target {
 		add(fmt.Sprintf("missed of %d stragglers in outages of one of several fleets", n), "0", float64(outages.missed),
 			outages.missed == 0)
 		add("false alarms with several fleets, of all kinds", "0", float64(outages.alarms), outages.alarms == 0)
-	}
-	if alone.outages > 0 {
-		per := float64(alone.alarms) / alone.outages * 100
-		add(fmt.Sprintf("false alarms in 100 outages without a straggler, of %.0f", alone.outages), "<= 1", per, per <= 1)
 	}
 	if nodeHours > 0 {
 		per := float64(quiet) / nodeHours * 1000

@@ -145,11 +145,6 @@ func (l *lab) among() {
 	}
 }
 
-// outagesAnHour is how many there are in jobs without a straggler, in the case of that name.
-const outagesAnHour = 20
-
-const quietCase = "20 outages an hour, no straggler"
-
 const lostCase = "10 % of pushes lost"
 
 // outageCases are what happens to a fleet around the onset of a straggler.
@@ -199,7 +194,7 @@ func (l *lab) amongOf(n, fleets int) {
 		}
 		return j
 	})
-	l.add(s.row(partAmong, of+quietCase, n, 1, 0.03).quiet(&s))
+	l.add(s.row(partAmong, of+"20 outages an hour, no straggler", n, 1, 0.03).quiet(&s))
 }
 
 // quiet counts cohort_slow, too, among what is false: none of these cohorts is.
