@@ -86,7 +86,7 @@ const (
 	missingAfter = 3 * PushEvery
 	// elsewhereFor is how much later a rank is missing whose agent knows other fleets. By then those that can still reach
 	// this fleet have followed it to where it is, and this one has nobody to be compared with.
-	elsewhereFor = 3 * PushEvery
+	elsewhereFor = 5 * PushEvery
 	// forgetAfter is the silence after which a missing rank is forgotten, and a cohort dropped.
 	forgetAfter = 60 * time.Second
 	// idleAfter is the time without a step after which a rank is idle.
