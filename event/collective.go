@@ -127,3 +127,6 @@ func nameOf(names []string, n uint8) string {
 
 // TypeName is the name of the data type.
 func (c *Collective) TypeName() string { return nameOf(DataTypes, c.DataType) }
+
+// ReduceName is the name of the reduction; "255" is one of the program's own.
+func (c *Collective) ReduceName() string { return nameOf(ReduceOps, c.ReduceOp) }

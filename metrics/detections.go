@@ -18,6 +18,12 @@ import (
 	"github.com/ingero-io/ingero/cluster/wire"
 )
 
+// Attributes of more than one signal.
+const (
+	attrCluster = "ingero.cluster.id"
+	attrAddress = "ingero.node.address"
+)
+
 // The names of spans, as published for earlier agents.
 const (
 	spanStraggler   = "ingero.detection.straggler"
@@ -75,8 +81,8 @@ func (d *Detections) Event(e *wire.Event, text string) {
 func (d *Detections) node(name, cluster string) []attribute.KeyValue {
 	var a attributes
 	a.text("ingero.node.id", name)
-	a.text("ingero.cluster.id", cluster)
-	a.text("ingero.node.address", d.address)
+	a.text(attrCluster, cluster)
+	a.text(attrAddress, d.address)
 	return a
 }
 
@@ -137,7 +143,7 @@ func (d *Detections) begin(key, id, name string, from time.Time, attrs []attribu
 		d.pushed.spans.lose()
 		return nil
 	}
-	ctx := context.WithValue(context.Background(), detectionKey{}, id)
+	ctx := context.WithValue(context.Background(), spanKey{}, spanName{trace: id})
 	_, span := d.tracer.Start(ctx, name, trace.WithTimestamp(from), trace.WithAttributes(attrs...),
 		trace.WithSpanKind(trace.SpanKindInternal))
 	d.open[key] = span
@@ -212,26 +218,30 @@ func (d *Detections) Close(now time.Time) {
 	}
 }
 
-// detectionKey is where a context has what the ids of the span that begins are made of.
-type detectionKey struct{}
+// spanKey is where a context has what the ids of the span that begins are made of.
+type spanKey struct{}
 
-// detectionIDs makes the ids of spans: the trace's of an event's id, which is a UUID, and the span's of the trace's.
-type detectionIDs struct{}
+// spanName is what ids are made of: of equal texts, equal ones. span may be empty for the only span of a trace.
+type spanName struct{ trace, span string }
+
+// spanIDs makes the ids of spans: the trace's of its name, which may be a UUID, and the span's of both.
+type spanIDs struct{}
 
 // NewIDs implements sdktrace.IDGenerator.
-func (g detectionIDs) NewIDs(ctx context.Context) (trace.TraceID, trace.SpanID) {
-	key, _ := ctx.Value(detectionKey{}).(string)
-	sum := sha256.Sum256([]byte(key))
+func (g spanIDs) NewIDs(ctx context.Context) (trace.TraceID, trace.SpanID) {
+	name, _ := ctx.Value(spanKey{}).(spanName)
+	sum := sha256.Sum256([]byte(name.trace))
 	id := trace.TraceID(sum[:16])
-	if b, err := hex.DecodeString(strings.ReplaceAll(key, "-", "")); err == nil && len(b) == len(id) {
+	if b, err := hex.DecodeString(strings.ReplaceAll(name.trace, "-", "")); err == nil && len(b) == len(id) {
 		id = trace.TraceID(b)
 	}
 	return id, g.NewSpanID(ctx, id)
 }
 
 // NewSpanID implements sdktrace.IDGenerator.
-func (detectionIDs) NewSpanID(_ context.Context, of trace.TraceID) trace.SpanID {
-	sum := sha256.Sum256(of[:])
+func (spanIDs) NewSpanID(ctx context.Context, of trace.TraceID) trace.SpanID {
+	name, _ := ctx.Value(spanKey{}).(spanName)
+	sum := sha256.Sum256(append(of[:], name.span...))
 	return trace.SpanID(sum[:8])
 }
 

@@ -80,7 +80,7 @@ func detections(t *testing.T) (*Detections, *Pushed, *inbox) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := Push(t.Context(), e, "gpu-05", "test")
+	p, err := Push(t.Context(), e, Sender{Node: "gpu-05", Version: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -214,7 +214,7 @@ func TestWhatIsNotSentIsCounted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := Push(t.Context(), e, "gpu-05", "test")
+	p, err := Push(t.Context(), e, Sender{Node: "gpu-05", Version: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -75,20 +75,28 @@ type findingKey struct{ cause, severity string }
 
 type lostKey struct{ cause, severity, process string }
 
+// Sender is who sends: the node, its cluster (empty: not known), and the program's version.
+type Sender struct{ Node, Cluster, Version string }
+
 // identity describes the machine and the program.
-func identity(node, version string) *resource.Resource {
-	return resource.NewWithAttributes(semconv.SchemaURL,
-		semconv.ServiceName("ingero"), semconv.ServiceVersion(version), semconv.ServiceInstanceID(node),
-		semconv.HostName(node))
+func (s *Sender) identity() *resource.Resource {
+	attrs := []attribute.KeyValue{
+		semconv.ServiceName("ingero"), semconv.ServiceVersion(s.Version), semconv.ServiceInstanceID(s.Node),
+		semconv.HostName(s.Node),
+	}
+	if s.Cluster != "" {
+		attrs = append(attrs, attribute.String(attrCluster, s.Cluster))
+	}
+	return resource.NewWithAttributes(semconv.SchemaURL, attrs...)
 }
 
 // New makes the instruments for readers.
-func New(node, version string, readers ...sdk.Reader) (*Metrics, error) {
+func New(of Sender, readers ...sdk.Reader) (*Metrics, error) {
 	exponential := sdk.NewView(sdk.Instrument{Kind: sdk.InstrumentKindHistogram}, sdk.Stream{
 		Aggregation: sdk.AggregationBase2ExponentialHistogram{MaxSize: histogramBuckets, MaxScale: histogramScale},
 	})
 	opts := []sdk.Option{
-		sdk.WithResource(identity(node, version)), sdk.WithView(exponential),
+		sdk.WithResource(of.identity()), sdk.WithView(exponential),
 		sdk.WithCardinalityLimit(maxSeries),
 	}
 	for _, r := range readers {

@@ -26,7 +26,7 @@ func scraped(t *testing.T) (*Metrics, *Scraped) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := New("node-1", "test", s.Reader)
+	m, err := New(Sender{Node: "node-1", Version: "test"}, s.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}

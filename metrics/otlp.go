@@ -97,41 +97,52 @@ type Pushed struct {
 	Logs   *sdklog.LoggerProvider
 	Spans  *sdktrace.TracerProvider
 
+	sender      Sender
+	direct      sdk.Exporter // of what is no series of an instrument
 	logs, spans outbox
 }
 
 // Push connects to an endpoint, which need not be reachable yet.
-func Push(ctx context.Context, e Endpoint, node, version string) (*Pushed, error) {
+func Push(ctx context.Context, e Endpoint, of Sender) (*Pushed, error) {
 	metrics, err := metricExporter(ctx, e)
 	if err != nil {
 		return nil, fmt.Errorf("send metrics to %s: %w", e, err)
 	}
+	direct, err := metricExporter(ctx, e)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("send metrics to %s: %w", e, err), metrics.Shutdown(ctx))
+	}
 	logs, err := logExporter(ctx, e)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("send findings to %s: %w", e, err), metrics.Shutdown(ctx))
+		return nil, errors.Join(fmt.Errorf("send findings to %s: %w", e, err), metrics.Shutdown(ctx), direct.Shutdown(ctx))
 	}
 	spans, err := spanExporter(ctx, e)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("send spans to %s: %w", e, err), metrics.Shutdown(ctx), logs.Shutdown(ctx))
+		return nil, errors.Join(fmt.Errorf("send spans to %s: %w", e, err), metrics.Shutdown(ctx), direct.Shutdown(ctx),
+			logs.Shutdown(ctx))
 	}
-	p := &Pushed{Reader: sdk.NewPeriodicReader(metrics, sdk.WithInterval(pushEvery), sdk.WithTimeout(pushTimeout))}
+	p := &Pushed{
+		Reader: sdk.NewPeriodicReader(metrics, sdk.WithInterval(pushEvery), sdk.WithTimeout(pushTimeout)),
+		sender: of, direct: direct,
+	}
 	p.logs.most, p.spans.most = logQueue, spanQueue
-	who := identity(node, version)
+	who := of.identity()
 	p.Logs = sdklog.NewLoggerProvider(sdklog.WithResource(who), sdklog.WithProcessor(logOutbox{
 		sdklog.NewBatchProcessor(sentLogs{logs, &p.logs}, sdklog.WithMaxQueueSize(logQueue),
 			sdklog.WithExportTimeout(pushTimeout)), &p.logs,
 	}))
 	p.Spans = sdktrace.NewTracerProvider(sdktrace.WithResource(who), sdktrace.WithSampler(sdktrace.AlwaysSample()),
-		sdktrace.WithIDGenerator(detectionIDs{}), sdktrace.WithSpanProcessor(spanOutbox{
+		sdktrace.WithIDGenerator(spanIDs{}), sdktrace.WithSpanProcessor(spanOutbox{
 			sdktrace.NewBatchSpanProcessor(sentSpans{spans, &p.spans}, sdktrace.WithMaxQueueSize(spanQueue),
 				sdktrace.WithExportTimeout(pushTimeout)), &p.spans,
 		}))
 	return p, nil
 }
 
-// Close sends the log records and spans that are left, until ctx ends. What is not sent then is lost.
+// Close sends the log records and spans that are left, until ctx ends. What is not sent then is lost. A Collectives that
+// sends by p is closed before.
 func (p *Pushed) Close(ctx context.Context) error {
-	err := errors.Join(p.Logs.Shutdown(ctx), p.Spans.Shutdown(ctx))
+	err := errors.Join(p.Logs.Shutdown(ctx), p.Spans.Shutdown(ctx), p.direct.Shutdown(ctx))
 	p.logs.close()
 	p.spans.close()
 	return err

@@ -142,11 +142,11 @@ func pushed(t *testing.T, url string) (*Metrics, *Pushed) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := Push(t.Context(), e, "node-1", "test")
+	p, err := Push(t.Context(), e, Sender{Node: "node-1", Version: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := New("node-1", "test", p.Reader)
+	m, err := New(Sender{Node: "node-1", Version: "test"}, p.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -220,7 +220,7 @@ func (p *pusher) follow(ctx context.Context, run *store.Session) error {
 	o := peersOptions{
 		c: p.c, node: cmp.Or(p.flags.node, run.Node), log: p.c.err, logger: p.log, shown: p.show, name: p.names.of,
 	}
-	exported, err := p.flags.metrics.open(ctx, o.node, "", p.log)
+	exported, err := p.flags.metrics.open(ctx, sender(o.node, p.flags.peers.cluster), "", p.log)
 	if err != nil {
 		return err
 	}

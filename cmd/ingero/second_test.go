@@ -43,7 +43,7 @@ func TestTimeOfASecondIsAtMostASecond(t *testing.T) {
 			t.Run(fmt.Sprintf("seed %d, %d rows a second", seed, rate), func(t *testing.T) {
 				live := live.New()
 				reader := sdk.NewManualReader()
-				m, err := metrics.New("host", "test", reader)
+				m, err := metrics.New(metrics.Sender{Node: "host", Version: "test"}, reader)
 				check(t, err)
 				walls := map[event.Thread]uint64{}
 				path, list := randomThreads(t, seed, rate, func(b *store.Batch, at uint64) {

@@ -129,7 +129,7 @@ type peersOptions struct {
 // open begins to compare; nil if that was not asked for.
 func (f *peersFlags) open(ctx context.Context, o peersOptions) (*peers, error) {
 	if len(f.fleet) == 0 {
-		if f.events != "" || f.cluster != "" || f.tls != (fleetclient.Files{}) || f.group != "" {
+		if f.events != "" || f.cluster != "" && o.otlp == nil || f.tls != (fleetclient.Files{}) || f.group != "" {
 			return nil, usage("--events, --cluster and --fleet-… are about a fleet; name it with --fleet HOST:4318")
 		}
 		return nil, nil

@@ -48,7 +48,7 @@ func TestWhereEventsGo(t *testing.T) {
 	server := httptest.NewServer(otlp)
 	defer server.Close()
 	home, log := t.TempDir(), slog.New(slog.DiscardHandler)
-	exported, err := (&metricsFlags{otlp: server.URL}).open(t.Context(), "gpu-05", askedAt(":8080", "gpu-05"), log)
+	exported, err := (&metricsFlags{otlp: server.URL}).open(t.Context(), sender("gpu-05", "east"), askedAt(":8080", "gpu-05"), log)
 	if err != nil {
 		t.Fatal(err)
 	}

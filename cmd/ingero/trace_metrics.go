@@ -16,6 +16,8 @@ import (
 	sdk "go.opentelemetry.io/otel/sdk/metric"
 
 	"github.com/ingero-io/ingero/agent"
+	"github.com/ingero-io/ingero/cluster/arrivals"
+	"github.com/ingero-io/ingero/explain/diagnose"
 	"github.com/ingero-io/ingero/explain/report"
 	"github.com/ingero-io/ingero/metrics"
 	"github.com/ingero-io/ingero/store"
@@ -41,12 +43,46 @@ type metricsSink struct {
 	scraped *metrics.Scraped    // nil without Prometheus
 	pushed  *metrics.Pushed     // nil without OTLP
 	ranks   *metrics.Detections // nil without OTLP
+	sent    *sentCollectives    // nil without OTLP
 	log     *slog.Logger
 	closing sync.Once
 }
 
+// sentCollectives sends what there is to know elsewhere of the ranks' collective operations.
+type sentCollectives struct {
+	chooser *arrivals.Chooser
+	to      *metrics.Collectives
+	sums    []arrivals.Sum
+	chosen  []arrivals.Arrival
+
+	mu   sync.Mutex // guards last
+	last *report.Report
+}
+
+// second ends a second.
+func (s *sentCollectives) second(at time.Time) {
+	s.sums, s.chosen = s.chooser.Second(uint64(at.UnixNano()), s.sums[:0], s.chosen[:0])
+	s.to.Sums(s.sums)
+	s.to.Arrivals(s.chosen, s.chains)
+}
+
+// chains are the findings of the last report in which a process loses time, or for which others wait.
+func (s *sentCollectives) chains(pid uint32) (ids []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.last == nil {
+		return nil
+	}
+	for i := range s.last.Chains {
+		if c := &s.last.Chains[i]; c.Effect.PID == pid || c.Cause.PID == pid && c.Cause.Kind == diagnose.CollectiveWait {
+			ids = append(ids, c.ID)
+		}
+	}
+	return ids
+}
+
 // open starts what the flags request; nil if nothing. address is where the node can be asked, or empty.
-func (f *metricsFlags) open(ctx context.Context, node, address string, log *slog.Logger) (*metricsSink, error) {
+func (f *metricsFlags) open(ctx context.Context, of metrics.Sender, address string, log *slog.Logger) (*metricsSink, error) {
 	if f.prometheus == "" && f.otlp == "" {
 		return nil, nil
 	}
@@ -70,28 +106,35 @@ func (f *metricsFlags) open(ctx context.Context, node, address string, log *slog
 			log.Warn("cannot send", "to", to.String(), "err",
 				err)
 		}))
-		if e.pushed, err = metrics.Push(ctx, to, node, build().Version); err != nil {
+		if e.pushed, err = metrics.Push(ctx, to, of); err != nil {
 			return nil, errors.Join(err, e.Close())
 		}
 		readers = append(readers, e.pushed.Reader)
-		e.logs = metrics.NewLogs(e.pushed.Logs, fmt.Sprintf("%s %d %d", node, os.Getpid(), time.Now().UnixNano()))
+		e.logs = metrics.NewLogs(e.pushed.Logs, fmt.Sprintf("%s %d %d", of.Node, os.Getpid(), time.Now().UnixNano()))
 		e.ranks = metrics.NewDetections(e.pushed, address)
+		e.sent = &sentCollectives{chooser: arrivals.NewChooser(), to: metrics.NewCollectives(e.pushed, address)}
 	}
-	if e.metrics, err = metrics.New(node, build().Version, readers...); err != nil {
+	if e.metrics, err = metrics.New(of, readers...); err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
 	return e, nil
 }
 
 // Batch implements agent.Sink.
-func (e *metricsSink) Batch(b *store.Batch) { e.metrics.Batch(b) }
+func (e *metricsSink) Batch(b *store.Batch) {
+	e.metrics.Batch(b)
+	if e.sent != nil {
+		e.sent.chooser.Batch(b)
+	}
+}
 
 // Second implements agent.Sink.
 func (e *metricsSink) Second(s *agent.Status) {
 	t := metrics.Tracer{InFlight: len(s.InFlight), CPU: s.CPU, RSS: s.RSS, Ring: s.Fill, DBBytes: s.DBBytes}
 	if e.pushed != nil {
+		e.sent.second(s.At)
 		logs, spans := e.pushed.Lost()
-		t.Unsent = logs + spans
+		t.Unsent = logs + spans + e.sent.to.Lost() + e.sent.chooser.LeftOut()
 	}
 	e.metrics.Second(&t)
 }
@@ -101,6 +144,11 @@ func (e *metricsSink) found(r *report.Report) {
 	e.metrics.Findings(r)
 	if e.logs != nil {
 		e.logs.Findings(r, time.Now())
+	}
+	if e.sent != nil {
+		e.sent.mu.Lock()
+		e.sent.last = r
+		e.sent.mu.Unlock()
 	}
 }
 
@@ -125,11 +173,14 @@ func (e *metricsSink) end() error {
 		}
 	}
 	if e.pushed != nil {
+		e.sent.second(time.Now()) // the rest of a second
+		e.sent.to.Close(ctx)
 		if err := e.pushed.Close(ctx); err != nil {
 			otel.Handle(err)
 		}
-		if logs, spans := e.pushed.Lost(); logs+spans > 0 {
-			e.log.Warn("the receiver of --otlp did not get all findings and events", "log_records", logs, "spans", spans)
+		logs, spans := e.pushed.Lost()
+		if sums := e.sent.to.Lost(); logs+spans+sums > 0 {
+			e.log.Warn("the receiver of --otlp did not get all that was sent", "log_records", logs, "spans", spans, "sums", sums)
 		}
 	}
 	if e.scraped != nil {
@@ -148,4 +199,9 @@ func askedAt(address, node string) string {
 		host = node
 	}
 	return net.JoinHostPort(host, port)
+}
+
+// sender is who sends: this program, on a node.
+func sender(node, cluster string) metrics.Sender {
+	return metrics.Sender{Node: node, Cluster: cluster, Version: build().Version}
 }

@@ -106,6 +106,7 @@ var table = []row{
 	// What is kept.
 	{"store", "event capture/host/framework capture/host/owner internal/lists account/stats"},
 	{"cluster/node", "cluster/health cluster/ownwork cluster/wire event store"},
+	{"cluster/arrivals", "event store"},
 	{"cluster/fleetagent", "cluster/node cluster/wire store"},
 	{"explain/recording", "event account/ledger explain/report account/stats store"},
 	{"store/sqlite", "event account/footprint capture/host/framework capture/host/owner account/stats store"},
@@ -144,7 +145,7 @@ var table = []row{
 	// What is sent and served.
 	{"serve/dashboard", ""},
 	{"export/parquet", ""},
-	{"metrics", "cluster/health cluster/wire event explain/report store"},
+	{"metrics", "cluster/arrivals cluster/health cluster/wire event explain/report store"},
 	{"serve/nodeapi/lanes", "event explain/recording store"},
 	{"serve/nodeapi/wire", "explain/report store"},
 	{"serve/webserver", ""},
@@ -196,7 +197,7 @@ var table = []row{
 	// The command line and the terminal.
 	{"tui", "agent event fleet serve/nodeapi/wire explain/report store account/live"},
 	{"cmd/ingero", `agent bench bench/accuracy bench/agent bench/straggler internal/config serve/dashboard demo
-		cluster/agentsocket cluster/eventsocket cluster/fleetagent cluster/fleetclient cluster/health cluster/node
+		cluster/agentsocket cluster/arrivals cluster/eventsocket cluster/fleetagent cluster/fleetclient cluster/health cluster/node
 		cluster/wire
 		explain/compare explain/diagnose explain/label event export fleet capture/host/proc capture/label capture/label/socket
 		internal/cudastub internal/doctor

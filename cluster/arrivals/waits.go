@@ -1,0 +1,65 @@
+package arrivals
+
+import (
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/store"
+)
+
+// off is a time in which a thread was off the CPU, wholly or in part.
+type off struct {
+	tid      uint32
+	from, to uint64 // Unix ns
+	ns       [event.NumClasses]uint64
+}
+
+// waits are the last such times of a rank.
+type waits struct {
+	list [maxOff]off
+	n    uint64
+}
+
+// waits takes for how long the threads of ranks were off the CPU: between calls, and in calls that do not wait for the
+// GPU or other ranks.
+func (c *Chooser) waits(b *store.Batch) {
+	if len(c.ranks) == 0 {
+		return
+	}
+	for i := range b.Gaps {
+		g := &b.Gaps[i]
+		if r := c.ranks[g.PID]; r != nil && g.Ledger.Total() > 0 {
+			r.off.add(off{g.TID, g.Start, g.Start + g.Duration, g.Ledger.NS})
+		}
+	}
+	for i := range b.Calls {
+		x := &b.Calls[i]
+		if x.Depth > 0 || x.Ledger.Voluntary == 0 && x.Ledger.Involuntary == 0 || x.Op.Role() == event.RoleSync ||
+			x.Op.Source() == event.SourceNCCL {
+			continue
+		}
+		if r := c.ranks[x.PID]; r != nil && x.Ledger.Total() > 0 {
+			r.off.add(off{x.TID, x.Start, x.Start + x.Duration, x.Ledger.NS})
+		}
+	}
+}
+
+func (w *waits) add(o off) {
+	w.list[w.n%maxOff] = o
+	w.n++
+}
+
+// within is for how long a thread was off the CPU from one time to another, by class. Of a time that lies partly outside,
+// the same share of each class is taken.
+func (w *waits) within(tid uint32, from, to uint64) (ns [event.NumClasses]uint64) {
+	for i := range w.list[:min(w.n, maxOff)] {
+		o := &w.list[i]
+		lo, hi := max(o.from, from), min(o.to, to)
+		if o.tid != tid || lo >= hi {
+			continue
+		}
+		share := float64(hi-lo) / float64(o.to-o.from)
+		for c, v := range o.ns {
+			ns[c] += uint64(share * float64(v))
+		}
+	}
+	return ns
+}
