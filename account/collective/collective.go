@@ -279,7 +279,7 @@ func (p *process) derive(c *event.Call, k kind) {
 	p.comms[c.Args[0]] = m
 }
 
-// mix makes an id from an id and a number. It is positive, as ids in SQL are.
+// mix makes an id from an id and a number; it is never 0.
 func mix(id, n uint64) uint64 {
 	id = (id ^ n) * 1099511628211
 	id ^= id >> 32

@@ -22,7 +22,7 @@ const (
 	Late Why = "late"
 	// Waited: the rank waited for others longer than usual.
 	Waited Why = "waited"
-	// Sample: about one a second of each communicator, of which all ranks choose the same.
+	// Sample: about one a second of which all ranks choose the same.
 	Sample Why = "sample"
 )
 

@@ -20,6 +20,7 @@ type RanksTruth struct {
 	HogPID   int     `json:"hog_pid"`      // 0 without one
 	LateFrom uint64  `json:"late_unix_ns"` // when a rank was late first, Unix ns; 0: never
 	LateNS   []int64 `json:"late_ns"`      // for each step that was made late: how long after the last other rank
+	UniqueID string  `json:"unique_id"`    // the job's ncclUniqueId, in hexadecimal
 }
 
 // RanksRun is a running "victim-ranks": processes that train together.

@@ -32,19 +32,24 @@ struct {
 	__type(value, struct comm_count);
 } comms SEC(".maps");
 
-/* ncclUniqueId begins with a random number; all of it is hashed, in case that changes. */
+/*
+ * ncclUniqueId begins with a random number; all of it is hashed, in case that changes. It is the hash that other
+ * programs of a cluster send as nccl.comm_id_hash.
+ */
 static __always_inline u64 id_hash(u64 addr)
 {
-	u64 id[UNIQUE_ID_WORDS] = {}, h = 14695981039346656037ull;
+	u64 id[UNIQUE_ID_WORDS] = {}, h = 0x9e3779b97f4a7c15ull;
 
 	if (bpf_probe_read_user(id, sizeof id, (void *)addr))
 		return 0;
 #pragma unroll
 	for (int i = 0; i < UNIQUE_ID_WORDS; i++) {
-		h = (h ^ id[i]) * 1099511628211ull;
-		h ^= h >> 32;
+		h ^= id[i];
+		h = (h ^ h >> 30) * 0xbf58476d1ce4e5b9ull;
+		h = (h ^ h >> 27) * 0x94d049bb133111ebull;
+		h ^= h >> 31;
 	}
-	return h >> 1 ? h >> 1 : 1; /* a positive number in SQL */
+	return h ? h : 1; /* 0: not known */
 }
 
 static __always_inline void nccl_init(struct frame *f, struct pt_regs *c)

@@ -279,7 +279,10 @@ static void print_truth(const struct job *j, const pid_t *pids, pid_t beside)
 				others = j->entered[s][r];
 		printf("%s%lld", n++ ? "," : "", (long long)(j->entered[s][late_rank] - others));
 	}
-	printf("]}\n");
+	printf("],\"unique_id\":\"");
+	for (size_t i = 0; i < sizeof(j->id); i++)
+		printf("%02x", ((const unsigned char *)&j->id)[i]);
+	printf("\"}\n");
 }
 
 static void kill_ranks(const pid_t *pids)
