@@ -310,6 +310,39 @@ func TestAnswersMetricsAndRestart(t *testing.T) {
 	}
 }
 
+// What tracers send besides goes on to where the cluster's memory is, with its token.
+func TestFindingsAndOperationsGoOn(t *testing.T) {
+	token := filepath.Join(t.TempDir(), "token.yaml")
+	if err := os.WriteFile(token, []byte(`
+extensions: {bearertokenauth: {token: secret}}
+receivers: {otlp: {protocols: {grpc: {auth: {authenticator: bearertokenauth}}}}}
+service: {extensions: [health_check, threshold, bearertokenauth]}
+`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	behind := startWith(t, []string{"config/ingero-fleet.yaml", token})
+	c := start(t, "INGERO_FLEET_EXPORTERS=[otlp_grpc]", "INGERO_FLEET_OTLP="+behind.grpc, "INGERO_FLEET_OTLP_TOKEN=secret")
+	for path, body := range map[string]string{
+		"/v1/logs": `{"resourceLogs": [{"scopeLogs": [{"logRecords": [{"timeUnixNano": "1800000000000000000",
+			"eventName": "ingero.finding", "body": {"stringValue": "trainer lost 12 %"}}]}]}]}`,
+		"/v1/traces": `{"resourceSpans": [{"scopeSpans": [{"spans": [{"traceId": "5b8efff798038103d269b633813fc60c",
+			"spanId": "eee19b7ec3c1b174", "name": "ncclAllReduce", "startTimeUnixNano": "1800000000000000000",
+			"endTimeUnixNano": "1800000000300000000"}]}]}]}`,
+	} {
+		r, err := http.Post("http://"+c.http+path, "application/json", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Body.Close(); err != nil || r.StatusCode != http.StatusOK {
+			t.Errorf("%s: %s %v", path, r.Status, err)
+		}
+	}
+	behind.until("both are there", func() bool {
+		b, err := os.ReadFile(behind.file)
+		return err == nil && strings.Contains(string(b), "trainer lost 12 %") && strings.Contains(string(b), "ncclAllReduce")
+	})
+}
+
 // post sends the body of a push.
 func (c *collector) post(body []byte) (code int, why string) {
 	c.t.Helper()
