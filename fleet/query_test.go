@@ -186,7 +186,7 @@ func FuzzStatements(f *testing.F) {
 
 // direct asks a recording.
 func direct(t *testing.T, path, sql string) (wire.Rows, error) {
-	r, err := recording.Query(t.Context(), path, sql, store.Limits{Rows: 1000, Time: time.Second})
+	r, err := recording.Query(t.Context(), path, sql, store.Limits{Rows: 1000, Time: time.Minute})
 	if err != nil {
 		return wire.Rows{}, err
 	}

@@ -159,14 +159,14 @@ func (m *cell) serve(ctx context.Context, listen, grpc string) error {
 	return nil
 }
 
-// startJob starts the ranks, which wait at a gate, and returns their processes by rank.
-func (m *cell) startJob(ctx context.Context) (pids []string, err error) {
-	args := []string{
+// startJob starts the ranks, which wait at a gate, and returns their processes by rank. The last of equal options holds.
+func (m *cell) startJob(ctx context.Context, options ...string) (pids []string, err error) {
+	args := append([]string{
 		"--ranks", strconv.Itoa(ranks), "--steps", "0", "--host-us", strconv.Itoa(hostUS), "--read-us", strconv.Itoa(readUS),
 		"--gpu-us", strconv.Itoa(gpuUS), "--jitter", strconv.Itoa(jitterPct), "--fifo", "1", "--dir", m.dir,
 		"--gate", m.file("gate"), "--late-gate", m.file("late"), "--late-rank", strconv.Itoa(late),
 		"--late-ms", strconv.Itoa(stepMS * m.c.SizePct / 100),
-	}
+	}, options...)
 	if m.c.late != "" {
 		args = append(args, "--late", m.c.late)
 	}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/ingero-io/ingero/cluster/wire"
@@ -156,6 +157,9 @@ func (s *Server) write(r *reader) {
 			return
 		}
 		n, err := r.conn.Write(line)
+		if n == 0 && errors.Is(err, os.ErrDeadlineExceeded) {
+			n, err = r.atOnce(line) // it may have been this program that had no CPU
+		}
 		if err == nil {
 			continue
 		}
@@ -166,6 +170,34 @@ func (s *Server) write(r *reader) {
 			return
 		}
 	}
+}
+
+// atOnce sends what can be sent without waiting. If nothing can, the error is os.ErrDeadlineExceeded.
+func (r *reader) atOnce(line []byte) (n int, err error) {
+	c, ok := r.conn.(syscall.Conn)
+	if !ok {
+		return 0, os.ErrDeadlineExceeded
+	}
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	if err := r.conn.SetWriteDeadline(time.Time{}); err != nil {
+		return 0, err
+	}
+	if waited := raw.Write(func(fd uintptr) bool {
+		n, err = syscall.Write(int(fd), line)
+		return true
+	}); waited != nil {
+		return 0, waited
+	}
+	switch {
+	case errors.Is(err, syscall.EAGAIN):
+		return 0, os.ErrDeadlineExceeded
+	case err == nil && n < len(line):
+		return n, os.ErrDeadlineExceeded
+	}
+	return max(n, 0), err
 }
 
 // watch waits for a reader to go. What it sends is not read.

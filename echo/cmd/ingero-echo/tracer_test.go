@@ -16,7 +16,7 @@ func TestFindingsOfATracer(t *testing.T) {
 	for _, endpoint := range []metrics.Endpoint{
 		{Host: e.at["OTLP over HTTP"]}, {GRPC: true, Host: e.at["OTLP over gRPC"]},
 	} {
-		pushed, err := metrics.Push(t.Context(), endpoint, "gpu-05", "test")
+		pushed, err := metrics.Push(t.Context(), endpoint, metrics.Sender{Node: "gpu-05", Version: "test"})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -69,6 +69,16 @@ select timestamp_ns as enter_ns, timestamp_ns + duration_ns as exit_ns, duration
     json_extract_string(attrs_json, '$."nccl.datatype"') as datatype,
     json_extract_string(attrs_json, '$."nccl.reduce_op"') as reduce_op,
     try_cast(json_extract_string(attrs_json, '$."nccl.peer_rank"') as integer) as peer_rank,
+    try_cast(json_extract_string(attrs_json, '$."nccl.bytes"') as bigint) as bytes,
+    try_cast(json_extract_string(attrs_json, '$."process.pid"') as bigint) as pid,
+    json_extract_string(attrs_json, '$."ingero.node.address"') as node_address,
+    json_extract_string(attrs_json, '$."ingero.collective.why"') as why,
+    try_cast(json_extract_string(attrs_json, '$."ingero.collective.own_ms"') as double) as own_ms,
+    try_cast(json_extract_string(attrs_json, '$."ingero.collective.usual_own_ms"') as double) as usual_own_ms,
+    try_cast(json_extract_string(attrs_json, '$."ingero.collective.wait_ms"') as double) as wait_ms,
+    try_cast(json_extract_string(attrs_json, '$."ingero.collective.usual_wait_ms"') as double) as usual_wait_ms,
+    try_cast(json_extract_string(attrs_json, '$."ingero.collective.before_ms"') as double) as before_ms,
+    json_extract_string(attrs_json, '$."ingero.chain_ids"') as finding_ids,
     trace_id, span_id
 from point
 where kind = 'span' and json_extract_string(attrs_json, '$."nccl.op_type"') is not null;

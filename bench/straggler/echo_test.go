@@ -1,0 +1,254 @@
+package straggler
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ingero-io/ingero/internal/kerneltest"
+)
+
+// echoEnv names the folder of the programs: make test-echo-live builds them.
+const echoEnv = "INGERO_ECHO_LIVE"
+
+// The published story: of eight ranks on two hosts one is late in every 14th step, as another program has its CPU.
+const (
+	echoEvery, echoLateMS = 14, 290
+	echoToken             = "a-token-1234"
+)
+
+// echo is the cluster's memory, which runs.
+type echo struct {
+	t   *testing.T
+	lab *lab
+	at  map[string]string // what it listens for, and where
+}
+
+// startEcho starts it, and Fleet's collector, which sends it what agents send; port is the collector's.
+func startEcho(t *testing.T, l *lab, programs string) (e *echo, port string) {
+	t.Helper()
+	e = &echo{t: t, lab: l, at: map[string]string{}}
+	e.start([]string{"INGERO_ECHO_TOKEN=" + echoToken}, filepath.Join(programs, "ingero-echo"), "serve",
+		"--db-path", filepath.Join(l.dir, "echo.db"), "--otlp-addr", "127.0.0.1:0", "--otlp-http-addr", "127.0.0.1:0",
+		"--mcp-addr", "127.0.0.1:0", "--health-addr", "127.0.0.1:0")
+	ports := make([]string, 6)
+	for i := range ports {
+		s, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = s.Close() }() // its port is all that was wanted
+		if _, ports[i], err = net.SplitHostPort(s.Addr().String()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	e.start([]string{
+		"INGERO_FLEET_GRPC=0.0.0.0:" + ports[0], "INGERO_FLEET_HTTP=127.0.0.1:" + ports[1],
+		"INGERO_FLEET_API=127.0.0.1:" + ports[2], "INGERO_FLEET_HEALTH=127.0.0.1:" + ports[3],
+		"INGERO_FLEET_PROMETHEUS=127.0.0.1:" + ports[4], "INGERO_FLEET_METRICS_PORT=" + ports[5],
+		"INGERO_FLEET_EXPORTERS=[otlp_grpc]", "INGERO_FLEET_OTLP=" + e.at["OTLP over gRPC"], "INGERO_FLEET_OTLP_TOKEN=" + echoToken,
+		"INGERO_FLEET_FILE=" + filepath.Join(l.dir, "unused.json"),
+	}, filepath.Join(programs, "ingero-fleet-collector"), "--config", "../../collector/config/ingero-fleet.yaml")
+	return e, ports[0]
+}
+
+// start starts a program that ends with the test.
+func (e *echo) start(env []string, args ...string) {
+	e.t.Helper()
+	p, err := e.lab.start(context.WithoutCancel(e.t.Context()), nil, append(append([]string{"env"}, env...), args...)...)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	e.t.Cleanup(func() {
+		if err := p.stop(); err != nil {
+			e.t.Error(err)
+		}
+		if e.t.Failed() {
+			e.t.Log(strings.Join(p.printed(), "\n"))
+		}
+	})
+	if filepath.Base(args[0]) != "ingero-echo" {
+		return
+	}
+	for _, what := range []string{"OTLP over gRPC", "questions"} {
+		rest, err := p.after(e.t.Context(), `listening for=`+strconv.Quote(what)+` at=`)
+		if err != nil {
+			rest, err = p.after(e.t.Context(), `listening for=`+what+` at=`)
+		}
+		if err != nil {
+			e.t.Fatal(err)
+		}
+		e.at[what] = strings.Fields(rest)[0]
+	}
+}
+
+// ask returns the rows of an answer.
+func (e *echo) ask(sql string) (rows [][]any) {
+	e.t.Helper()
+	body, err := json.Marshal(map[string]string{"sql": sql})
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	r, err := http.NewRequestWithContext(e.t.Context(), http.MethodPost, "http://"+e.at["questions"]+"/api/v1/sql",
+		bytes.NewReader(body))
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+echoToken)
+	r.Header.Set("Content-Type", "application/json")
+	a, err := http.DefaultClient.Do(r)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	defer a.Body.Close()
+	b, err := io.ReadAll(a.Body)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	var answer struct{ Rows [][]any }
+	if err := json.Unmarshal(b, &answer); err != nil || a.StatusCode != http.StatusOK {
+		e.t.Fatalf("%s: %s: %v", a.Status, b, err)
+	}
+	return answer.Rows
+}
+
+// until waits until an answer is right.
+func (e *echo) until(what, sql string, right func(rows [][]any) bool) (rows [][]any) {
+	e.t.Helper()
+	for end := time.Now().Add(settleTime); time.Now().Before(end); time.Sleep(500 * time.Millisecond) {
+		if rows = e.ask(sql); right(rows) {
+			return rows
+		}
+	}
+	e.t.Fatalf("not so: %s: %v", what, rows)
+	return nil
+}
+
+// TestEchoNamesTheLateRank traces eight ranks on two hosts, and asks Echo which one is late.
+func TestEchoNamesTheLateRank(t *testing.T) {
+	programs := os.Getenv(echoEnv)
+	if programs == "" {
+		t.Skip(echoEnv + " is not set: make test-echo-live builds what this needs, and runs it")
+	}
+	kerneltest.Require(t)
+	programs, err := filepath.Abs(programs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := newLab(t.Context(), &Options{Ingero: filepath.Join(programs, "ingero")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(l.close)
+	e, port := startEcho(t, l, programs)
+	m := &cell{l: l, c: &Case{late: "cpu"}, dir: l.dir, alone: true}
+	pids, err := m.startJob(t.Context(), "--late-ms", strconv.Itoa(echoLateMS), "--every", strconv.Itoa(echoEvery),
+		"--read-us", "60000", "--gpu-us", "10000", "--jitter", "2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n, ns := range l.nodes {
+		to, per := "grpc://"+net.JoinHostPort(ns.Address, port), ranks/nodes
+		m.tracers[n], err = l.start(t.Context(), ns, l.o.Ingero, "trace", "--json", "--node", nodeName(n),
+			"--db", m.file(fmt.Sprint(n, ".db")), "--pid", strings.Join(pids[n*per:(n+1)*per], ","),
+			"--cluster", cluster, "--fleet", to, "--otlp", to)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := m.tracers[n].after(t.Context(), `"type":"start"`); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(m.file("gate"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	// As soon as the job runs: the ranks are calibrated later, which Echo does not need.
+	e.until("there are operations of all ranks, and it is known what is usual",
+		"select count(distinct rank) from collectives where usual_own_ms > 0", func(rows [][]any) bool {
+			return rows[0][0].(float64) == ranks
+		})
+	began := time.Now()
+	if err := os.WriteFile(m.file("late"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const lateOnes = `
+		with entered as (
+			select comm_id_hash, seq, rank, node_id, min(enter_ns) as enter_ns from collectives group by all),
+		placed as (
+			select *, row_number() over (partition by comm_id_hash, seq order by enter_ns desc) as place,
+				enter_ns - lead(enter_ns) over (partition by comm_id_hash, seq order by enter_ns desc) as late_ns,
+				count(*) over (partition by comm_id_hash, seq) as ranks
+			from entered)
+		select rank, node_id, seq, late_ns / 1e6 from placed
+		where place = 1 and ranks = 8 and late_ns > 50e6 order by seq`
+	rows := e.until("rank 5 is late three times", lateOnes, func(rows [][]any) bool { return len(rows) >= 3 })
+	t.Logf("after %s", time.Since(began).Round(time.Second))
+	truth, err := m.close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := 0.0
+	for _, r := range rows {
+		ms, seq := r[3].(float64), r[2].(float64)
+		if r[0].(float64) != late || r[1] != nodeName(1) || ms < echoLateMS*0.95 || ms > echoLateMS*1.05 ||
+			before > 0 && int(seq-before)%echoEvery != 0 {
+			t.Errorf("rank, node, operation and ms are %v", r)
+		}
+		before = seq
+	}
+	if !slices.ContainsFunc(truth.LateNS, func(ns int64) bool { return ns > echoLateMS*0.95e6 }) {
+		t.Errorf("the rank was late by %v ns", truth.LateNS)
+	}
+	e.blames(pids[late])
+}
+
+// blames checks what Echo knows of why: that of all ranks only the late one is waited for, and for whom it waits.
+func (e *echo) blames(pid string) {
+	e.t.Helper()
+	named := false
+	for _, r := range e.ask("select cause_pid, summary from findings where cause = 'collective_straggler'") {
+		if r[0].(float64) != number(e.t, pid) {
+			e.t.Errorf("blamed is another one: %v", r)
+		}
+		named = named || strings.Contains(r[1].(string), "it waited for a CPU that backup-agent")
+	}
+	if !named {
+		e.t.Error("who had the late rank's CPU is not named")
+	}
+	// What travels with the late operation itself.
+	for _, r := range e.ask(`select rank, json_extract_string(attrs_json, '$."ingero.collective.before.runq_ms"')::double
+		from events where json_extract_string(attrs_json, '$."ingero.collective.why"') = 'late'
+			and json_extract_string(attrs_json, '$."ingero.collective.own_ms"')::double > 200`) {
+		if r[0].(float64) != late || r[1].(float64) < echoLateMS*0.95 {
+			e.t.Errorf("rank and ms in the run queue are %v", r)
+		}
+	}
+	// Sums have every operation of every rank once: as many as it has entered.
+	for _, r := range e.ask(`select rank, sum(value), max(nccl_seq) from (
+		select rank, value, null as nccl_seq from events where metric_name = 'ingero.collective.operations'
+		union all select rank, 0, seq from collectives) group by rank order by rank`) {
+		if n, last := r[1].(float64), r[2].(float64); n < last {
+			e.t.Errorf("rank %v: %v operations, and one has the number %v", r[0], n, last)
+		}
+	}
+}
+
+func number(t *testing.T, s string) float64 {
+	t.Helper()
+	n, err := strconv.ParseFloat(s, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
