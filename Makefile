@@ -102,6 +102,11 @@ test-echo: ## test Echo: its parts, the store, and the program with producers
 	$(GO) -C echo vet ./...
 	CGO_ENABLED=1 $(GO) -C echo test -count=1 -p 1 -timeout 8m ./...
 
+.PHONY: test-echo-live
+test-echo-live: build echo fleet-collector ## ask Echo which of eight ranks on two hosts is late, each host with a tracer (root, a kernel with BTF, ip)
+	INGERO_REQUIRE_KERNEL=1 INGERO_ECHO_LIVE=$(CURDIR)/bin tools/undisturbed $(GO) test -count=1 -timeout 8m -v \
+		-run TestEchoNamesTheLateRank ./bench/straggler
+
 .PHONY: bench-echo
 bench-echo: ## measure how many points Echo keeps a second, and what one costs
 	CGO_ENABLED=1 $(GO) -C echo test -run '^$$' -bench Write -benchtime 100x ./store/duckdb
