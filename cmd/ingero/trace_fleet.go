@@ -181,8 +181,8 @@ func (p *peers) tell(s node.Said) {
 		p.open[s.ID] = t
 	}
 	p.tellLater(t)
-	p.mu.Unlock()
 	p.send(&t)
+	p.mu.Unlock()
 }
 
 // maxRecord is how many events wait to be recorded, should the disk be too slow.
@@ -235,7 +235,8 @@ func nanoseconds(ms *float64) uint64 {
 	return uint64(*ms * 1e6)
 }
 
-// send tells readers of the socket, and the receiver of OTLP.
+// send tells readers of the socket, and the receiver of OTLP; neither waits. mu is held, so that what is told of a rank
+// is sent in order.
 func (p *peers) send(t *toldEvent) {
 	if p.otlp != nil {
 		p.otlp.Event(&t.event, t.event.Summary(t.who))

@@ -97,20 +97,14 @@ func (p *peers) searches(now time.Time) bool {
 func (p *peers) found(r *report.Report) {
 	now := time.Now()
 	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.causes = liveCauses{now, r}
-	var again []toldEvent
 	for id, t := range p.open {
 		if c := p.causes.of(t.pid, t.cause, now); c != nil && c.Culprit != "" {
 			t.event.Cause, t.event.At = c, now.UTC()
-			again = append(again, t)
 			delete(p.open, id)
+			p.tellLater(t)
+			p.send(&t)
 		}
-	}
-	for _, t := range again {
-		p.tellLater(t)
-	}
-	p.mu.Unlock()
-	for i := range again {
-		p.send(&again[i])
 	}
 }
