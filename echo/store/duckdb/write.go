@@ -6,7 +6,6 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -154,62 +153,41 @@ func (s *Store) insert(ctx context.Context, rows []*row.Row) error {
 	return err
 }
 
+// appendRows gives rows to the engine, those of a kind together.
 func (s *Store) appendRows(c driver.Conn, rows []*row.Row) error {
-	a, err := duckdb.NewAppenderFromConn(c, "", "point")
+	for _, kinds := range alike {
+		of := func(r *row.Row) bool { return slices.Contains(kinds, r.Kind) }
+		if used := usedBy(rows, of); used != nil {
+			if err := s.appendAlike(c, rows, of, used); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// appendAlike gives some of the rows to the engine, with no more columns than they use: each value costs a call of the
+// engine, NULL as well.
+func (s *Store) appendAlike(c driver.Conn, rows []*row.Row, of func(*row.Row) bool, used []column) error {
+	names := make([]string, len(used))
+	for i := range used {
+		names[i] = used[i].name
+	}
+	a, err := duckdb.NewAppenderWithColumns(c, "", "", "point", names)
 	if err != nil {
 		return err
 	}
 	for _, r := range rows {
-		s.values = appendValues(s.values[:0], r)
+		if !of(r) {
+			continue
+		}
+		s.values = s.values[:0]
+		for i := range used {
+			s.values = append(s.values, used[i].of(r))
+		}
 		if err := a.AppendRow(s.values...); err != nil {
 			return errors.Join(err, a.Close())
 		}
 	}
 	return a.Close()
-}
-
-// appendValues are a row's values in the order of the table's columns.
-func appendValues(v []driver.Value, r *row.Row) []driver.Value {
-	v = append(v, r.Timestamp, r.Received, r.Cluster, r.Node, r.Kind.String(), text(r.Metric), text(r.Unit),
-		text(r.Temporality), number(r.Start != 0, r.Start),
-		number(r.Rank != row.None, r.Rank), number(r.NRanks != 0, r.NRanks),
-		number(r.HasDouble, r.Double), number(r.HasInt, r.Int), text(r.Event), text(r.Severity),
-		number(r.SeverityNumber != 0, r.SeverityNumber), text(r.Body), text(r.Trace), text(r.Span), text(r.Parent),
-		number(r.Kind == row.Span, r.Duration), r.Attrs, r.Resource, text(r.Scope))
-	return append(appendDistribution(v, r.Distribution), r.Key)
-}
-
-func appendDistribution(v []driver.Value, d *row.Distribution) []driver.Value {
-	if d == nil {
-		return append(v, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil)
-	}
-	v = append(v, int64(min(d.Count, math.MaxInt64)))
-	for _, f := range []float64{d.Sum, d.Min, d.Max, d.P50, d.P90, d.P99} {
-		v = append(v, number(!math.IsNaN(f), f))
-	}
-	if len(d.Buckets) == 0 {
-		return append(v, nil, nil, nil)
-	}
-	lower, upper := make([]float64, len(d.Buckets)), make([]float64, len(d.Buckets))
-	count := make([]int64, len(d.Buckets))
-	for i, b := range d.Buckets {
-		lower[i], upper[i], count[i] = b.Lower, b.Upper, int64(min(b.Count, math.MaxInt64))
-	}
-	return append(v, lower, upper, count)
-}
-
-// text is NULL if it is empty.
-func text(s string) driver.Value {
-	if s == "" {
-		return nil
-	}
-	return s
-}
-
-// number is NULL if it is not known.
-func number[T int32 | int64 | float64](known bool, v T) driver.Value {
-	if !known {
-		return nil
-	}
-	return v
 }
