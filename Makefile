@@ -77,6 +77,10 @@ release-snapshot: $(RELEASE_TOOLS)/built ## build what is released into dist/: a
 	PATH="$(CURDIR)/$(RELEASE_TOOLS):$$PATH" INGERO_VERSION='$(RELEASE_VERSION)' \
 		packaging/release
 
+.PHONY: test-reproducible
+test-reproducible: $(RELEASE_TOOLS)/built ## build what is released twice, and compare
+	INGERO_VERSION='$(RELEASE_VERSION)' packaging/reproducible
+
 .PHONY: test-packages
 test-packages: release-snapshot ## install, use, upgrade and remove what was built, in a Debian with systemd (root, qemu, mmdebstrap, cpio)
 	INGERO_DIST=$(CURDIR)/dist $(GO) test -count=1 -timeout 20m -v -run 'TestDeb|TestOnBusyBox' ./packaging
@@ -95,7 +99,7 @@ bench-fleet: fleet ## measure what the pushes of many nodes cost ingero-fleet se
 # Echo is a module of its own: its store needs cgo, a C++ compiler's library, and 600 MB of module cache.
 .PHONY: echo
 echo: ## build bin/ingero-echo, which keeps what all nodes send (needs gcc and libstdc++)
-	CGO_ENABLED=1 $(GO) -C echo build -trimpath -ldflags '-s -w' -o ../bin/ingero-echo ./cmd/ingero-echo
+	CGO_ENABLED=1 $(GO) -C echo build -trimpath -tags netgo,osusergo -ldflags '-s -w' -o ../bin/ingero-echo ./cmd/ingero-echo
 
 .PHONY: test-echo
 test-echo: ## test Echo: its parts, the store, and the program with producers

@@ -3,6 +3,7 @@ package export_test
 import (
 	"runtime"
 	"testing"
+	"time"
 
 	"github.com/ingero-io/ingero/export"
 	"github.com/ingero-io/ingero/store"
@@ -59,7 +60,7 @@ func (w *watchedRows) Next() bool {
 
 func write(t *testing.T, f *export.Format, path string, to *heapWatch) error {
 	if f.Table != nil {
-		rows, err := sqlite.Query(t.Context(), path, "select * from events", store.Limits{Rows: 1 << 50, Bytes: 1 << 50})
+		rows, err := sqlite.Query(t.Context(), path, "select * from events", store.Limits{Rows: 1 << 50, Bytes: 1 << 50, Time: time.Hour})
 		if err != nil {
 			return err
 		}

@@ -153,6 +153,8 @@ func TestDeb(t *testing.T) {
 	// What is tested comes as a second archive, behind that of the system.
 	more := t.TempDir()
 	copyFile(t, filepath.Join(more, "packages/new", filepath.Base(deb)), deb, 0o644)
+	echo := dist(t, "ingero-echo_*_"+runtime.GOARCH+".deb")
+	copyFile(t, filepath.Join(more, "packages/new", filepath.Base(echo)), echo, 0o644)
 	if err := os.MkdirAll(filepath.Join(more, "packages/old"), 0o755); err != nil {
 		t.Fatal(err)
 	}

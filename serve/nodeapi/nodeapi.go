@@ -31,6 +31,7 @@ type Options struct {
 	Logger  *slog.Logger     // nil: nothing is logged
 	Now     func() time.Time // nil: time.Now
 	Limits  webserver.Limits // zero: webserver.DefaultLimits
+	SQLTime time.Duration    // of a statement; 0: that of recording.UntrustedLimits
 
 	Baselines []recording.Source // others, to compare with
 }
@@ -54,6 +55,9 @@ func New(src recording.Source, o Options) *API {
 	}
 	if o.Limits == (webserver.Limits{}) {
 		o.Limits = webserver.DefaultLimits()
+	}
+	if o.SQLTime == 0 {
+		o.SQLTime = recording.UntrustedLimits().Time
 	}
 	a := &API{src: src, opts: o, gate: webserver.NewGate(o.Limits), routes: map[string]*route{}}
 	for _, rt := range routes() {

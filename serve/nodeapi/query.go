@@ -22,6 +22,7 @@ func query(ctx context.Context, a *API, in *input) (out wire.Rows, err error) {
 		return out, asked{errNoSQL}
 	}
 	limits := recording.UntrustedLimits()
+	limits.Time = a.opts.SQLTime
 	limits.Rows, limits.Bytes = in.limit, maxBytes
 	rows, err := a.src.Query(ctx, in.sql.SQL, limits)
 	if err != nil {
