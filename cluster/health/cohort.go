@@ -10,7 +10,7 @@ import (
 type Cohort struct {
 	id      uint64
 	free    bool
-	index   map[int32]int32 // of members, by rank
+	index   index // of members, by rank
 	members []member
 	slots   [Kept]slot
 
@@ -72,7 +72,7 @@ type slot struct {
 }
 
 func newCohort(p *Push, now time.Duration) *Cohort {
-	c := &Cohort{id: p.Cohort, free: p.Free, index: map[int32]int32{}, resized: now, size: int(p.Size)}
+	c := &Cohort{id: p.Cohort, free: p.Free, resized: now, size: int(p.Size)}
 	c.width, c.merge = p.Width, p.Merge
 	if c.width == 0 {
 		c.width, c.merge = width(float64(p.Ranks[0].Interval), p.Free), 1
@@ -94,7 +94,7 @@ func (c *Cohort) push(now time.Duration, p *Push, scratch *scratch, refused *[Re
 }
 
 func (c *Cohort) rank(now time.Duration, p *Push, r *RankPush, s *scratch, refused *[Reasons]uint64) {
-	if _, known := c.index[r.Rank]; r.Exited && !known {
+	if _, known := c.index.get(r.Rank); r.Exited && !known {
 		return // it was forgotten, or is pushed to another fleet
 	}
 	m, why, ok := c.member(now, p, r)
@@ -106,7 +106,7 @@ func (c *Cohort) rank(now time.Duration, p *Push, r *RankPush, s *scratch, refus
 		return
 	}
 	m.sent, m.seen = p.Sent, now
-	at := c.index[m.rank]
+	at, _ := c.index.get(m.rank)
 	if r.Exited {
 		c.remove(m.rank)
 		c.live = max(0, c.live-1)
@@ -159,7 +159,7 @@ func positive(v float32) float32 {
 // member finds or admits a rank. A cohort grows by a quarter at most before its members agree on a new size,
 // so that one node cannot outvote it.
 func (c *Cohort) member(now time.Duration, p *Push, r *RankPush) (m *member, why Reason, ok bool) {
-	i, known := c.index[r.Rank]
+	i, known := c.index.get(r.Rank)
 	if !known {
 		switch {
 		case r.Rank < 0:
@@ -192,21 +192,23 @@ func (c *Cohort) add(m member) int32 {
 	}
 	i := int32(len(c.members))
 	c.members = append(c.members, m)
-	c.index[m.rank] = i
+	c.index.put(m.rank, i, c.members)
 	return i
 }
 
 func (c *Cohort) remove(rank int32) {
-	i, last := c.index[rank], int32(len(c.members)-1)
+	i, _ := c.index.get(rank)
+	last := int32(len(c.members) - 1)
 	for k := range c.slots {
 		if s := &c.slots[k]; s.n > 0 && !math.IsNaN(float64(c.members[i].x[k])) {
 			s.n--
 		}
 	}
-	c.members[i] = c.members[last]
-	c.index[c.members[i].rank] = i
-	delete(c.index, rank)
+	moved := c.members[last]
+	c.members[i] = moved
 	c.members = c.members[:last]
+	c.index.put(moved.rank, i, c.members)
+	c.index.drop(rank)
 	c.surveyIn = 0
 }
 

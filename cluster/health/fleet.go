@@ -72,7 +72,7 @@ func (f *Fleet) Poll(now time.Duration, p Poll) *Reply {
 	if c == nil {
 		return nil
 	}
-	if i, ok := c.index[p.Rank]; ok && c.members[i].node == p.Node {
+	if i, ok := c.index.get(p.Rank); ok && c.members[i].node == p.Node {
 		c.state(now, &c.members[i], p.State)
 	}
 	return c.reply()

@@ -16,7 +16,7 @@ func (c *Cohort) sweep(now time.Duration, s *scratch, out []Verdict) []Verdict {
 
 func (c *Cohort) verdict(k Kind, rank int32, now, since time.Duration, n int) Verdict {
 	v := Verdict{Kind: k, Cohort: c.id, Rank: rank, At: now, Since: since, N: n, Mode: ModeFleet}
-	if i, ok := c.index[rank]; ok {
+	if i, ok := c.index.get(rank); ok {
 		v.Node = c.members[i].node
 	}
 	return v
