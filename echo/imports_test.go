@@ -15,6 +15,9 @@ var table = []struct{ name, imports string }{
 	{"echo/row", ""},
 	{"echo/access", ""},
 	{"echo/gate", ""},
+	{"echo/outlier", ""},
+	{"echo/cost", ""},
+	{"echo/arrival", "echo/outlier"},
 	{"echo/otlp", "echo/row"},
 	{"echo/seen", "echo/row"},
 	{"echo/store", "echo/row"},
@@ -27,7 +30,7 @@ var table = []struct{ name, imports string }{
 }
 
 // pure packages do no I/O and have no clock.
-var pure = []string{"echo/row", "echo/access", "echo/gate", "echo/otlp", "echo/seen"}
+var pure = []string{"echo/row", "echo/access", "echo/gate", "echo/otlp", "echo/seen", "echo/outlier", "echo/cost", "echo/arrival"}
 
 func list(t *testing.T, format string) map[string][]string {
 	t.Helper()
