@@ -159,7 +159,8 @@ func TestShare(t *testing.T) {
 		}
 	}
 	all, some := arrival.Compare(spans, arrival.Options{}), arrival.Compare(part, arrival.Options{Share: 0.25})
-	if len(all.Late) != 1 || len(some.Late) != 1 || math.Abs(all.Late[0].LostNS/some.Late[0].LostNS-1) > 0.02 || some.Late[0].Every != 0 {
+	if len(all.Late) != 1 || len(some.Late) != 1 || math.Abs(all.Late[0].LostNS/some.Late[0].LostNS-1) > 0.02 ||
+		math.Abs(all.Late[0].WaitedNS/some.Late[0].WaitedNS-1) > 0.02 || some.Late[0].Every != 0 {
 		t.Errorf("%+v, %+v", all.Late, some.Late)
 	}
 }
