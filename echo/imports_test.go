@@ -28,8 +28,9 @@ var table = []struct{ name, imports string }{
 	{"echo/demo", ""},
 	{"echo/question", "echo/arrival echo/store"},
 	{"echo/mcptool", "echo/arrival echo/cost echo/outlier echo/question echo/store serve/mcpshape"},
-	{"echo/api", "echo/access echo/store serve/webserver"},
-	{"echo/cmd/ingero-echo", `echo/access echo/api echo/ingest echo/intake echo/store echo/store/duckdb serve/webserver`},
+	{"echo/api", "echo/access echo/mcptool echo/store serve/webserver"},
+	{"echo/cmd/ingero-echo", `echo/access echo/api echo/cost echo/demo echo/ingest echo/intake echo/mcptool echo/store
+		echo/store/duckdb serve/mcpserver serve/webserver`},
 }
 
 // pure packages do no I/O and have no clock.
