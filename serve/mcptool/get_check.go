@@ -112,7 +112,8 @@ func (s *server) machine() *machineState {
 	r := s.examined.get(s.opts.Now())
 	out := &machineState{CanTrace: r.OK, Checks: []check{}, Processes: []data{}}
 	for _, c := range r.Checks {
-		out.Checks = append(out.Checks, check{c.Name, status(c.Status), data(mcpshape.Cut(mcpshape.Visible(c.Detail), maxName)), c.Remedy})
+		detail := data(mcpshape.Cut(mcpshape.Visible(c.Detail), maxName))
+		out.Checks = append(out.Checks, check{c.Name, status(c.Status), detail, c.Remedy})
 	}
 	for _, p := range r.Processes[:min(len(r.Processes), maxOthers)] {
 		line := fmt.Sprintf("%s (pid %d)", name(p.Comm), p.PID)
