@@ -153,6 +153,27 @@ func TestAStoreThatFails(t *testing.T) {
 	}
 }
 
+// exhausted is one whose questions take too much.
+type exhausted struct{ broken }
+
+func (exhausted) Query(context.Context, string, store.Limits) (*store.Result, error) {
+	return nil, &store.LimitError{Limit: "it took longer than 10s"}
+}
+
+func TestLimits(t *testing.T) {
+	all := mcptool.New(mcptool.Options{
+		Version: "test", Store: exhausted{}, Rates: cost.Example(), Limits: limits(), Now: now,
+	})
+	cs := connect(t, all)
+	for tool, args := range simplest {
+		got := fails(t, cs, tool, args)
+		if advice := strings.HasSuffix(got, "; a shorter window takes less"); advice != (tool != "fleet.cluster.run_analysis") ||
+			!strings.HasPrefix(got, "ended: it took longer than 10s") {
+			t.Errorf("%s: %s", tool, got)
+		}
+	}
+}
+
 // Over HTTP arguments are checked as over MCP.
 func TestCall(t *testing.T) {
 	s := tools(filled(t, requests(t)))

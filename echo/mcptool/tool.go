@@ -88,7 +88,12 @@ func (t tool[In, Out]) guarded(ctx context.Context, s *Tools, in In) (out Out, e
 			err = fmt.Errorf("%s failed, which is a mistake in Ingero; please report it", t.name)
 		}
 	}()
-	return t.run(ctx, s, in)
+	out, err = t.run(ctx, s, in)
+	var limit *store.LimitError
+	if t.name != analysisName && errors.As(err, &limit) {
+		err = &store.LimitError{Limit: limit.Limit + "; a shorter window takes less"}
+	}
+	return out, err
 }
 
 // told is an error as a peer is told it. What the store's own failures say is for the log.
