@@ -168,12 +168,19 @@ test-e2e: ## run the long tests, end to end (root, a kernel with BTF)
 # of which nothing runs when they are installed.
 MCP_PACKAGES := .cache/mcp
 
-.PHONY: test-mcp
-test-mcp: build ## try the MCP server with the conformance suite and the inspector (needs npm)
+.PHONY: mcp-packages
+mcp-packages:
 	@mkdir -p $(MCP_PACKAGES)
 	@cp internal/mcpconformance/npm/package.json internal/mcpconformance/npm/package-lock.json $(MCP_PACKAGES)/
 	@cd $(MCP_PACKAGES) && { cmp -s package-lock.json node_modules/installed || \
 		{ npm ci --ignore-scripts --no-audit --no-fund --loglevel=error && cp package-lock.json node_modules/installed; }; }
+
+.PHONY: test-mcp-echo
+test-mcp-echo: echo mcp-packages ## the same with the demo of Echo (needs npm and gcc)
+	$(GO) run ./internal/mcpconformance/cmd -packages $(MCP_PACKAGES)/node_modules -echo bin/ingero-echo
+
+.PHONY: test-mcp
+test-mcp: build mcp-packages ## try the MCP server with the conformance suite and the inspector (needs npm)
 	$(GO) run ./internal/mcpconformance/cmd -packages $(MCP_PACKAGES)/node_modules -ingero bin/ingero
 
 # npm packages, pinned, of which nothing runs when they are installed; building the program

@@ -15,6 +15,9 @@ var table = []struct{ name, imports string }{
 	{"echo/row", ""},
 	{"echo/access", ""},
 	{"echo/gate", ""},
+	{"echo/outlier", ""},
+	{"echo/cost", ""},
+	{"echo/arrival", "echo/outlier"},
 	{"echo/otlp", "echo/row"},
 	{"echo/seen", "echo/row"},
 	{"echo/store", "echo/row"},
@@ -22,12 +25,16 @@ var table = []struct{ name, imports string }{
 	{"echo/store/duckdb", "echo/gate echo/row echo/seen echo/store"},
 	{"echo/intake", "echo/row echo/store"},
 	{"echo/ingest", "cluster/rawcodec echo/access echo/intake echo/otlp echo/row echo/store serve/webserver"},
-	{"echo/api", "echo/access echo/store serve/webserver"},
-	{"echo/cmd/ingero-echo", `echo/access echo/api echo/ingest echo/intake echo/store echo/store/duckdb serve/webserver`},
+	{"echo/demo", ""},
+	{"echo/question", "echo/arrival echo/store"},
+	{"echo/mcptool", "echo/arrival echo/cost echo/outlier echo/question echo/store serve/mcpshape"},
+	{"echo/api", "echo/access echo/mcptool echo/store serve/webserver"},
+	{"echo/cmd/ingero-echo", `echo/access echo/api echo/cost echo/demo echo/ingest echo/intake echo/mcptool echo/store
+		echo/store/duckdb serve/mcpserver serve/webserver`},
 }
 
 // pure packages do no I/O and have no clock.
-var pure = []string{"echo/row", "echo/access", "echo/gate", "echo/otlp", "echo/seen"}
+var pure = []string{"echo/row", "echo/access", "echo/gate", "echo/otlp", "echo/seen", "echo/outlier", "echo/cost", "echo/arrival", "echo/demo"}
 
 func list(t *testing.T, format string) map[string][]string {
 	t.Helper()

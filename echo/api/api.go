@@ -1,4 +1,5 @@
-// Package api answers questions over HTTP. It has no listener and no command line.
+// Package api answers questions over HTTP: in SQL, by tools, and over MCP, which it mounts. It has no listener and no
+// command line.
 package api
 
 import (
@@ -7,12 +8,12 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"math"
 	"net/http"
 	"runtime"
 	"time"
 
 	"github.com/ingero-io/ingero/echo/access"
+	"github.com/ingero-io/ingero/echo/mcptool"
 	"github.com/ingero-io/ingero/echo/store"
 	"github.com/ingero-io/ingero/serve/webserver"
 )
@@ -23,51 +24,65 @@ const maxBody = 64 << 10
 // maxWaiting is how many questions may wait for others to end.
 const maxWaiting = 64
 
-// DefaultLimits are those of a question.
+// DefaultLimits are those of a question in SQL.
 func DefaultLimits() store.Limits {
 	return store.Limits{Time: 10 * time.Second, Rows: 10_000, Bytes: 8 << 20}
+}
+
+// AtOnce says how many questions run at a time: one for each CPU, two at least.
+func AtOnce() webserver.Limits {
+	n := max(2, runtime.GOMAXPROCS(0))
+	return webserver.Limits{Calls: n, PerTool: n, Waiting: maxWaiting}
 }
 
 // Options of the API.
 type Options struct {
 	Store  store.Reader
+	Tools  *mcptool.Tools
 	Tokens *access.Tokens
 	Limits store.Limits
-	// Gate bounds how many questions run at a time; nil: one for each CPU, two at least.
-	Gate   *webserver.Gate
-	Logger *slog.Logger // nil: silent
+	// MCP answers requests for /mcp of callers who may read; nil: nobody does.
+	MCP http.Handler
+	// Gate bounds how many questions run at a time; nil: AtOnce.
+	Gate    *webserver.Gate
+	Version string
+	Logger  *slog.Logger // nil: silent
 }
 
 type server struct{ Options }
 
-// Handler answers POST of /api/v1/sql, and GET of /api/v1/health and /api/v1/whoami.
+// prefixes are below which the same questions are answered. Both are published; they do not differ.
+var prefixes = []string{"/api/v1/", "/api/v2/"}
+
+// Handler answers the routes of routes.go, and /mcp.
 func Handler(o Options) http.Handler {
 	if o.Gate == nil {
-		n := max(2, runtime.GOMAXPROCS(0))
-		o.Gate = webserver.NewGate(webserver.Limits{Calls: n, PerTool: n, Waiting: maxWaiting})
+		o.Gate = webserver.NewGate(AtOnce())
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	s := server{o}
+	s := &server{o}
 	mux := http.NewServeMux()
-	mux.HandleFunc("POST /api/v1/sql", s.sql)
-	mux.HandleFunc("GET /api/v1/health", func(w http.ResponseWriter, _ *http.Request) {
-		answer(w, http.StatusOK, map[string]string{"status": "ok"})
-	})
-	mux.HandleFunc("GET /api/v1/whoami", func(w http.ResponseWriter, r *http.Request) {
-		answer(w, http.StatusOK, map[string][]string{"scopes": s.Tokens.Of(r.Header.Get("Authorization")).Strings()})
-	})
+	for _, r := range routes() {
+		for _, p := range prefixes {
+			mux.HandleFunc(r.method+" "+p+r.path, func(w http.ResponseWriter, req *http.Request) { r.serve(s, w, req) })
+		}
+	}
+	if o.MCP != nil {
+		mux.Handle("/mcp", o.MCP)
+	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
-		refuse(w, http.StatusNotFound, "not_found", "there is nothing here; see POST /api/v1/sql")
+		refuse(w, http.StatusNotFound, "not_found", "there is nothing here; see GET /api/v1/openapi.json")
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set(requestID, idOf(r))
 		scope := s.Tokens.Of(r.Header.Get("Authorization"))
 		switch {
 		case scope == 0:
 			w.Header().Set("WWW-Authenticate", "Bearer")
 			refuse(w, http.StatusUnauthorized, "unauthorized", "missing or wrong bearer token")
-		case scope&access.Read == 0 && r.URL.Path != "/api/v1/whoami":
+		case scope&access.Read == 0 && !anyToken(r.URL.Path):
 			refuse(w, http.StatusForbidden, "forbidden", "this token may not read")
 		default:
 			mux.ServeHTTP(w, r)
@@ -75,7 +90,33 @@ func Handler(o Options) http.Handler {
 	})
 }
 
-// table is the answer to a question.
+// anyToken reports whether a token that may not read may ask, too.
+func anyToken(path string) bool {
+	for _, p := range prefixes {
+		if path == p+"whoami" {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *server) health(w http.ResponseWriter, _ *http.Request) {
+	answer(w, http.StatusOK, map[string]string{"status": "ok"})
+}
+
+func (s *server) whoami(w http.ResponseWriter, r *http.Request) {
+	answer(w, http.StatusOK, map[string][]string{"scopes": s.Tokens.Of(r.Header.Get("Authorization")).Strings()})
+}
+
+func (s *server) list(w http.ResponseWriter, _ *http.Request) {
+	answer(w, http.StatusOK, map[string]any{"tools": s.Tools.List()})
+}
+
+func (s *server) document(w http.ResponseWriter, _ *http.Request) {
+	answer(w, http.StatusOK, Document(s.Tools.List(), s.Version))
+}
+
+// table is the answer to a question in SQL.
 type table struct {
 	Columns []string `json:"columns"`
 	Rows    [][]any  `json:"rows"`
@@ -83,49 +124,87 @@ type table struct {
 	Cut string `json:"cut,omitempty"`
 }
 
-func (s server) sql(w http.ResponseWriter, r *http.Request) {
-	body, err := webserver.Body(w, r, maxBody)
-	if err != nil {
-		refuse(w, http.StatusBadRequest, "bad_request", err.Error())
-		return
-	}
+func (s *server) sql(w http.ResponseWriter, r *http.Request) {
 	var question struct {
 		SQL string `json:"sql"`
 	}
-	if err := json.Unmarshal(body, &question); err != nil || question.SQL == "" {
+	if err := read(w, r, &question); err != nil {
+		refuse(w, http.StatusBadRequest, "bad_request", err.Error())
+		return
+	}
+	if question.SQL == "" {
 		refuse(w, http.StatusBadRequest, "bad_request",
 			`the body must be an object of JSON with a statement: {"sql": "select …"}`)
 		return
 	}
+	s.run(w, r, "sql", func(ctx context.Context) (any, error) {
+		// Here, and again in the store, so that no other way into the store goes around it.
+		if err := s.Store.Check(ctx, question.SQL); err != nil {
+			return nil, err
+		}
+		result, err := s.Store.Query(ctx, question.SQL, s.Limits)
+		if err != nil {
+			return nil, err
+		}
+		result.Plain()
+		return table{result.Columns, result.Rows, result.Cut}, nil
+	})
+}
+
+func (s *server) tool(w http.ResponseWriter, r *http.Request) {
+	var call struct {
+		Args json.RawMessage `json:"args"`
+	}
+	if err := read(w, r, &call); err != nil {
+		refuse(w, http.StatusBadRequest, "bad_request", err.Error())
+		return
+	}
+	name := r.PathValue("name")
+	s.run(w, r, "tool "+name, func(ctx context.Context) (any, error) {
+		out, err := s.Tools.Call(ctx, name, call.Args)
+		return map[string]any{"result": out}, err
+	})
+}
+
+// read reads a body of JSON; an empty one is an empty object.
+func read(w http.ResponseWriter, r *http.Request, into any) error {
+	body, err := webserver.Body(w, r, maxBody)
+	switch {
+	case err != nil:
+		return err
+	case len(body) == 0:
+		return nil
+	case json.Unmarshal(body, into) != nil:
+		return errors.New("the body must be an object of JSON")
+	}
+	return nil
+}
+
+// run answers a question when there is room for it.
+func (s *server) run(w http.ResponseWriter, r *http.Request, key string, do func(context.Context) (any, error)) {
 	defer webserver.Begin(w, r)()
-	leave, err := s.Gate.Enter(r.Context(), "sql")
+	leave, err := s.Gate.Enter(r.Context(), key)
 	if err != nil {
 		w.Header().Set("Retry-After", "1")
 		refuse(w, http.StatusServiceUnavailable, "busy", err.Error())
 		return
 	}
 	defer leave()
-	// Here, and again in the store, so that no other way into the store goes around it.
-	if err := s.Store.Check(r.Context(), question.SQL); err != nil {
-		s.failed(w, err)
-		return
-	}
-	result, err := s.Store.Query(r.Context(), question.SQL, s.Limits)
+	out, err := do(r.Context())
 	if err != nil {
 		s.failed(w, err)
 		return
 	}
-	for _, values := range result.Rows {
-		for i := range values {
-			values[i] = finite(values[i])
-		}
-	}
-	answer(w, http.StatusOK, table{result.Columns, result.Rows, result.Cut})
+	answer(w, http.StatusOK, out)
 }
 
-// failed answers why there is no table.
-func (s server) failed(w http.ResponseWriter, err error) {
+// failed answers why there is no answer.
+func (s *server) failed(w http.ResponseWriter, err error) {
 	switch {
+	case errors.Is(err, mcptool.ErrUnknown):
+		refuse(w, http.StatusNotFound, "not_found", err.Error()+"; see GET /api/v1/tools/list")
+	case errors.As(err, new(*mcptool.ArgumentError)):
+		refuse(w, http.StatusBadRequest, "bad_request", err.Error())
 	case errors.As(err, new(*store.RefusedError)):
 		refuse(w, http.StatusForbidden, "refused", err.Error())
 	case errors.As(err, new(*store.LimitError)):
@@ -135,33 +214,9 @@ func (s server) failed(w http.ResponseWriter, err error) {
 	case errors.Is(err, context.Canceled):
 		refuse(w, http.StatusServiceUnavailable, "canceled", "the question was given up")
 	default:
-		s.Logger.Error("a question failed", "err", err)
+		s.Logger.Error("a question failed", "err", err, "request", w.Header().Get(requestID))
 		refuse(w, http.StatusInternalServerError, "internal", "the store failed; see its log")
 	}
-}
-
-// finite is a value with numbers that JSON does not have as texts.
-func finite(v any) any {
-	switch v := v.(type) {
-	case float64:
-		switch {
-		case math.IsNaN(v):
-			return "NaN"
-		case math.IsInf(v, 1):
-			return "Infinity"
-		case math.IsInf(v, -1):
-			return "-Infinity"
-		}
-	case []any:
-		for i := range v {
-			v[i] = finite(v[i])
-		}
-	case map[string]any:
-		for name := range v {
-			v[name] = finite(v[name])
-		}
-	}
-	return v
 }
 
 func refuse(w http.ResponseWriter, status int, code, why string) {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"time"
 
 	"github.com/ingero-io/ingero/echo/row"
@@ -67,6 +68,38 @@ type Result struct {
 	Rows [][]any
 	// Cut says which limit cut rows off: "rows" or "bytes"; empty: none.
 	Cut string
+}
+
+// Plain replaces numbers that JSON does not have, such as infinity, by texts, in all rows.
+func (r *Result) Plain() {
+	for _, values := range r.Rows {
+		for i := range values {
+			values[i] = plain(values[i])
+		}
+	}
+}
+
+func plain(v any) any {
+	switch v := v.(type) {
+	case float64:
+		switch {
+		case math.IsNaN(v):
+			return "NaN"
+		case math.IsInf(v, 1):
+			return "Infinity"
+		case math.IsInf(v, -1):
+			return "-Infinity"
+		}
+	case []any:
+		for i := range v {
+			v[i] = plain(v[i])
+		}
+	case map[string]any:
+		for name := range v {
+			v[name] = plain(v[name])
+		}
+	}
+	return v
 }
 
 // Retention says how much is kept; 0: all.

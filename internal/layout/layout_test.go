@@ -152,10 +152,11 @@ var table = []row{
 	{"export", "event export/parquet explain/report store"},
 	{"fleet", "explain/compare serve/nodeapi/wire explain/report store"},
 	{"serve/mcpserver", "serve/webserver"},
+	{"serve/mcpshape", ""},
 	{"serve/nodeapi", `explain/compare explain/diagnose event serve/nodeapi/lanes serve/nodeapi/wire explain/recording
 		explain/report account/stats store serve/webserver`},
 	{"serve/mcptool", `demo explain/compare explain/diagnose docs event fleet internal/doctor explain/recording explain/report
-		store capture/symbol/gpukernel`},
+		serve/mcpshape store capture/symbol/gpukernel`},
 
 	// Measurements, tests, and what generates.
 	{"bench/agent", "serve/mcptool explain/recording store/source"},

@@ -3,7 +3,9 @@ package mcpserver
 import (
 	"context"
 	"crypto/tls"
+	"log/slog"
 	"net"
+	"net/http"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -16,6 +18,13 @@ func Serve(ctx context.Context, ln net.Listener, server *mcp.Server, cert *tls.C
 	h := newHandler(server, o.Logger)
 	o.Draining = h.end
 	return webserver.Serve(ctx, ln, h, cert, o)
+}
+
+// Mount is the handler of a server without the checks of package webserver, for one that has more to serve at its
+// address, and how it ends: webserver.Options.Draining.
+func Mount(server *mcp.Server, log *slog.Logger) (http.Handler, webserver.Drain) {
+	h := newHandler(server, log)
+	return h, h.end
 }
 
 // end lets calls finish and ends the sessions with their streams.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ingero-io/ingero/explain/diagnose"
 	"github.com/ingero-io/ingero/explain/report"
+	"github.com/ingero-io/ingero/serve/mcpshape"
 )
 
 type diagnoseIn struct {
@@ -125,7 +126,7 @@ func (d *diagnoseOut) fill(r *report.Report, in *diagnoseIn) error {
 			}
 			d.Finding, d.Path = &f.finding, append(lines(f.Path), each(shares(c), maxShares, prose)...)
 		case len(d.Others) < maxOthers:
-			d.Others = append(d.Others, other{ID: c.ID, Summary: data(cut(string(prose(c.Summary)), maxName))})
+			d.Others = append(d.Others, other{ID: c.ID, Summary: data(mcpshape.Cut(string(prose(c.Summary)), maxName))})
 		}
 	}
 	d.Next = nextOf(r, at, in)

@@ -12,6 +12,7 @@ import (
 	"github.com/ingero-io/ingero/explain/recording"
 	"github.com/ingero-io/ingero/explain/report"
 	"github.com/ingero-io/ingero/internal/doctor"
+	"github.com/ingero-io/ingero/serve/mcpshape"
 	"github.com/ingero-io/ingero/store"
 )
 
@@ -90,7 +91,7 @@ func (st *recordingState) whoWasTraced() data {
 	const shown, long = 2, 24
 	list := []string{}
 	for _, n := range first(st.traced, shown) {
-		list = append(list, string(name(cut(visible(n), long))))
+		list = append(list, string(name(mcpshape.Cut(mcpshape.Visible(n), long))))
 	}
 	if n := len(st.traced) - shown; n > 0 {
 		list = append(list, fmt.Sprintf("%d more", n))
@@ -111,7 +112,8 @@ func (s *server) machine() *machineState {
 	r := s.examined.get(s.opts.Now())
 	out := &machineState{CanTrace: r.OK, Checks: []check{}, Processes: []data{}}
 	for _, c := range r.Checks {
-		out.Checks = append(out.Checks, check{c.Name, status(c.Status), data(cut(visible(c.Detail), maxName)), c.Remedy})
+		detail := data(mcpshape.Cut(mcpshape.Visible(c.Detail), maxName))
+		out.Checks = append(out.Checks, check{c.Name, status(c.Status), detail, c.Remedy})
 	}
 	for _, p := range r.Processes[:min(len(r.Processes), maxOthers)] {
 		line := fmt.Sprintf("%s (pid %d)", name(p.Comm), p.PID)

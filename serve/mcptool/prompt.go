@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/ingero-io/ingero/serve/mcpshape"
 )
 
 // promptName is the name of the only prompt.
@@ -29,7 +31,7 @@ const maxArgument = 500
 
 func (s *server) investigate(ctx context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
 	arg := func(key string) string {
-		return strings.TrimSpace(cut(visible(req.Params.Arguments[key]), maxArgument))
+		return strings.TrimSpace(mcpshape.Cut(mcpshape.Visible(req.Params.Arguments[key]), maxArgument))
 	}
 	symptom, process, since := arg("symptom"), arg("process"), arg("window")
 	var args []string

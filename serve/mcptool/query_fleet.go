@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/ingero-io/ingero/fleet"
+	"github.com/ingero-io/ingero/serve/mcpshape"
 )
 
 type fleetIn struct {
@@ -64,7 +65,7 @@ const maxNotes = 6
 func (f *fleetOut) fill(t *fleetTable) {
 	head := []any{}
 	for _, c := range t.columns {
-		head = append(head, cut(visible(c), maxName))
+		head = append(head, mcpshape.Cut(mcpshape.Visible(c), maxName))
 	}
 	all := []tableRow{head}
 	for _, r := range t.rows {

@@ -15,6 +15,7 @@ import (
 	"github.com/ingero-io/ingero/docs"
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/explain/report"
+	"github.com/ingero-io/ingero/serve/mcpshape"
 	"github.com/ingero-io/ingero/store"
 )
 
@@ -90,7 +91,7 @@ func refused(err error) error {
 			code = jsonrpc.CodeInternalError
 		}
 	}
-	return &jsonrpc.Error{Code: code, Message: visible(err.Error())}
+	return &jsonrpc.Error{Code: code, Message: mcpshape.Visible(err.Error())}
 }
 
 // everything is the scope of the resources.

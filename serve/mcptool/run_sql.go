@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/ingero-io/ingero/explain/recording"
+	"github.com/ingero-io/ingero/serve/mcpshape"
 	"github.com/ingero-io/ingero/store"
 )
 
@@ -55,7 +56,7 @@ var runSQLTool = tool[sqlIn, sqlOut]{
 			return out, err
 		}
 		for _, n := range rows.Notes() {
-			out.Note = data(joined(string(out.Note), visible(n.Text)))
+			out.Note = data(joined(string(out.Note), mcpshape.Visible(n.Text)))
 		}
 		st, lost := s.recording(ctx)
 		out.Window, out.Dropped = st.Window, droppedOf(lost)
@@ -73,7 +74,7 @@ var runSQLTool = tool[sqlIn, sqlOut]{
 func (s *sqlOut) fill(rows store.Rows, from int, in *sqlIn) error {
 	s.Columns, s.Rows = []data{}, [][]any{}
 	for _, c := range rows.Columns() {
-		s.Columns = append(s.Columns, data(cut(visible(c), maxName)))
+		s.Columns = append(s.Columns, data(mcpshape.Cut(mcpshape.Visible(c), maxName)))
 	}
 	room, count := budget, maxRows
 	if in.Limit > 0 {
@@ -117,8 +118,8 @@ func shown(values []any) (line []any, shortened int) {
 				v = fmt.Sprint(x)
 			}
 		case string:
-			t := cut(visible(x), max(min(maxCell, room), minCell))
-			if room -= len(t); t != visible(x) {
+			t := mcpshape.Cut(mcpshape.Visible(x), max(min(maxCell, room), minCell))
+			if room -= len(t); t != mcpshape.Visible(x) {
 				shortened++
 			}
 			v = t

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ingero-io/ingero/explain/recording"
 	"github.com/ingero-io/ingero/fleet"
+	"github.com/ingero-io/ingero/serve/mcpshape"
 )
 
 // Options configure a server. The zero value is usable.
@@ -66,7 +67,7 @@ func NewServer(src recording.Source, o Options) *mcp.Server {
 	}
 	s.addPrompt(m)
 	s.addResources(m)
-	m.AddReceivingMiddleware(withoutBlanks)
+	m.AddReceivingMiddleware(mcpshape.WithoutBlanks)
 	m.AddReceivingMiddleware(o.Middleware...)
 	return m
 }

@@ -2,13 +2,12 @@ package mcptool
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/ingero-io/ingero/capture/symbol/gpukernel"
 	"github.com/ingero-io/ingero/explain/report"
+	"github.com/ingero-io/ingero/serve/mcpshape"
 )
 
 // Names that a traced process chooses, for itself, its files and its functions, are read
@@ -24,10 +23,10 @@ const (
 )
 
 // prose cleans text that may quote names.
-func prose(s string) data { return data(cut(visible(s), maxProse)) }
+func prose(s string) data { return data(mcpshape.Cut(mcpshape.Visible(s), maxProse)) }
 
 // name cleans a name, and quotes it if it has spaces.
-func name(s string) data { return data(quoted(cut(visible(s), maxName))) }
+func name(s string) data { return data(mcpshape.Quoted(mcpshape.Cut(mcpshape.Visible(s), maxName))) }
 
 // frame cleans a line of a stack. It has spaces by its form, so it is not quoted.
 // Recordings by earlier versions have mangled names.
@@ -35,44 +34,7 @@ func frame(s string) data {
 	if symbol, rest, _ := strings.Cut(s, " "); strings.HasPrefix(symbol, "_Z") {
 		s = strings.TrimSpace(gpukernel.Readable(symbol) + " " + rest)
 	}
-	return data(cut(visible(s), maxName))
-}
-
-// quotes are added only here: they are replaced within names.
-var quotes = strings.NewReplacer("«", "‹", "»", "›")
-
-func quoted(s string) string {
-	s = quotes.Replace(s)
-	if !strings.ContainsFunc(s, unicode.IsSpace) {
-		return s
-	}
-	return "«" + s + "»"
-}
-
-// visible replaces invisible characters, and those that change the direction of text.
-func visible(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t' || r == '\r':
-			return ' '
-		case unicode.IsControl(r), unicode.In(r, unicode.Cf, unicode.Co, unicode.Zl, unicode.Zp, unicode.Variation_Selector,
-			unicode.Other_Default_Ignorable_Code_Point):
-			return '?'
-		}
-		return r
-	}, strings.ToValidUTF8(s, "\uFFFD"))
-}
-
-// cut shortens text to a number of characters, and says how many were removed.
-func cut(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	r := []rune(s)
-	if len(r) <= most {
-		return s
-	}
-	return fmt.Sprintf("%s…(+%d)", string(r[:most]), len(r)-most)
+	return data(mcpshape.Cut(mcpshape.Visible(s), maxName))
 }
 
 // quoteNames puts the names of a report that have spaces into quotation marks
@@ -81,7 +43,7 @@ func quoteNames(r *report.Report) {
 	var names []string
 	add := func(list ...string) {
 		for _, n := range list {
-			if quoted(n) != n {
+			if mcpshape.Quoted(n) != n {
 				names = append(names, n)
 			}
 		}
@@ -106,7 +68,7 @@ func quoteNames(r *report.Report) {
 	slices.SortFunc(names, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
 	var pairs []string
 	for _, n := range slices.Compact(names) {
-		pairs = append(pairs, n, quoted(n))
+		pairs = append(pairs, n, mcpshape.Quoted(n))
 	}
 	quote := strings.NewReplacer(pairs...)
 	fix := func(list ...*string) {

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/ingero-io/ingero/serve/mcpshape"
 )
 
 // tool is a tool of the server. In and Out are structs; their fields are the arguments
@@ -31,10 +33,10 @@ const (
 
 // add makes the tool known to a server.
 func (t tool[In, Out]) add(s *server, m *mcp.Server) {
-	fields := dataFields(reflect.TypeFor[Out]())
+	fields := mcpshape.Fields(reflect.TypeFor[Out](), reflect.TypeFor[data]())
 	mcp.AddTool(m, &mcp.Tool{
 		Name: t.name, Description: t.about,
-		InputSchema: schemaOf[In](true), OutputSchema: schemaOf[Out](false),
+		InputSchema: mcpshape.Input[In](schemas), OutputSchema: mcpshape.Output[Out](schemas),
 		Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true},
 	}, func(ctx context.Context, req *mcp.CallToolRequest, in In) (res *mcp.CallToolResult, out Out, err error) {
 		defer func() { // one bad recording must not end the server
@@ -45,7 +47,7 @@ func (t tool[In, Out]) add(s *server, m *mcp.Server) {
 		}()
 		defer s.reportProgress(ctx, req, t.name)()
 		if out, err = t.run(ctx, s, in); err != nil {
-			return nil, out, fmt.Errorf("%s", visible(err.Error()))
+			return nil, out, fmt.Errorf("%s", mcpshape.Visible(err.Error()))
 		}
 		return &mcp.CallToolResult{Meta: mcp.Meta{RowsMeta: out.rows(), DataMeta: fields}}, out, nil
 	})

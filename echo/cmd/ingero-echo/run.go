@@ -15,7 +15,6 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 
-	"github.com/ingero-io/ingero/echo/api"
 	"github.com/ingero-io/ingero/echo/ingest"
 	"github.com/ingero-io/ingero/echo/intake"
 	"github.com/ingero-io/ingero/echo/store"
@@ -55,14 +54,15 @@ func (f *serveFlags) servers(ctx context.Context, s *settings, file store.Store,
 	in *ingest.Server,
 ) error {
 	all, ctx := errgroup.WithContext(ctx)
-	questions := api.Handler(api.Options{Store: file, Tokens: s.tokens, Limits: api.DefaultLimits(), Logger: s.logger})
+	a := &asked{store: file, tokens: s.tokens, rates: s.rates, audit: s.audit, logger: s.logger}
+	questions, end := a.handler()
 	for _, one := range []struct {
 		what, at string
 		serve    func(net.Listener) error
 	}{
 		{"OTLP over gRPC", f.otlp, func(l net.Listener) error { return f.overGRPC(ctx, l, s, in) }},
-		{"OTLP over HTTP", f.otlpHTTP, func(l net.Listener) error { return f.overHTTP(ctx, l, s, in.Handler()) }},
-		{"questions", f.api, func(l net.Listener) error { return f.overHTTP(ctx, l, s, questions) }},
+		{"OTLP over HTTP", f.otlpHTTP, func(l net.Listener) error { return f.overHTTP(ctx, l, s, in.Handler(), nil) }},
+		{"questions", f.api, func(l net.Listener) error { return f.overHTTP(ctx, l, s, questions, end) }},
 		{"health", f.health, func(l net.Listener) error {
 			return plain(ctx, l, healthHandler(file, queue, in, s.logger), s.logger)
 		}},
@@ -108,9 +108,10 @@ func (f *serveFlags) overGRPC(ctx context.Context, l net.Listener, s *settings, 
 	return <-served
 }
 
-func (f *serveFlags) overHTTP(ctx context.Context, l net.Listener, s *settings, h http.Handler) error {
+func (f *serveFlags) overHTTP(ctx context.Context, l net.Listener, s *settings, h http.Handler, end webserver.Drain,
+) error {
 	return webserver.Serve(ctx, l, h, s.cert, webserver.Options{
-		ClientCAs: s.clientCAs, Names: f.hosts, Addresses: !loopback(l.Addr().String()), Logger: s.logger,
+		ClientCAs: s.clientCAs, Names: f.hosts, Addresses: !loopback(l.Addr().String()), Draining: end, Logger: s.logger,
 	})
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ingero-io/ingero/echo/access"
+	"github.com/ingero-io/ingero/echo/cost"
 	"github.com/ingero-io/ingero/echo/store"
 	"github.com/ingero-io/ingero/serve/webserver"
 )
@@ -34,6 +35,7 @@ type serveFlags struct {
 	hosts                       []string
 	keep                        time.Duration
 	keepGiB                     float64
+	rates                       string
 }
 
 func serveCommand(errs io.Writer, env func(string) string) *cobra.Command {
@@ -42,7 +44,7 @@ func serveCommand(errs io.Writer, env func(string) string) *cobra.Command {
 		Use:   "serve",
 		Short: "Take metrics, logs and spans over OTLP, and answer questions",
 		Long: `Serve takes what OpenTelemetry's exporters and collectors send, and keeps it in one file of DuckDB, in
-this process. Questions in SQL are answered at POST /api/v1/sql.
+this process. Questions are answered over MCP at /mcp, and over HTTP below /api/v1.
 
 On another address than loopback it needs a certificate, and a token in $` + tokenEnv + ` or in a file;
 --insecure-no-tls does without the certificate, in a network that you trust.`,
@@ -83,6 +85,8 @@ func (f *serveFlags) add(cmd *cobra.Command) {
 		"`FILE` of the certificates that sign those of clients: others are refused")
 	flags.StringArrayVar(&f.hosts, "host", nil, "`NAME` by which HTTP clients reach this server, besides localhost")
 	flags.DurationVar(&f.keep, "keep", 30*24*time.Hour, "delete what came longer ago; 0: never")
+	flags.StringVar(&f.rates, "rates", "",
+		"`FILE` of what an hour of a GPU costs (JSON); without it an example that comes with the program")
 	flags.Float64Var(&f.keepGiB, "keep-gib", 10, "delete the oldest when the file has more than so many `GiB`; 0: never")
 }
 
@@ -100,12 +104,16 @@ type settings struct {
 	cert      *tls.Certificate
 	clientCAs *x509.CertPool
 	retention store.Retention
+	rates     cost.Rates
+	audit     io.Writer
 	logger    *slog.Logger
 }
 
 // check reads the files that flags name, and refuses what is not safe.
 func (f *serveFlags) check(errs io.Writer, env func(string) string) (*settings, error) {
-	s := &settings{tokens: &access.Tokens{}, logger: slog.New(slog.NewTextHandler(errs, nil))}
+	s := &settings{
+		tokens: &access.Tokens{}, rates: cost.Example(), audit: errs, logger: slog.New(slog.NewTextHandler(errs, nil)),
+	}
 	switch {
 	case f.keep < 0 || f.keepGiB < 0:
 		return nil, usage("--keep and --keep-gib cannot be below 0")
@@ -117,6 +125,9 @@ func (f *serveFlags) check(errs io.Writer, env func(string) string) (*settings, 
 		return nil, err
 	}
 	if err := f.readCerts(s); err != nil {
+		return nil, err
+	}
+	if err := f.readRates(s); err != nil {
 		return nil, err
 	}
 	for _, at := range []string{f.otlp, f.otlpHTTP, f.api} {
@@ -150,6 +161,20 @@ func (f *serveFlags) readTokens(tokens *access.Tokens, env func(string) string) 
 	}
 	if !tokens.Needed() {
 		return fmt.Errorf("%s has no token", f.tokens)
+	}
+	return nil
+}
+
+func (f *serveFlags) readRates(s *settings) error {
+	if f.rates == "" {
+		return nil
+	}
+	b, err := os.ReadFile(f.rates)
+	if err != nil {
+		return fmt.Errorf("read the rates: %w", err)
+	}
+	if s.rates, err = cost.Parse(b); err != nil {
+		return fmt.Errorf("%s: %w", f.rates, err)
 	}
 	return nil
 }

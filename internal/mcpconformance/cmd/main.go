@@ -1,7 +1,8 @@
 // Command cmd tries the MCP server with the public tools of the protocol: the
 // conformance suite, on everything it asks for and on the product, and the inspector's
-// command line, which lists and calls every tool on standard input and over HTTPS. They
-// are npm packages; "make test-mcp" installs them and starts this.
+// command line, which lists and calls every tool on standard input and over HTTPS. With -echo
+// it tries the demo of Ingero Echo instead. They are npm packages; "make test-mcp" and
+// "make test-mcp-echo" install them and start this.
 package main
 
 import (
@@ -26,6 +27,7 @@ func main() {
 	flag.StringVar(&t.recording, "recording", "demo/recorded/incident.db.gz", "the recording that it serves")
 	flag.StringVar(&t.expected, "expected", "internal/mcpconformance/expected.yaml",
 		"scenarios for which the product lacks what the suite calls")
+	flag.StringVar(&t.echo, "echo", "", "ingero-echo, to try its demo, and nothing else")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -38,6 +40,7 @@ func main() {
 // trial is one run of everything.
 type trial struct {
 	packages, ingero, recording, expected string
+	echo                                  string
 	dir                                   string // for what the run leaves
 	db                                    string // the recording, unpacked
 }
@@ -47,10 +50,16 @@ func (t *trial) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer os.RemoveAll(t.dir)
-	for _, p := range []*string{&t.packages, &t.ingero, &t.expected} {
+	for _, p := range []*string{&t.packages, &t.ingero, &t.expected, &t.echo} {
+		if *p == "" {
+			continue
+		}
 		if *p, err = filepath.Abs(*p); err != nil {
 			return err
 		}
+	}
+	if t.echo != "" {
+		return t.echoTrial(ctx)
 	}
 	t.db = filepath.Join(t.dir, "incident.db")
 	if err := unpack(t.recording, t.db); err != nil {

@@ -1,4 +1,4 @@
-package mcptool
+package mcpshape
 
 import (
 	"context"
@@ -7,18 +7,19 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// withoutBlanks treats null and "" as not given: small models fill in every argument of
+// WithoutBlanks is middleware that treats null and "" as not given: small models fill in every argument of
 // a tool, and use these where they have no value.
-func withoutBlanks(next mcp.MethodHandler) mcp.MethodHandler {
+func WithoutBlanks(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		if call, ok := req.(*mcp.CallToolRequest); ok && call.Params != nil {
-			call.Params.Arguments = dropBlanks(call.Params.Arguments)
+			call.Params.Arguments = DropBlanks(call.Params.Arguments)
 		}
 		return next(ctx, method, req)
 	}
 }
 
-func dropBlanks(args json.RawMessage) json.RawMessage {
+// DropBlanks is an object of arguments without those that are null or "".
+func DropBlanks(args json.RawMessage) json.RawMessage {
 	var given map[string]json.RawMessage
 	if json.Unmarshal(args, &given) != nil {
 		return args // the tool says what is wrong with them

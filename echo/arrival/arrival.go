@@ -1,0 +1,358 @@
+// Package arrival says which rank the others wait for, from the collective operations of all ranks. It is pure.
+//
+// A collective ends at about the same moment for all its ranks, so the rank that entered last is the one that spends
+// the least time in it. How late a rank was is by how much its time is shorter than the median of the others': clocks
+// of different nodes are never compared. A rank is late on its own account if the time since its last collective,
+// by its own clock, was longer than that of the others; else it was held up by another one in another communicator.
+package arrival
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/ingero-io/ingero/echo/outlier"
+)
+
+const (
+	// Fewest is how many ranks are compared at least, and FewestCollectives of how many collectives.
+	Fewest            = 3
+	FewestCollectives = 20
+	// leastNS is the least that counts as late, and sigmas how many standard deviations of what is usual do.
+	leastNS = 1e6
+	sigmas  = 6
+	// fewestLate is how often a rank has to be late to be blamed, and leastLost what share of the time it has to cost.
+	fewestLate = 3
+	leastLost  = 0.01
+	// ownShare is how much of its lateness a rank's own time has to show.
+	ownShare = 0.5
+	// regular is what share of the distances between late collectives is the same, if they are regular.
+	regular = 0.6
+)
+
+// Rank is who takes part.
+type Rank struct {
+	Cluster, Node string
+	Rank          int32
+}
+
+// Span is a rank's part of a collective. Times are nanoseconds since the Unix epoch, by the clock of its node.
+type Span struct {
+	Rank
+	Comm string // the communicator
+	Seq  int64  // the collective's number within it
+	// Enter and Exit are when the rank was in it, and Before when it left the last one before, of any communicator; 0:
+	// not known.
+	Enter, Exit, Before int64
+}
+
+// Late is a rank that was late.
+type Late struct {
+	Rank
+	// Times is how often it was late, of Collectives in which it was compared, and Held how often others held it up.
+	Times, Collectives, Held int
+	// First and Last are when it was late first and last: when it entered, in nanoseconds since the Unix epoch.
+	First, Last int64
+	// MedianNS and MaxNS are how late, when it was.
+	MedianNS, MaxNS float64
+	// OwnNS is the median of its own time before those collectives, and PeerNS that of the others at the same ones.
+	OwnNS, PeerNS float64
+	// LostNS is how long the collectives for which it was the last were delayed, and WaitedNS how long the others
+	// waited, added up. LostShare is LostNS of the time that was looked at.
+	LostNS, WaitedNS, LostShare float64
+	// Waiting is how many ranks wait for it each time: the median.
+	Waiting int
+	// Every says that it is late each so many collectives; 0: not regularly.
+	Every int64
+	// Blamed: often and costly enough. Else Why says why not.
+	Blamed bool
+	Why    string
+}
+
+// Result is what collectives say.
+type Result struct {
+	Ranks, Nodes int // that took part in any
+	// Collectives is how many were compared, and Alone how many were not: less than Fewest ranks told of them.
+	Collectives, Alone int
+	// From and To are the first and the last time in them, by whichever clock. SpanNS is how long they lasted by one: the
+	// median of the ranks'.
+	From, To int64
+	SpanNS   float64
+	// Usual is how late ranks usually are, and ThresholdNS what counts as late.
+	Usual       outlier.Spread
+	ThresholdNS float64
+	// ClockNS is by how much clocks of ranks differ: the greatest distance from the median, in nanoseconds.
+	ClockNS float64
+	// Late are the ranks that were, the most costly first.
+	Late []Late
+	// Thin says why nobody can be blamed; empty: somebody could.
+	Thin string
+}
+
+// Options of a comparison.
+type Options struct {
+	// Share is what part of all collectives is among the spans; 0: all. What was lost is that of all.
+	Share float64
+}
+
+// Compare compares the ranks. It does not change the spans.
+func Compare(spans []Span, o Options) Result {
+	c := comparison{share: o.Share, ranks: map[Rank]*tally{}}
+	if c.share <= 0 || c.share > 1 {
+		c.share = 1
+	}
+	c.collect(spans)
+	c.judge()
+	return c.out
+}
+
+// comparison is one run.
+type comparison struct {
+	share       float64
+	out         Result
+	collectives [][]Span
+	ranks       map[Rank]*tally
+	list        []Rank // sorted
+}
+
+// tally is what is known of a rank.
+type tally struct {
+	Late
+	lateness, own, peers, waiting []float64
+	seqs                          map[string][]int64 // by communicator
+	offsets                       []float64          // of its clock
+	from, to                      int64              // by its clock
+}
+
+// collect puts spans together to collectives.
+func (c *comparison) collect(spans []Span) {
+	sorted := slices.Clone(spans)
+	slices.SortFunc(sorted, func(a, b Span) int {
+		return cmp.Or(cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Comm, b.Comm), cmp.Compare(a.Seq, b.Seq),
+			cmp.Compare(a.Node, b.Node), cmp.Compare(a.Rank.Rank, b.Rank.Rank), cmp.Compare(a.Enter, b.Enter))
+	})
+	sorted = slices.CompactFunc(sorted, func(a, b Span) bool { // told of twice
+		return same(a, b) && a.Rank == b.Rank
+	})
+	nodes := map[[2]string]bool{}
+	for len(sorted) > 0 {
+		n := 1
+		for n < len(sorted) && same(sorted[0], sorted[n]) {
+			n++
+		}
+		one := sorted[:n]
+		sorted = sorted[n:]
+		for _, s := range one {
+			if c.ranks[s.Rank] == nil {
+				c.ranks[s.Rank] = &tally{Late: Late{Rank: s.Rank}, seqs: map[string][]int64{}}
+				nodes[[2]string{s.Cluster, s.Node}] = true
+			}
+		}
+		if n < Fewest {
+			c.out.Alone++
+			continue
+		}
+		c.collectives = append(c.collectives, one)
+	}
+	c.out.Ranks, c.out.Nodes, c.out.Collectives = len(c.ranks), len(nodes), len(c.collectives)
+	for r := range c.ranks {
+		c.list = append(c.list, r)
+	}
+	slices.SortFunc(c.list, func(a, b Rank) int {
+		return cmp.Or(cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Node, b.Node), cmp.Compare(a.Rank, b.Rank))
+	})
+}
+
+func same(a, b Span) bool { return a.Cluster == b.Cluster && a.Comm == b.Comm && a.Seq == b.Seq }
+
+func (c *comparison) judge() {
+	if len(c.collectives) == 0 {
+		c.out.Thin = "no collective was told of by 3 ranks"
+		return
+	}
+	late := make([][]float64, len(c.collectives)) // by collective and rank
+	var all []float64
+	for i, one := range c.collectives {
+		late[i] = lateness(one)
+		all = append(all, late[i]...)
+		c.clocks(one)
+	}
+	c.out.Usual = outlier.Of(all)
+	c.out.ThresholdNS = max(leastNS, sigmas*1.4826*c.out.Usual.MAD)
+	for i, one := range c.collectives {
+		c.blame(one, late[i])
+	}
+	if len(c.collectives) < FewestCollectives {
+		c.out.Thin = "fewer than 20 collectives can be compared"
+	}
+	c.finish()
+}
+
+// lateness is how much later than the median of the others each rank entered.
+func lateness(one []Span) []float64 {
+	times := make([]float64, len(one))
+	for i, s := range one {
+		times[i] = float64(max(0, s.Exit-s.Enter))
+	}
+	others := without(times)
+	for i := range times {
+		times[i] = others(i) - times[i]
+	}
+	return times
+}
+
+// without returns the median of all numbers but one.
+func without(numbers []float64) func(i int) float64 {
+	sorted := slices.Clone(numbers)
+	slices.Sort(sorted)
+	copied := slices.Clone(numbers)
+	return func(i int) float64 {
+		at, _ := slices.BinarySearch(sorted, copied[i])
+		get := func(k int) float64 { // of the list without it
+			if k >= at {
+				k++
+			}
+			return sorted[k]
+		}
+		n := len(sorted) - 1
+		if n%2 == 1 {
+			return get(n / 2)
+		}
+		return (get(n/2-1) + get(n/2)) / 2
+	}
+}
+
+// clocks adds by how much each rank's clock differs from the median, as all leave at the same moment.
+func (c *comparison) clocks(one []Span) {
+	exits := make([]float64, len(one))
+	for i, s := range one {
+		exits[i] = float64(s.Exit - one[0].Exit) // small numbers, which are exact
+		t := c.ranks[s.Rank]
+		if len(t.offsets) == 0 || s.Enter < t.from {
+			t.from = s.Enter
+		}
+		t.to = max(t.to, s.Exit)
+	}
+	middle := outlier.Median(exits)
+	for i, s := range one {
+		t := c.ranks[s.Rank]
+		t.offsets = append(t.offsets, exits[i]-middle)
+	}
+}
+
+// blame counts who was late in a collective, and what it cost.
+func (c *comparison) blame(one []Span, late []float64) {
+	own := make([]float64, 0, len(one))
+	at := make([]int, len(one)) // where in own
+	for i, s := range one {
+		at[i] = -1
+		if s.Before > 0 && s.Before <= s.Enter {
+			at[i] = len(own)
+			own = append(own, float64(s.Enter-s.Before))
+		}
+	}
+	var others func(int) float64
+	if len(own) >= Fewest {
+		others = without(own)
+	}
+	last := 0
+	for i, s := range one {
+		c.ranks[s.Rank].Collectives++
+		if late[i] > late[last] {
+			last = i
+		}
+	}
+	for i, s := range one {
+		if late[i] < c.out.ThresholdNS || others == nil || at[i] < 0 {
+			continue
+		}
+		t := c.ranks[s.Rank]
+		mine, peers := own[at[i]], others(at[i])
+		if mine-peers < ownShare*late[i] {
+			t.Held++
+			continue
+		}
+		t.Times++
+		if t.First == 0 || s.Enter < t.First {
+			t.First = s.Enter
+		}
+		t.Last, t.MaxNS = max(t.Last, s.Enter), max(t.MaxNS, late[i])
+		t.lateness, t.own, t.peers = append(t.lateness, late[i]), append(t.own, mine), append(t.peers, peers)
+		t.seqs[s.Comm] = append(t.seqs[s.Comm], s.Seq)
+		t.waiting = append(t.waiting, float64(len(one)-1))
+		if i == last {
+			t.LostNS += late[i] / c.share
+			t.WaitedNS += late[i] / c.share * float64(len(one)-1)
+		}
+	}
+}
+
+// finish says who is blamed.
+func (c *comparison) finish() {
+	c.spans()
+	for _, r := range c.list {
+		t := c.ranks[r]
+		if t.Times == 0 {
+			continue
+		}
+		l := t.Late
+		l.MedianNS, l.OwnNS, l.PeerNS = outlier.Median(t.lateness), outlier.Median(t.own), outlier.Median(t.peers)
+		l.Waiting = int(outlier.Median(t.waiting))
+		if c.out.SpanNS > 0 {
+			l.LostShare = l.LostNS / c.out.SpanNS
+		}
+		if c.share == 1 {
+			l.Every = every(t.seqs)
+		}
+		switch {
+		case c.out.Thin != "":
+			l.Why = c.out.Thin
+		case l.Times < fewestLate:
+			l.Why = "it was late less than 3 times"
+		case l.LostShare < leastLost:
+			l.Why = "it cost less than 1 % of the time"
+		default:
+			l.Blamed = true
+		}
+		c.out.Late = append(c.out.Late, l)
+	}
+	slices.SortStableFunc(c.out.Late, func(a, b Late) int { return cmp.Compare(b.LostNS, a.LostNS) })
+}
+
+// spans sets how long it lasted, and by how much clocks differ.
+func (c *comparison) spans() {
+	var spans []float64
+	for _, r := range c.list {
+		t := c.ranks[r]
+		if len(t.offsets) == 0 {
+			continue
+		}
+		spans = append(spans, float64(t.to-t.from))
+		c.out.ClockNS = max(c.out.ClockNS, math.Abs(outlier.Median(t.offsets)))
+		if c.out.From == 0 || t.from < c.out.From {
+			c.out.From = t.from
+		}
+		c.out.To = max(c.out.To, t.to)
+	}
+	if len(spans) > 0 {
+		c.out.SpanNS = outlier.Median(spans)
+	}
+}
+
+// every is the distance between late collectives, if most of them have the same; else 0.
+func every(seqs map[string][]int64) int64 {
+	counts, all := map[int64]int{}, 0
+	for _, list := range seqs {
+		slices.Sort(list)
+		for i := 1; i < len(list); i++ {
+			counts[list[i]-list[i-1]]++
+			all++
+		}
+	}
+	for d, n := range counts {
+		if all >= fewestLate && float64(n) >= regular*float64(all) {
+			return d
+		}
+	}
+	return 0
+}

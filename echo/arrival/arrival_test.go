@@ -1,0 +1,184 @@
+package arrival_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/ingero-io/ingero/echo/arrival"
+)
+
+const ms = 1e6
+
+// job is a made one: eight ranks on two nodes, whose clocks differ by an hour.
+type job struct {
+	steps int
+	ranks int
+	// late is how much later a rank is than the others in a step, in nanoseconds.
+	late func(rank, step int) float64
+}
+
+// spans of an all-reduce at the end of each step of 90 ms, in which ranks differ by a millisecond at most.
+func (j job) spans() []arrival.Span {
+	random := rand.New(rand.NewPCG(1, 2))
+	var list []arrival.Span
+	begin, before := 1_700_000_000e9, make([]int64, j.ranks)
+	for step := range j.steps {
+		enters, last := make([]float64, j.ranks), 0.0
+		for r := range enters {
+			enters[r] = begin + 90*ms + random.Float64()*ms
+			if j.late != nil {
+				enters[r] += j.late(r, step)
+			}
+			last = max(last, enters[r])
+		}
+		end := last + 4*ms
+		for r := range enters {
+			off := int64(r/4) * 3600e9
+			s := arrival.Span{
+				Rank: arrival.Rank{Cluster: "east", Node: fmt.Sprint("n", r/4), Rank: int32(r)}, Comm: "c1", Seq: int64(step),
+				Enter: int64(enters[r]) + off, Exit: int64(end) + off + int64(random.Float64()*0.05*ms), Before: before[r],
+			}
+			before[r] = s.Exit
+			list = append(list, s)
+		}
+		begin = end
+	}
+	random.Shuffle(len(list), func(i, k int) { list[i], list[k] = list[k], list[i] })
+	return list
+}
+
+func TestEvery14thStepOfRank5(t *testing.T) {
+	got := arrival.Compare(job{steps: 700, ranks: 8, late: func(rank, step int) float64 {
+		if rank == 5 && step%14 == 13 {
+			return 290 * ms
+		}
+		return 0
+	}}.spans(), arrival.Options{})
+	if got.Ranks != 8 || got.Nodes != 2 || got.Collectives != 700 || got.Alone != 0 || got.Thin != "" {
+		t.Errorf("%+v", got)
+	}
+	if math.Abs(got.ClockNS-1800e9) > 1e9 { // half of them are an hour ahead: the median is in the middle
+		t.Errorf("clocks differ by %v s", got.ClockNS/1e9)
+	}
+	if len(got.Late) != 1 {
+		t.Fatalf("%+v", got.Late)
+	}
+	l := got.Late[0]
+	near := func(what string, got, want, by float64) {
+		t.Helper()
+		if math.Abs(got-want) > by {
+			t.Errorf("%s: %v; want %v", what, got, want)
+		}
+	}
+	if l.Node != "n1" || l.Rank.Rank != 5 || !l.Blamed || l.Times != 50 || l.Collectives != 700 || l.Every != 14 || l.Waiting != 7 || l.Held != 0 {
+		t.Errorf("%+v", l)
+	}
+	near("late", l.MedianNS, 290*ms, ms)
+	near("own", l.OwnNS, 380.5*ms, ms)
+	near("of the others", l.PeerNS, 90.5*ms, ms)
+	near("lost", l.LostNS, 50*290*ms, 50*ms)
+	near("waited", l.WaitedNS, 7*50*290*ms, 350*ms)
+	near("share", l.LostShare, 14.5/(700*0.0955+14.5), 0.01)
+}
+
+func TestWhoIsLate(t *testing.T) {
+	always := func(slow ...int) func(int, int) float64 {
+		return func(rank, _ int) float64 {
+			for i, s := range slow {
+				if rank == s {
+					return float64(30+10*i) * ms
+				}
+			}
+			return 0
+		}
+	}
+	for name, c := range map[string]struct {
+		job    job
+		blamed []int32
+		thin   string
+	}{
+		"nobody":                 {job{steps: 200, ranks: 8}, nil, ""},
+		"one, each time":         {job{steps: 200, ranks: 8, late: always(2)}, []int32{2}, ""},
+		"of three":               {job{steps: 200, ranks: 3, late: always(1)}, []int32{1}, ""},
+		"two, the later first":   {job{steps: 200, ranks: 8, late: always(2, 6)}, []int32{6}, ""},
+		"of two":                 {job{steps: 200, ranks: 2, late: always(1)}, nil, "no collective was told of by 3 ranks"},
+		"few steps":              {job{steps: 19, ranks: 8, late: always(2)}, nil, "fewer than 20 collectives can be compared"},
+		"once":                   {job{steps: 200, ranks: 8, late: func(r, s int) float64 { return map[bool]float64{true: 5000 * ms}[r == 3 && s == 77] }}, nil, ""},
+		"often, but cheap":       {job{steps: 400, ranks: 8, late: func(r, s int) float64 { return map[bool]float64{true: 8 * ms}[r == 3 && s%20 == 1] }}, nil, ""},
+		"everybody now and then": {job{steps: 400, ranks: 8, late: func(r, s int) float64 { return map[bool]float64{true: 120 * ms}[s%80 == r*10] }}, []int32{0, 1, 2, 3, 4, 5, 6, 7}, ""},
+		"all at once":            {job{steps: 200, ranks: 8, late: func(_, s int) float64 { return float64(s % 7 * 100 * ms) }}, nil, ""},
+	} {
+		got := arrival.Compare(c.job.spans(), arrival.Options{})
+		var blamed []int32
+		for _, l := range got.Late {
+			if l.Blamed != (l.Why == "") {
+				t.Errorf("%s: %+v", name, l)
+			}
+			if l.Blamed && l.LostShare > 0 {
+				blamed = append(blamed, l.Rank.Rank)
+			}
+		}
+		if got.Thin != c.thin || len(blamed) != len(c.blamed) {
+			t.Errorf("%s: %v are blamed, thin: %q; want %v, %q", name, blamed, got.Thin, c.blamed, c.thin)
+		}
+		for i := range min(len(blamed), len(c.blamed)) {
+			if len(c.blamed) < 3 && blamed[i] != c.blamed[i] {
+				t.Errorf("%s: %v are blamed; want %v", name, blamed, c.blamed)
+			}
+		}
+	}
+}
+
+// Rank 1 waits in another communicator for a rank that nobody tells of, and so comes late here: it is not its own time.
+func TestWhoIsHeldUpIsNotBlamed(t *testing.T) {
+	spans := job{steps: 100, ranks: 4, late: func(rank, _ int) float64 {
+		return map[bool]float64{true: 50 * ms}[rank == 1]
+	}}.spans()
+	for i := range spans {
+		if s := &spans[i]; s.Rank.Rank == 1 && s.Before > 0 {
+			s.Before += 50 * ms
+		}
+	}
+	got := arrival.Compare(spans, arrival.Options{})
+	if len(got.Late) != 0 || got.Thin != "" {
+		t.Errorf("%+v", got.Late)
+	}
+}
+
+// A part of the collectives says as much is lost as all do.
+func TestShare(t *testing.T) {
+	spans := job{steps: 1000, ranks: 4, late: func(rank, _ int) float64 {
+		return map[bool]float64{true: 50 * ms}[rank == 1]
+	}}.spans()
+	var part []arrival.Span
+	for _, s := range spans {
+		if s.Seq%4 == 1 {
+			part = append(part, s)
+		}
+	}
+	all, some := arrival.Compare(spans, arrival.Options{}), arrival.Compare(part, arrival.Options{Share: 0.25})
+	if len(all.Late) != 1 || len(some.Late) != 1 || math.Abs(all.Late[0].LostNS/some.Late[0].LostNS-1) > 0.02 ||
+		math.Abs(all.Late[0].WaitedNS/some.Late[0].WaitedNS-1) > 0.02 || some.Late[0].Every != 0 {
+		t.Errorf("%+v, %+v", all.Late, some.Late)
+	}
+}
+
+func TestOddSpans(t *testing.T) {
+	if got := arrival.Compare(nil, arrival.Options{}); got.Thin == "" || got.Ranks != 0 {
+		t.Errorf("%+v", got)
+	}
+	spans := job{steps: 50, ranks: 4}.spans()
+	twice := append(append([]arrival.Span{}, spans...), spans...)
+	a, b := arrival.Compare(spans, arrival.Options{}), arrival.Compare(twice, arrival.Options{})
+	if a.Collectives != b.Collectives || a.ThresholdNS != b.ThresholdNS {
+		t.Errorf("what is told of twice counts twice: %+v, %+v", a, b)
+	}
+	for i := range spans {
+		spans[i].Exit = spans[i].Enter - 5 // ends before it begins
+	}
+	if got := arrival.Compare(spans, arrival.Options{Share: 7}); len(got.Late) != 0 || math.IsNaN(got.ThresholdNS) {
+		t.Errorf("%+v", got)
+	}
+}

@@ -1,0 +1,33 @@
+package demo_test
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/ingero-io/ingero/echo/demo"
+	"github.com/ingero-io/ingero/echo/ingest"
+)
+
+// What is sent is the same each time, and each request is one that Echo takes. What the tools find in it is tested in
+// package mcptool.
+func TestRequests(t *testing.T) {
+	const end = 1_780_000_000_000_000_000
+	a, err := demo.Requests(end)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := demo.Requests(end)
+	if err != nil || len(a) != len(b) {
+		t.Fatalf("%d and %d requests, %v", len(a), len(b), err)
+	}
+	paths := map[string]int{}
+	for i := range a {
+		paths[a[i].Path]++
+		if !bytes.Equal(a[i].Body, b[i].Body) || len(a[i].Body) == 0 || len(a[i].Body) > ingest.MaxRequest {
+			t.Errorf("request %d has %d bytes, and %d the second time", i, len(a[i].Body), len(b[i].Body))
+		}
+	}
+	if paths["/v1/traces"] < 2 || paths["/v1/metrics"] != 1 || paths["/v1/logs"] != 1 {
+		t.Error(paths)
+	}
+}

@@ -1,0 +1,41 @@
+package mcptool
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"github.com/ingero-io/ingero/echo/question"
+)
+
+const (
+	addressAttribute = "ingero.node.address"
+	modelAttribute   = "ingero.gpu_model"
+)
+
+// addresses are where nodes can be asked themselves: the newest that each told.
+func (s *Tools) addresses(ctx context.Context, sc question.Scope) (map[nodeKey]data, error) {
+	return s.attribute(ctx, sc, addressAttribute)
+}
+
+// attribute is the newest value of an attribute that each node told.
+func (s *Tools) attribute(ctx context.Context, sc question.Scope, what string) (map[nodeKey]data, error) {
+	list, err := s.ask.Attributes(ctx, sc, what)
+	if err != nil {
+		return nil, err
+	}
+	found := map[nodeKey]data{}
+	for _, a := range list {
+		for _, object := range []string{a.Attrs, a.Resource} {
+			var attrs map[string]any
+			if json.Unmarshal([]byte(object), &attrs) != nil {
+				continue
+			}
+			if v, ok := attrs[what].(string); ok && strings.TrimSpace(v) != "" {
+				found[nodeKey{a.Cluster, a.Node}] = name(v)
+				break
+			}
+		}
+	}
+	return found, nil
+}

@@ -1,0 +1,128 @@
+package mcptool
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/ingero-io/ingero/echo/question"
+	"github.com/ingero-io/ingero/serve/mcpshape"
+)
+
+type historyIn struct {
+	scope
+	NodeID string `json:"node_id,omitempty" jsonschema:"default all"`
+	Rank   *int32 `json:"rank,omitempty" jsonschema:"default all"`
+	Metric string `json:"metric,omitempty" jsonschema:"its points; default logs and spans, without collectives and metrics"`
+	paging
+}
+
+type historyOut struct {
+	common
+	Events     []oneEvent `json:"events" jsonschema:"newest first"`
+	Next       []next     `json:"next"`
+	NextCursor string     `json:"next_cursor,omitempty"`
+}
+
+type oneEvent struct {
+	At         string   `json:"at"`
+	ClusterID  data     `json:"cluster_id"`
+	NodeID     data     `json:"node_id"`
+	Rank       *int32   `json:"rank,omitempty"`
+	Kind       string   `json:"kind"`
+	Name       data     `json:"name,omitempty"`
+	Value      *float64 `json:"value,omitempty"`
+	Unit       data     `json:"unit,omitempty"`
+	Severity   data     `json:"severity,omitempty"`
+	Text       data     `json:"text,omitempty"`
+	DurationMS float64  `json:"duration_ms,omitempty"`
+	Attrs      data     `json:"attrs,omitempty" jsonschema:"JSON, cut"`
+}
+
+func (h historyOut) rows() int { return len(h.Events) }
+
+const historyName = "fleet.cluster.event_history"
+
+// maxAttrs is how many characters of attributes are shown.
+const maxAttrs = 160
+
+var historyTool = tool[historyIn, historyOut]{
+	name:  historyName,
+	about: "What nodes told, one by one: logs and spans, or points of a metric.",
+	run: func(ctx context.Context, s *Tools, in historyIn) (out historyOut, err error) {
+		at, pinned, err := in.begin(in)
+		if err != nil {
+			return out, err
+		}
+		sc, err := s.window(ctx, &out.common, in.ClusterID, cmp.Or(pinned, in.Window))
+		if err != nil {
+			return out, err
+		}
+		sc.Node, sc.Rank = in.NodeID, in.Rank
+		rows, err := s.ask.Rows(ctx, sc, question.Which{Metric: in.Metric}, at, maxRows+1)
+		if err != nil {
+			return out, err
+		}
+		if at == 0 {
+			if err := s.leftOut(ctx, sc, &in, &out.common); err != nil {
+				return out, err
+			}
+		}
+		if len(rows) == 0 && at == 0 {
+			out.add("there is nothing of that")
+		}
+		list := make([]oneEvent, 0, len(rows))
+		for i := range rows {
+			list = append(list, eventOf(&rows[i]))
+		}
+		out.Next = []next{{
+			Tool: anomaliesName, Arguments: map[string]any{"time_window": out.Window}, Why: "what is wrong, without repetitions",
+		}}
+		page, rest := part(list, in.paging, 0, size(out))
+		if out.Events = page; rest > 0 {
+			out.NextCursor = in.next(at+rest, in, out.Window)
+		}
+		return out, nil
+	},
+}
+
+// leftOut notes what a history without a metric has not.
+func (s *Tools) leftOut(ctx context.Context, sc question.Scope, in *historyIn, c *common) error {
+	if in.Metric != "" {
+		return nil
+	}
+	all, err := s.ask.Metrics(ctx, sc, "")
+	if err != nil || len(all) == 0 {
+		return err
+	}
+	var names []string
+	points := int64(0)
+	for i, m := range all {
+		points += m.Points
+		if i < maxNames/2 {
+			names = append(names, string(name(m.Name)))
+		}
+	}
+	more := ""
+	if n := len(all) - len(names); n > 0 {
+		more = fmt.Sprintf(" and %d more", n)
+	}
+	c.add("%d points of metrics are left out: give metric, such as %s%s", points, strings.Join(names, ", "), more)
+	return nil
+}
+
+func eventOf(r *question.Row) oneEvent {
+	e := oneEvent{
+		At: moment(r.At), ClusterID: name(r.Cluster), NodeID: name(r.Node), Rank: r.Rank, Kind: r.Kind, Name: name(r.Name),
+		Unit: name(r.Unit), Severity: name(r.Severity), Text: prose(r.Body), DurationMS: ms(float64(r.DurationNS)),
+	}
+	if v := number(r.Value); v == v { //nolint:gocritic // NaN
+		v = significant(v, 6)
+		e.Value = &v
+	}
+	if r.Attrs != "{}" {
+		e.Attrs = data(mcpshape.Cut(mcpshape.Visible(r.Attrs), maxAttrs))
+	}
+	return e
+}

@@ -1,0 +1,271 @@
+package mcptool
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/ingero-io/ingero/echo/outlier"
+	"github.com/ingero-io/ingero/echo/question"
+)
+
+type outliersIn struct {
+	scope
+	Metric    string   `json:"metric,omitempty" jsonschema:"default ingero.node.health_score"`
+	Threshold *float64 `json:"threshold,omitempty" jsonschema:"also count points beyond this value; default none"`
+	Worse     worse    `json:"worse,omitempty" jsonschema:"default both, of health lower"`
+	Sigmas    float64  `json:"sigmas,omitempty" jsonschema:"default 3.5"`
+	Of        unit     `json:"of,omitempty" jsonschema:"default node"`
+	paging
+}
+
+type outliersOut struct {
+	common
+	Verdict    data     `json:"verdict"`
+	Metric     data     `json:"metric"`
+	Unit       data     `json:"unit,omitempty"`
+	Measure    string   `json:"measure" jsonschema:"what value is"`
+	Worse      string   `json:"worse"`
+	Cohorts    []cohort `json:"cohorts" jsonschema:"by cluster"`
+	Ranked     []ranked `json:"ranked" jsonschema:"worst first"`
+	Next       []next   `json:"next"`
+	NextCursor string   `json:"next_cursor,omitempty"`
+}
+
+type cohort struct {
+	ClusterID data    `json:"cluster_id"`
+	N         int     `json:"n"`
+	Median    float64 `json:"median"`
+	MAD       float64 `json:"mad"`
+	Floored   bool    `json:"floored,omitempty" jsonschema:"a sigma is 1 % of the median"`
+	Outliers  int     `json:"outliers"`
+	Why       string  `json:"why,omitempty" jsonschema:"no outlier is named"`
+}
+
+type ranked struct {
+	ClusterID data    `json:"cluster_id"`
+	NodeID    data    `json:"node_id"`
+	Rank      *int32  `json:"rank,omitempty"`
+	Value     float64 `json:"value"`
+	Sigmas    float64 `json:"sigmas" jsonschema:"from the median, above 0 on the bad side"`
+	Outlier   bool    `json:"outlier"`
+	Points    int64   `json:"points"`
+	Beyond    int64   `json:"beyond,omitempty" jsonschema:"points beyond threshold"`
+
+	node string
+}
+
+func (o outliersOut) rows() int { return len(o.Ranked) }
+
+const (
+	outliersName = "fleet.cluster.find_outlier_nodes"
+	healthMetric = "ingero.node.health_score"
+	// maxSigmas stands for any number above it: JSON has no infinity.
+	maxSigmas = 9999
+	// maxNames is how many metrics an answer names, if there is none of that name.
+	maxNames = 12
+)
+
+// healthNames are names of the health score, of which less is worse.
+var healthNames = []string{healthMetric, "ingero.health.score"}
+
+var outliersTool = tool[outliersIn, outliersOut]{
+	name:  outliersName,
+	about: "Nodes or ranks whose metric is far from the others': by median and MAD over each cluster.",
+	run: func(ctx context.Context, s *Tools, in outliersIn) (out outliersOut, err error) {
+		at, pinned, err := in.begin(in)
+		if err != nil {
+			return out, err
+		}
+		if !(in.Sigmas >= 0) || in.Sigmas > maxSigmas {
+			return out, wrong("sigmas must be above 0")
+		}
+		asked := in
+		in.Metric, in.Sigmas = cmp.Or(in.Metric, healthMetric), cmp.Or(in.Sigmas, outlier.Sigmas)
+		if in.Worse == "" {
+			if in.Worse = "both"; slices.Contains(healthNames, in.Metric) {
+				in.Worse = "lower"
+			}
+		}
+		sc, err := s.window(ctx, &out.common, in.ClusterID, cmp.Or(pinned, in.Window))
+		if err != nil {
+			return out, err
+		}
+		out.Metric, out.Worse = name(in.Metric), string(in.Worse)
+		out.Cohorts, out.Ranked, out.Next = []cohort{}, []ranked{}, []next{}
+		m, err := s.metric(ctx, sc, in.Metric, &out)
+		if err != nil || m == nil {
+			return out, err
+		}
+		values, more, err := s.ask.Values(ctx, sc, *m, in.Of == "rank", in.Threshold, in.Worse == "lower")
+		if err != nil {
+			return out, err
+		}
+		out.cut(more, "nodes")
+		list := out.compare(values, &in)
+		out.verdict(list, &in)
+		out.Next = out.next(list)
+		page, rest := part(list, in.paging, at, size(out))
+		if out.Ranked = page; rest > 0 {
+			out.NextCursor = in.next(rest, asked, out.Window)
+		}
+		return out, nil
+	},
+}
+
+// metric is the one of a name; nil: there is none, and the answer says which there are.
+func (s *Tools) metric(ctx context.Context, sc question.Scope, what string, out *outliersOut) (*question.Metric,
+	error,
+) {
+	found, err := s.ask.Metrics(ctx, sc, what)
+	if err != nil {
+		return nil, err
+	}
+	if len(found) > 0 {
+		m := &found[0]
+		out.Unit = name(m.Unit)
+		switch {
+		case m.Kind == "sum":
+			out.Measure = "growth a second"
+		case m.Kind == "gauge":
+			out.Measure = "median of points"
+		default:
+			out.Measure = "median of the means of points"
+		}
+		if len(found) > 1 {
+			out.add("some nodes send %s as %s: they are not compared", name(what), name(found[1].Kind))
+		}
+		return m, nil
+	}
+	all, err := s.ask.Metrics(ctx, sc, "")
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, m := range all[:min(len(all), maxNames)] {
+		names = append(names, string(name(m.Name)))
+	}
+	out.Verdict = data(fmt.Sprintf("nobody is compared: nobody sent %s in this window", name(what)))
+	if len(names) > 0 {
+		out.add("there are %s", strings.Join(names, ", "))
+	}
+	if n := len(all) - len(names); n > 0 {
+		out.add("and %d more", n)
+	}
+	return nil, nil
+}
+
+// compare compares the nodes of each cluster, and returns them with the worst first.
+func (o *outliersOut) compare(values []question.Value, in *outliersIn) []ranked {
+	side := map[worse]outlier.Worse{"lower": outlier.Lower, "higher": outlier.Higher, "both": outlier.Both}[in.Worse]
+	var all []ranked
+	for len(values) > 0 { // they are sorted by cluster
+		n := slices.IndexFunc(values, func(v question.Value) bool { return v.Cluster != values[0].Cluster })
+		if n < 0 {
+			n = len(values)
+		}
+		one := values[:n]
+		values = values[n:]
+		var numbers []float64
+		for _, v := range one {
+			numbers = append(numbers, number(v.Value))
+		}
+		s := outlier.Of(numbers)
+		c := cohort{
+			ClusterID: name(one[0].Cluster), N: s.N, Median: significant(s.Median, 4), MAD: significant(s.MAD, 3),
+			Floored: s.Floored,
+		}
+		if s.N < outlier.Fewest {
+			c.Why = fmt.Sprintf("%d of them have a value; %d are needed to tell which is unlike the others", s.N,
+				outlier.Fewest)
+		}
+		for i, v := range one {
+			if math.IsNaN(numbers[i]) {
+				continue
+			}
+			r := ranked{
+				ClusterID: name(v.Cluster), NodeID: name(v.Node), Rank: v.Rank, Value: significant(numbers[i], 4),
+				Sigmas: round(max(-maxSigmas, min(maxSigmas, s.Away(numbers[i], side))), 1), Points: v.Points,
+				Beyond: v.Beyond, node: v.Node,
+			}
+			if r.Outlier = c.Why == "" && s.Away(numbers[i], side) >= in.Sigmas; r.Outlier {
+				c.Outliers++
+			}
+			all = append(all, r)
+		}
+		o.Cohorts = append(o.Cohorts, c)
+	}
+	slices.SortStableFunc(all, func(a, b ranked) int {
+		return cmp.Or(cmp.Compare(order(b.Outlier), order(a.Outlier)), cmp.Compare(b.Beyond, a.Beyond),
+			cmp.Compare(b.Sigmas, a.Sigmas))
+	})
+	o.limitCohorts()
+	return all
+}
+
+// number is a value, or NaN if there is none.
+func number(v *float64) float64 {
+	if v == nil || math.IsInf(*v, 0) {
+		return math.NaN()
+	}
+	return *v
+}
+
+func order(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// maxCohorts is how many an answer describes.
+const maxCohorts = 5
+
+func (o *outliersOut) limitCohorts() {
+	if n := len(o.Cohorts) - maxCohorts; n > 0 {
+		slices.SortStableFunc(o.Cohorts, func(a, b cohort) int { return cmp.Compare(b.Outliers, a.Outliers) })
+		o.Cohorts = o.Cohorts[:maxCohorts]
+		o.add("%d more clusters are compared and not described: ask for one cluster_id", n)
+	}
+}
+
+func (o *outliersOut) verdict(list []ranked, in *outliersIn) {
+	what := "nodes"
+	if in.Of == "rank" {
+		what = "ranks"
+	}
+	n := 0
+	for _, r := range list {
+		n += order(r.Outlier)
+	}
+	thin := slices.ContainsFunc(o.Cohorts, func(c cohort) bool { return c.Why != "" })
+	switch {
+	case n > 0:
+		o.Verdict = data(fmt.Sprintf("%d of %d %s: %v sigmas or more from the median of the cluster, on the bad side", n,
+			len(list), what, in.Sigmas))
+	case thin:
+		o.Verdict = data(fmt.Sprintf("no outlier is named: too few %s sent %s", what, o.Metric))
+		if in.Of != "rank" {
+			o.Verdict += "; of=rank compares ranks"
+		}
+	default:
+		o.Verdict = data(fmt.Sprintf("none of %d %s is %v sigmas from the median of its cluster, on the bad side",
+			len(list), what, in.Sigmas))
+	}
+}
+
+func (o *outliersOut) next(list []ranked) []next {
+	if len(list) == 0 || !list[0].Outlier && list[0].Beyond == 0 || !plain(list[0].node) {
+		return []next{{
+			Tool: stragglersName, Arguments: map[string]any{"window": o.Window},
+			Why: "a slow rank makes all others look alike: ask who is late",
+		}}
+	}
+	return []next{{
+		Tool: historyName, Arguments: map[string]any{"node_id": list[0].node, "window": o.Window},
+		Why: "what this node told in this time",
+	}}
+}

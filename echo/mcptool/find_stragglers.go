@@ -1,0 +1,403 @@
+package mcptool
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/ingero-io/ingero/echo/arrival"
+	"github.com/ingero-io/ingero/echo/question"
+)
+
+type stragglersIn struct {
+	scope
+	paging
+}
+
+type stragglersOut struct {
+	common
+	Verdict    data           `json:"verdict"`
+	Seen       stragglersSeen `json:"seen"`
+	Stragglers []straggler    `json:"stragglers"`
+	NotBlamed  []data         `json:"not_blamed,omitempty"`
+	Others     []data         `json:"other_events,omitempty" jsonschema:"what agents tell of ranks besides"`
+	Next       []next         `json:"next"`
+	NextCursor string         `json:"next_cursor,omitempty"`
+}
+
+type stragglersSeen struct {
+	Ranks       int     `json:"ranks" jsonschema:"in collectives"`
+	Nodes       int     `json:"nodes"`
+	Collectives int     `json:"collectives" jsonschema:"compared"`
+	Alone       int     `json:"alone,omitempty" jsonschema:"told of by less than 3 ranks"`
+	Unknown     int64   `json:"unknown,omitempty" jsonschema:"spans without rank, communicator or nccl.seq"`
+	SharePct    float64 `json:"share_pct,omitempty" jsonschema:"of all collectives that were read, if not all"`
+	SpanS       float64 `json:"span_s,omitempty" jsonschema:"seconds from the first to the last collective: lost_pct is of them"`
+	AgentEvents int     `json:"agent_events"`
+}
+
+type straggler struct {
+	ClusterID   data         `json:"cluster_id"`
+	NodeID      data         `json:"node_id"`
+	Rank        int32        `json:"rank"`
+	Since       string       `json:"since"`
+	Before      bool         `json:"or_before,omitempty" jsonschema:"it was so when the window began"`
+	Last        string       `json:"last"`
+	Resolved    bool         `json:"resolved,omitempty"`
+	Collectives *lateness    `json:"collectives,omitempty" jsonschema:"computed here"`
+	Agent       *agentSays   `json:"agent,omitempty" jsonschema:"told by its node"`
+	Why         why          `json:"why"`
+	Address     data         `json:"address,omitempty" jsonschema:"of the node's API"`
+	lost        float64      // share of the time
+	from, to    int64        // when it was so
+	rank        arrival.Rank // who
+}
+
+type lateness struct {
+	Late      int     `json:"late" jsonschema:"times"`
+	Of        int     `json:"of"`
+	Every     int64   `json:"every,omitempty"`
+	LateMS    float64 `json:"late_ms" jsonschema:"median"`
+	MaxMS     float64 `json:"max_ms"`
+	PeersMAD  float64 `json:"peers_mad_ms" jsonschema:"how late ranks usually are"`
+	OwnMS     float64 `json:"own_ms" jsonschema:"since its last collective"`
+	PeerOwnMS float64 `json:"peers_own_ms"`
+	Waiting   int     `json:"waiting_ranks"`
+	LostPct   float64 `json:"lost_pct" jsonschema:"of the job's time"`
+}
+
+type agentSays struct {
+	ExcessPct *float64 `json:"excess_pct,omitempty"`
+	OwnMS     *float64 `json:"own_ms,omitempty" jsonschema:"a step"`
+	PeerMS    *float64 `json:"peers_ms,omitempty"`
+	LostMS    *float64 `json:"lost_ms_per_step,omitempty"`
+	EventID   data     `json:"event_id,omitempty"`
+}
+
+type why struct {
+	Kind         data     `json:"kind,omitempty"`
+	Culprit      data     `json:"culprit,omitempty"`
+	ExplainedPct *float64 `json:"explained_pct,omitempty"`
+	By           string   `json:"by,omitempty"`
+	Finding      data     `json:"finding,omitempty"`
+	NotKnown     string   `json:"not_known,omitempty"`
+}
+
+func (s stragglersOut) rows() int { return len(s.Stragglers) }
+
+const stragglersName = "fleet.cluster.find_stragglers"
+
+const (
+	// maxOthers is how many other events, and ranks that are not blamed, are named.
+	maxOthers = 4
+	// enough is how much of its lost time a cause has to explain, in percent.
+	enough = 80
+)
+
+var stragglersTool = tool[stragglersIn, stragglersOut]{
+	name: stragglersName,
+	about: "Ranks that the others wait for: who, since when, how late, and why, from collectives' times and " +
+		"what the nodes' agents tell.",
+	run: func(ctx context.Context, s *Tools, in stragglersIn) (out stragglersOut, err error) {
+		at, pinned, err := in.begin(in)
+		if err != nil {
+			return out, err
+		}
+		sc, err := s.window(ctx, &out.common, in.ClusterID, cmp.Or(pinned, in.Window))
+		if err != nil {
+			return out, err
+		}
+		list, err := s.stragglers(ctx, sc, &out)
+		if err != nil {
+			return out, err
+		}
+		out.verdict(list)
+		out.Next = nextOf(list, out.Window)
+		page, rest := part(list, in.paging, at, size(out))
+		if out.Stragglers = page; rest > 0 {
+			out.NextCursor = in.next(rest, in, out.Window)
+		}
+		return out, nil
+	},
+}
+
+// stragglers are those of a scope, the most costly first.
+func (s *Tools) stragglers(ctx context.Context, sc question.Scope, out *stragglersOut) ([]straggler, error) {
+	results, err := s.late(ctx, sc, &out.Seen, &out.common)
+	if err != nil {
+		return nil, err
+	}
+	byRank := map[arrival.Rank]*straggler{}
+	for _, r := range results {
+		out.late(&r, byRank)
+	}
+	episodes, more, err := s.ask.Episodes(ctx, sc)
+	if err != nil {
+		return nil, err
+	}
+	out.cut(more, "events of ranks")
+	out.Seen.AgentEvents = len(episodes)
+	for i := range episodes {
+		out.told(&episodes[i], byRank)
+	}
+	list := make([]straggler, 0, len(byRank))
+	for _, one := range byRank {
+		one.Since, one.Last = moment(one.from), moment(one.to)
+		list = append(list, *one)
+	}
+	slices.SortFunc(list, func(a, b straggler) int {
+		return cmp.Or(cmp.Compare(b.lost, a.lost), cmp.Compare(a.rank.Cluster, b.rank.Cluster),
+			cmp.Compare(a.rank.Node, b.rank.Node), cmp.Compare(a.Rank, b.Rank))
+	})
+	return list, s.explain(ctx, sc, list)
+}
+
+// compared are the ranks of a cluster.
+type compared struct {
+	arrival.Result
+	Cluster string
+}
+
+// late compares the ranks of each cluster.
+func (s *Tools) late(ctx context.Context, sc question.Scope, seen *stragglersSeen, c *common) ([]compared,
+	error,
+) {
+	read, err := s.ask.Collectives(ctx, sc)
+	if err != nil {
+		return nil, err
+	}
+	seen.Unknown = read.Unknown
+	if read.Share > 0 && read.Share < 1 {
+		seen.SharePct = significant(read.Share*100, 3)
+	}
+	byCluster := map[string][]arrival.Span{}
+	for _, span := range read.Spans {
+		byCluster[span.Cluster] = append(byCluster[span.Cluster], span)
+	}
+	var names []string
+	for n := range byCluster {
+		names = append(names, n)
+	}
+	slices.Sort(names)
+	var results []compared
+	for _, n := range names {
+		r := arrival.Compare(byCluster[n], arrival.Options{Share: read.Share})
+		seen.Ranks, seen.Nodes = seen.Ranks+r.Ranks, seen.Nodes+r.Nodes
+		seen.Collectives, seen.Alone = seen.Collectives+r.Collectives, seen.Alone+r.Alone
+		seen.SpanS = max(seen.SpanS, round(r.SpanNS/1e9, 1))
+		if r.Thin != "" {
+			c.add("by their collectives nobody of %s is blamed: %s", name(n), r.Thin)
+		}
+		if r.ClockNS > 5*r.ThresholdNS {
+			c.add("clocks of %s differ by %s ms: lateness is not computed of them", name(n), fmt.Sprint(ms(r.ClockNS)))
+		}
+		results = append(results, compared{r, n})
+	}
+	return results, nil
+}
+
+// late takes the ranks that are late by their collectives.
+func (s *stragglersOut) late(r *compared, byRank map[arrival.Rank]*straggler) {
+	for _, l := range r.Late {
+		if !l.Blamed {
+			if len(s.NotBlamed) < maxOthers {
+				s.NotBlamed = append(s.NotBlamed, prose(fmt.Sprintf("rank %d of %s, late %d times of %d: %s", l.Rank.Rank,
+					name(l.Node), l.Times, l.Collectives, l.Why)))
+			}
+			continue
+		}
+		byRank[l.Rank] = &straggler{
+			ClusterID: name(l.Cluster), NodeID: name(l.Node), Rank: l.Rank.Rank, rank: l.Rank, lost: l.LostShare, from: l.First,
+			to: l.Last, Before: float64(l.First-r.From) < r.SpanNS/20 && r.SpanNS > 0,
+			Collectives: &lateness{
+				Late: l.Times, Of: l.Collectives, Every: l.Every, LateMS: ms(l.MedianNS), MaxMS: ms(l.MaxNS),
+				PeersMAD: ms(r.Usual.MAD), OwnMS: ms(l.OwnNS), PeerOwnMS: ms(l.PeerNS), Waiting: l.Waiting,
+				LostPct: percent(l.LostShare),
+			},
+		}
+	}
+}
+
+// told takes what agents tell.
+func (s *stragglersOut) told(e *question.Episode, byRank map[arrival.Rank]*straggler) {
+	if !e.Straggler() || e.Rank == nil {
+		if len(s.Others) < maxOthers {
+			s.Others = append(s.Others, prose(fmt.Sprintf("%s: %s, since %s", name(e.Node), eventText(e), moment(e.Since))))
+		}
+		return
+	}
+	who := arrival.Rank{Cluster: e.Cluster, Node: e.Node, Rank: *e.Rank}
+	one := byRank[who]
+	if one == nil {
+		one = &straggler{
+			ClusterID: name(e.Cluster), NodeID: name(e.Node), Rank: *e.Rank, rank: who, from: e.Since, to: e.Last,
+			Resolved: e.Resolved,
+		}
+		if e.LostMS != nil && e.StepMS != nil && *e.StepMS > 0 {
+			one.lost = *e.LostMS / *e.StepMS
+		}
+		byRank[who] = one
+	}
+	if one.Agent != nil { // the newest is there
+		one.from = min(one.from, e.Since)
+		return
+	}
+	one.from, one.to = min(one.from, e.Since), max(one.to, e.Last)
+	one.Agent = &agentSays{
+		ExcessPct: rounded(e.Excess, 100), OwnMS: rounded(e.OwnMS, 1), PeerMS: rounded(e.PeerMS, 1),
+		LostMS: rounded(e.LostMS, 1), EventID: name(e.ID),
+	}
+	if e.Cause != "" && e.Cause != "unexplained" {
+		one.Why = why{
+			Kind: name(e.Cause), Culprit: name(e.Culprit), ExplainedPct: rounded(e.Explained, 100),
+			By: "event of the node's agent",
+		}
+	}
+}
+
+func rounded(v *float64, times float64) *float64 {
+	if v == nil {
+		return nil
+	}
+	r := round(*v*times, 1)
+	return &r
+}
+
+// explain looks for each straggler's cause in what its node found, and for the node's address.
+func (s *Tools) explain(ctx context.Context, sc question.Scope, list []straggler) error {
+	if len(list) == 0 {
+		return nil
+	}
+	findings, _, err := s.ask.Findings(ctx, sc)
+	if err != nil {
+		return err
+	}
+	addresses, err := s.addresses(ctx, sc)
+	if err != nil {
+		return err
+	}
+	for i := range list {
+		one := &list[i]
+		one.Address = addresses[nodeKey{one.rank.Cluster, one.rank.Node}]
+		best := bestFinding(findings, one.rank)
+		switch {
+		case best != nil && (one.Why.Kind == "" || string(one.Why.Kind) == best.Cause):
+			one.Why = why{
+				Kind: name(best.Cause), Culprit: name(best.Process), ExplainedPct: rounded(best.ExplainedPct, 1),
+				By: "finding of the node's agent", Finding: prose(best.Summary),
+			}
+			if best.Rank == nil {
+				one.Why.By += ", which does not say of which rank"
+			}
+		case best != nil:
+			one.Why.Finding = prose(best.Summary)
+		}
+		switch {
+		case one.Why.Kind == "":
+			one.Why.NotKnown = "its node told of no cause in this window"
+		case one.Why.ExplainedPct == nil || *one.Why.ExplainedPct < enough:
+			one.Why.NotKnown = fmt.Sprintf("less than %d %% is explained: there may be another cause", enough)
+		}
+	}
+	return nil
+}
+
+// bestFinding is that of a rank's node which costs most, those of other ranks left out; nil: there is none.
+func bestFinding(findings []question.Finding, of arrival.Rank) *question.Finding {
+	var best *question.Finding
+	for i := range findings {
+		f := &findings[i]
+		if f.Cluster != of.Cluster || f.Node != of.Node || f.Cause == "" || f.Rank != nil && *f.Rank != of.Rank {
+			continue
+		}
+		if best == nil || value(f.LostPct) > value(best.LostPct) {
+			best = f
+		}
+	}
+	return best
+}
+
+func value(v *float64) float64 {
+	if v == nil {
+		return 0
+	}
+	return *v
+}
+
+func (s *stragglersOut) verdict(list []straggler) {
+	switch {
+	case len(list) > 0:
+		s.Verdict = prose(list[0].text())
+		if n := len(list) - 1; n > 0 {
+			s.Verdict += data(fmt.Sprintf("; and %d more", n))
+		}
+	case s.Seen.Collectives == 0 && s.Seen.AgentEvents == 0:
+		s.Verdict = "nobody is blamed: no node told of collectives, and no agent of ranks, in this window"
+	case s.Seen.Collectives == 0:
+		s.Verdict = "nobody is blamed: no agent tells of a straggler, and there are no collectives to compare"
+	default:
+		s.Verdict = data(fmt.Sprintf("nobody is blamed: in %d collectives of %d ranks none was late often and long enough, "+
+			"and no agent tells of a straggler", s.Seen.Collectives, s.Seen.Ranks))
+	}
+}
+
+// text is a straggler in words.
+func (s *straggler) text() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "rank %d on %s", s.Rank, s.NodeID)
+	switch c := s.Collectives; {
+	case c != nil && c.Every > 1:
+		fmt.Fprintf(&b, " comes %.0f ms late to every %s of %d collectives", c.LateMS, ordinal(c.Every), c.Of)
+	case c != nil:
+		fmt.Fprintf(&b, " comes %.0f ms late to %d of %d collectives", c.LateMS, c.Late, c.Of)
+	case s.Agent.ExcessPct != nil:
+		fmt.Fprintf(&b, " is %.0f %% slower than its peers, its agent says", *s.Agent.ExcessPct)
+	default:
+		b.WriteString(" is slower than its peers, its agent says")
+	}
+	if c := s.Collectives; c != nil {
+		fmt.Fprintf(&b, ", and %d ranks wait for it: %v %% of their time", c.Waiting, c.LostPct)
+	}
+	switch {
+	case s.Why.Kind == "":
+		b.WriteString("; why is not known")
+	case s.Why.ExplainedPct != nil:
+		fmt.Fprintf(&b, "; %s", s.Why.Kind)
+		if s.Why.Culprit != "" {
+			fmt.Fprintf(&b, " by %s", s.Why.Culprit)
+		}
+		fmt.Fprintf(&b, " explains %.0f %% of it, by the node's own account", *s.Why.ExplainedPct)
+	default:
+		fmt.Fprintf(&b, "; its node tells of %s", s.Why.Kind)
+	}
+	return b.String()
+}
+
+// nextOf are the questions that follow from the first straggler.
+func nextOf(list []straggler, window string) []next {
+	if len(list) == 0 {
+		return []next{{
+			Tool: outliersName, Arguments: map[string]any{"window": window},
+			Why: "is a node unlike the others, by its health score?",
+		}}
+	}
+	one := &list[0]
+	all := []next{}
+	if one.Address != "" {
+		all = append(all, next{
+			Tool: "diagnose", At: one.Address, Arguments: map[string]any{"since": window},
+			Why: "the node's own recording, with stacks; over HTTP: GET /api/v1/chains",
+		})
+	}
+	if plain(one.rank.Cluster, one.rank.Node) {
+		all = append(all, next{Tool: historyName, Arguments: map[string]any{
+			"cluster_id": one.rank.Cluster, "node_id": one.rank.Node, "window": window,
+		}, Why: "what its node told in this time"})
+	}
+	return append(all, next{Tool: costName, Arguments: map[string]any{"window": window}, Why: "what the waiting costs"})
+}
+
+// nodeKey is a node.
+type nodeKey struct{ cluster, node string }

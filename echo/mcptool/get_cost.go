@@ -1,0 +1,235 @@
+package mcptool
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/ingero-io/ingero/echo/arrival"
+	"github.com/ingero-io/ingero/echo/cost"
+	"github.com/ingero-io/ingero/echo/question"
+)
+
+type costIn struct {
+	scope
+	Rate float64 `json:"per_gpu_hour,omitempty" jsonschema:"of all GPUs; default by model, from the rates' file"`
+}
+
+type costOut struct {
+	common
+	Verdict  data           `json:"verdict"`
+	GPUHours float64        `json:"gpu_hours" jsonschema:"in which GPUs only waited"`
+	Money    float64        `json:"money"`
+	Currency string         `json:"currency"`
+	Rates    ratesUsed      `json:"rates"`
+	Seen     stragglersSeen `json:"seen"`
+	Waste    []waste        `json:"waste" jsonschema:"most costly first"`
+	Next     []next         `json:"next"`
+}
+
+type ratesUsed struct {
+	Source string `json:"source"`
+	Date   string `json:"date"`
+}
+
+type waste struct {
+	ClusterID data    `json:"cluster_id"`
+	NodeID    data    `json:"node_id"`
+	Rank      int32   `json:"rank" jsonschema:"that was waited for"`
+	LostS     float64 `json:"lost_s,omitempty" jsonschema:"by which the job was delayed"`
+	Waiting   int     `json:"waiting_ranks"`
+	GPUHours  float64 `json:"gpu_hours"`
+	PerHour   float64 `json:"per_gpu_hour"`
+	GPUs      data    `json:"gpus" jsonschema:"that waited"`
+	Money     float64 `json:"money"`
+	By        string  `json:"by"`
+
+	rank   arrival.Rank
+	waited float64 // nanoseconds of all ranks
+}
+
+func (c costOut) rows() int { return len(c.Waste) }
+
+const costName = "fleet.cluster.get_cost"
+
+var costTool = tool[costIn, costOut]{
+	name:  costName,
+	about: "What waiting for late ranks costs: lost time times the ranks that waited, in GPU-hours and money.",
+	run: func(ctx context.Context, s *Tools, in costIn) (out costOut, err error) {
+		if !(in.Rate >= 0) || in.Rate > 1e6 {
+			return out, wrong("per_gpu_hour must be above 0")
+		}
+		sc, err := s.window(ctx, &out.common, in.ClusterID, in.Window)
+		if err != nil {
+			return out, err
+		}
+		list, err := s.wasted(ctx, sc, &out)
+		if err != nil {
+			return out, err
+		}
+		if err := s.priced(ctx, sc, &in, &out, list); err != nil {
+			return out, err
+		}
+		out.Next = []next{{Tool: stragglersName, Arguments: map[string]any{"window": out.Window}, Why: "why they are late"}}
+		n := paging{}.fit(size(out), len(list), func(i int) any { return list[i] })
+		if out.Waste = append([]waste{}, list[:n]...); n < len(list) {
+			out.add("%d more ranks are in the sum and not listed", len(list)-n)
+		}
+		return out, nil
+	},
+}
+
+// wasted is who was waited for, without prices: by collectives, and of clusters without any by what agents tell. Never
+// by both, which would count the same time twice.
+func (s *Tools) wasted(ctx context.Context, sc question.Scope, out *costOut) ([]waste, error) {
+	results, err := s.late(ctx, sc, &out.Seen, &out.common)
+	if err != nil {
+		return nil, err
+	}
+	var list []waste
+	told := map[string]bool{}
+	for i := range results {
+		if results[i].Thin == "" {
+			told[results[i].Cluster] = true
+		}
+		for _, l := range results[i].Late {
+			if l.Blamed {
+				list = append(list, waste{
+					rank: l.Rank, waited: l.WaitedNS, LostS: round(l.LostNS/1e9, 1), Waiting: l.Waiting, By: "collectives",
+				})
+			}
+		}
+	}
+	episodes, more, err := s.ask.Episodes(ctx, sc)
+	if err != nil {
+		return nil, err
+	}
+	out.cut(more, "events of ranks")
+	out.Seen.AgentEvents = len(episodes)
+	unknown, twice := 0, 0
+	for i := range episodes {
+		e := &episodes[i]
+		if !e.Straggler() || e.Rank == nil {
+			continue
+		}
+		if told[e.Cluster] {
+			twice++
+			continue
+		}
+		w := episodeWaste(e, sc)
+		if w == nil {
+			unknown++
+			continue
+		}
+		list = append(list, *w)
+	}
+	if twice > 0 {
+		out.add("%s of agents not added: the cluster's collectives have that time", counted(twice, "event"))
+	}
+	if unknown > 0 {
+		out.add("%s of agents not in the sum: how long a step takes, or how many ranks wait, is not said",
+			counted(unknown, "event"))
+	}
+	slices.SortStableFunc(list, func(a, b waste) int { return cmp.Compare(b.waited, a.waited) })
+	return list, nil
+}
+
+// episodeWaste is what an agent's event says; nil: not enough. One that has not ended goes on to the window's end.
+func episodeWaste(e *question.Episode, sc question.Scope) *waste {
+	if e.LostMS == nil || e.StepMS == nil {
+		return nil
+	}
+	one := cost.Episode{FromNS: max(e.Since, sc.From), ToNS: sc.To, LostMS: *e.LostMS, StepMS: *e.StepMS, Ranks: e.Ranks}
+	if e.Resolved {
+		one.ToNS = min(e.Last, sc.To)
+	}
+	waited := one.Waited()
+	if waited == 0 {
+		return nil
+	}
+	return &waste{
+		rank: arrival.Rank{Cluster: e.Cluster, Node: e.Node, Rank: *e.Rank}, waited: waited, Waiting: e.Ranks - 1,
+		LostS: round(waited/float64(e.Ranks-1)/1e9, 1), By: "the agent's event, while it lasted",
+	}
+}
+
+// priced adds prices: each rank has one GPU, of its node's model.
+func (s *Tools) priced(ctx context.Context, sc question.Scope, in *costIn, out *costOut, list []waste) error {
+	rates := s.options.Rates
+	out.Currency, out.Rates = rates.Currency, ratesUsed{rates.Source, rates.Date}
+	if in.Rate > 0 {
+		out.Rates = ratesUsed{"the argument per_gpu_hour", moment(s.options.Now().UnixNano())[:len("2006-01-02")]}
+	}
+	nodes, _, err := s.ask.Nodes(ctx, sc)
+	if err != nil {
+		return err
+	}
+	models, err := s.attribute(ctx, question.Scope{To: sc.To, Cluster: sc.Cluster}, modelAttribute)
+	if err != nil {
+		return err
+	}
+	total := 0.0
+	for i := range list {
+		w := &list[i]
+		w.ClusterID, w.NodeID, w.Rank = name(w.rank.Cluster), name(w.rank.Node), w.rank.Rank
+		w.PerHour, w.GPUs = waiting(nodes, models, w.rank, rates)
+		if in.Rate > 0 {
+			w.PerHour = in.Rate
+		}
+		is := cost.Waited(w.waited, w.PerHour)
+		w.GPUHours, w.Money, w.PerHour = significant(is.GPUHours, 4), significant(is.Money, 4), significant(w.PerHour, 4)
+		out.GPUHours, out.Money, total = out.GPUHours+is.GPUHours, out.Money+is.Money, total+w.waited
+	}
+	out.GPUHours, out.Money = significant(out.GPUHours, 4), significant(out.Money, 4)
+	switch {
+	case total > 0:
+		out.Verdict = data(fmt.Sprintf("%v GPU-hours of waiting for %s, %v %s by rates of %s (%s)", out.GPUHours,
+			counted(len(list), "rank"), out.Money, out.Currency, out.Rates.Date, firstWords(out.Rates.Source)))
+	case out.Seen.Collectives == 0 && out.Seen.AgentEvents == 0:
+		out.Verdict = "not known: no node told of collectives, and no agent of ranks, in this window"
+	default:
+		out.Verdict = "nobody is blamed for waiting in this window; that is no proof that nobody waited"
+	}
+	return nil
+}
+
+// firstWords are what stands before a colon.
+func firstWords(s string) string {
+	s, _, _ = strings.Cut(s, ":")
+	return s
+}
+
+// waiting is the mean rate of the GPUs of all ranks of a cluster but one, and what they are.
+func waiting(nodes []question.Node, models map[nodeKey]data, but arrival.Rank, rates cost.Rates) (float64, data) {
+	sum, n := 0.0, 0
+	byName := map[string]int{}
+	for _, node := range nodes {
+		if node.Cluster != but.Cluster {
+			continue
+		}
+		ranks := node.Ranks
+		if node.Node == but.Node {
+			ranks--
+		}
+		if ranks <= 0 {
+			continue
+		}
+		r, known := rates.Of(string(models[nodeKey{node.Cluster, node.Node}]))
+		if !known {
+			r.GPU = "of unknown price"
+		}
+		byName[r.GPU] += ranks
+		sum, n = sum+float64(ranks)*r.PerHour, n+ranks
+	}
+	if n == 0 {
+		return rates.Default, "not known"
+	}
+	var names []string
+	for gpu, ranks := range byName {
+		names = append(names, fmt.Sprintf("%d %s", ranks, gpu))
+	}
+	slices.Sort(names)
+	return sum / float64(n), prose(strings.Join(names, ", "))
+}

@@ -1,0 +1,219 @@
+package mcptool
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/ingero-io/ingero/echo/question"
+)
+
+type summaryIn struct {
+	scope
+	paging
+}
+
+type summaryOut struct {
+	common
+	Verdict    data          `json:"verdict"`
+	Seen       summarySeen   `json:"seen"`
+	Nodes      []nodeSummary `json:"nodes" jsonschema:"those with something wrong first"`
+	Next       []next        `json:"next"`
+	NextCursor string        `json:"next_cursor,omitempty"`
+}
+
+type summarySeen struct {
+	Clusters int   `json:"clusters"`
+	Nodes    int   `json:"nodes"`
+	Ranks    int   `json:"ranks"`
+	Points   int64 `json:"points"`
+}
+
+type nodeSummary struct {
+	ClusterID data    `json:"cluster_id"`
+	NodeID    data    `json:"node_id"`
+	Ranks     int     `json:"ranks"`
+	Points    int64   `json:"points"`
+	LastS     float64 `json:"last_s" jsonschema:"seconds before the window's end"`
+	// Health is the lowest of its ranks' newest scores.
+	Health     *float64 `json:"health,omitempty" jsonschema:"lowest newest score, 1 is well"`
+	Wrong      []data   `json:"wrong,omitempty" jsonschema:"open events of ranks, and findings"`
+	Stragglers int      `json:"stragglers,omitempty"`
+
+	open int // events that have not ended
+	high int // findings
+}
+
+func (s summaryOut) rows() int { return len(s.Nodes) }
+
+// silentAfter is how long a node that sends says nothing at most.
+const silentAfter = 2 * time.Minute
+
+// maxWrong is how many things a node of the summary names.
+const maxWrong = 3
+
+var summaryTool = tool[summaryIn, summaryOut]{
+	name:  "fleet.cluster.summary",
+	about: "All nodes: what they sent, how they are, and what is wrong. Call it first.",
+	run: func(ctx context.Context, s *Tools, in summaryIn) (out summaryOut, err error) {
+		at, pinned, err := in.begin(in)
+		if err != nil {
+			return out, err
+		}
+		sc, err := s.window(ctx, &out.common, in.ClusterID, cmp.Or(pinned, in.Window))
+		if err != nil {
+			return out, err
+		}
+		nodes, err := s.nodes(ctx, sc, &out)
+		if err != nil {
+			return out, err
+		}
+		out.verdict(nodes)
+		out.Next = []next{{
+			Tool: stragglersName, Arguments: map[string]any{"window": out.Window},
+			Why: "which rank the others wait for, and why",
+		}}
+		list, rest := part(nodes, in.paging, at, size(out))
+		if out.Nodes = list; rest > 0 {
+			out.NextCursor = in.next(rest, in, out.Window)
+		}
+		return out, nil
+	},
+}
+
+// nodes are the nodes of a scope, those with something wrong first.
+func (s *Tools) nodes(ctx context.Context, sc question.Scope, out *summaryOut) ([]nodeSummary, error) {
+	found, more, err := s.ask.Nodes(ctx, sc)
+	if err != nil {
+		return nil, err
+	}
+	if more {
+		out.add("there are more than %d nodes: ask for one cluster_id", len(found))
+	}
+	nodes, byKey := make([]nodeSummary, len(found)), map[nodeKey]*nodeSummary{}
+	clusters := map[string]bool{}
+	for i, n := range found {
+		clusters[n.Cluster] = true
+		out.Seen.Ranks += n.Ranks
+		out.Seen.Points += n.Points
+		nodes[i] = nodeSummary{
+			ClusterID: name(n.Cluster), NodeID: name(n.Node), Ranks: n.Ranks, Points: n.Points,
+			LastS: round(float64(sc.To-n.Last)/1e9, 1),
+		}
+		byKey[nodeKey{n.Cluster, n.Node}] = &nodes[i]
+	}
+	out.Seen.Nodes, out.Seen.Clusters = len(nodes), len(clusters)
+	if err := s.ills(ctx, sc, out, byKey); err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(nodes, func(a, b nodeSummary) int {
+		return cmp.Or(cmp.Compare(b.open, a.open), cmp.Compare(b.high, a.high), cmp.Compare(len(b.Wrong), len(a.Wrong)),
+			cmp.Compare(b.LastS, a.LastS))
+	})
+	return nodes, nil
+}
+
+// ills adds how nodes are, and what is wrong with them.
+func (s *Tools) ills(ctx context.Context, sc question.Scope, out *summaryOut, nodes map[nodeKey]*nodeSummary) error {
+	health, _, err := s.ask.Health(ctx, sc)
+	if err != nil {
+		return err
+	}
+	for _, h := range health {
+		if n := nodes[nodeKey{h.Cluster, h.Node}]; n != nil && (n.Health == nil || h.Score < *n.Health) {
+			score := round(h.Score, 3)
+			n.Health = &score
+		}
+	}
+	episodes, more, err := s.ask.Episodes(ctx, sc)
+	if err != nil {
+		return err
+	}
+	out.cut(more, "events of ranks")
+	for i := range episodes {
+		e := &episodes[i]
+		if n := nodes[nodeKey{e.Cluster, e.Node}]; n != nil && !e.Resolved {
+			n.open++
+			if e.Straggler() {
+				n.Stragglers++
+			}
+			n.tell(prose(eventText(e)))
+		}
+	}
+	findings, more, err := s.ask.Findings(ctx, sc)
+	if err != nil {
+		return err
+	}
+	out.cut(more, "findings")
+	for _, f := range findings {
+		n := nodes[nodeKey{f.Cluster, f.Node}]
+		if n == nil || f.Severity == "LOW" {
+			continue
+		}
+		if f.Severity == "HIGH" {
+			n.high++
+		}
+		n.tell(prose(f.Severity + ": " + f.Summary))
+	}
+	return nil
+}
+
+func (n *nodeSummary) tell(what data) {
+	if len(n.Wrong) < maxWrong {
+		n.Wrong = append(n.Wrong, what)
+	}
+}
+
+// cut notes that not all could be read.
+func (c *common) cut(more bool, what string) {
+	if more {
+		c.add("there are more %s than can be read: the newest are; ask for a shorter window", what)
+	}
+}
+
+func (s *summaryOut) verdict(nodes []nodeSummary) {
+	open, high, silent := 0, 0, 0
+	for i := range nodes {
+		open, high = open+nodes[i].open, high+nodes[i].high
+		if nodes[i].LastS > silentAfter.Seconds() {
+			silent++
+		}
+	}
+	switch {
+	case len(nodes) == 0:
+		s.Verdict = "no node sent anything in this window"
+		return
+	case open == 0 && high == 0:
+		s.Verdict = "no node's agent says that anything is wrong"
+	default:
+		s.Verdict = data(fmt.Sprintf("nodes' agents tell of %s that did not end, and of %s", counted(open, "rank event"),
+			counted(high, "HIGH finding")))
+	}
+	if silent > 0 {
+		s.Verdict += data(fmt.Sprintf("; %d of %s sent nothing in the last %v of the window", silent,
+			counted(len(nodes), "node"), silentAfter))
+	}
+}
+
+// eventText is an event of a rank in words.
+func eventText(e *question.Episode) string {
+	text := e.Type
+	if e.Rank != nil {
+		text += fmt.Sprintf(" of rank %d", *e.Rank)
+	}
+	if e.Excess != nil {
+		text += fmt.Sprintf(": %.0f %% slower", *e.Excess*100)
+	}
+	if e.Cause != "" {
+		text += ", " + e.Cause
+	}
+	if e.Culprit != "" {
+		text += " by " + string(name(e.Culprit))
+	}
+	if e.Resolved {
+		text += ", ended " + moment(e.Last)
+	}
+	return text
+}

@@ -1,0 +1,446 @@
+package mcptool_test
+
+import (
+	"encoding/json"
+	"maps"
+	"math"
+	"strings"
+	"testing"
+
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/ingero-io/ingero/echo/cost"
+	"github.com/ingero-io/ingero/echo/demo"
+	"github.com/ingero-io/ingero/echo/mcptool"
+)
+
+// The answers, as far as tests look at them.
+type (
+	next struct {
+		Tool, At  string
+		Arguments map[string]any
+	}
+	seen struct {
+		Ranks, Nodes, Collectives, Alone, Unknown int
+		SharePct                                  float64 `json:"share_pct"`
+		AgentEvents                               int     `json:"agent_events"`
+	}
+	stragglers struct {
+		Window, Verdict, Note string
+		Seen                  seen
+		Stragglers            []struct {
+			ClusterID   string `json:"cluster_id"`
+			NodeID      string `json:"node_id"`
+			Rank        int
+			Since, Last string
+			Resolved    bool
+			Collectives *struct {
+				Late, Of, Every int
+				LateMS          float64 `json:"late_ms"`
+				LostPct         float64 `json:"lost_pct"`
+				Waiting         int     `json:"waiting_ranks"`
+			}
+			Agent *struct {
+				ExcessPct float64 `json:"excess_pct"`
+			}
+			Why struct {
+				Kind, Culprit, By, Finding string
+				ExplainedPct               float64 `json:"explained_pct"`
+				NotKnown                   string  `json:"not_known"`
+			}
+			Address string
+		}
+		NotBlamed []string `json:"not_blamed"`
+		Others    []string `json:"other_events"`
+		Next      []next
+	}
+	costs struct {
+		Verdict, Note, Currency string
+		GPUHours                float64 `json:"gpu_hours"`
+		Money                   float64
+		Rates                   struct{ Source, Date string }
+		Waste                   []struct {
+			Rank, WaitingRanks int
+			NodeID             string  `json:"node_id"`
+			GPUHours           float64 `json:"gpu_hours"`
+			PerHour            float64 `json:"per_gpu_hour"`
+			LostS              float64 `json:"lost_s"`
+			GPUs, By           string
+		}
+	}
+	outliers struct {
+		Verdict, Note, Measure, Worse string
+		Cohorts                       []struct {
+			ClusterID   string `json:"cluster_id"`
+			N, Outliers int
+			Median, MAD float64
+			Why         string
+		}
+		Ranked []struct {
+			ClusterID string `json:"cluster_id"`
+			NodeID    string `json:"node_id"`
+			Rank      *int
+			Value     float64
+			Sigmas    float64
+			Outlier   bool
+			Beyond    int
+		}
+		Next []next
+	}
+)
+
+// What the demo is made of is what the tools find.
+func TestTheDemo(t *testing.T) {
+	cs := connect(t, tools(filled(t, requests(t))))
+	t.Run("summary", func(t *testing.T) {
+		var got struct {
+			Verdict string
+			Seen    struct{ Clusters, Nodes, Ranks, Points int }
+			Nodes   []struct {
+				NodeID string `json:"node_id"`
+				Health float64
+				Wrong  []string
+				LastS  float64 `json:"last_s"`
+			}
+			Next []next
+		}
+		call(t, cs, "fleet.cluster.summary", nil, &got)
+		if got.Seen.Clusters != 1 || got.Seen.Nodes != 2 || got.Seen.Ranks != demo.Ranks || got.Seen.Points < 20_000 ||
+			len(got.Nodes) != 2 || got.Nodes[0].NodeID != demo.NodeOf(demo.Slow) ||
+			got.Nodes[0].Health > 0.85 || got.Nodes[1].Health < 0.9 ||
+			len(got.Nodes[0].Wrong) != 2 || len(got.Nodes[1].Wrong) != 0 || got.Nodes[0].LastS < 3 || got.Next[0].Tool != "fleet.cluster.find_stragglers" {
+			t.Errorf("%+v", got)
+		}
+	})
+	t.Run("stragglers", func(t *testing.T) {
+		var got stragglers
+		call(t, cs, "fleet.cluster.find_stragglers", nil, &got)
+		if len(got.Stragglers) != 1 || got.Seen.Ranks != 8 || got.Seen.Nodes != 2 || got.Seen.Collectives != demo.Steps ||
+			got.Seen.AgentEvents != 1 {
+			t.Fatalf("%+v", got)
+		}
+		s := got.Stragglers[0]
+		if s.NodeID != demo.NodeOf(demo.Slow) || s.Rank != demo.Slow || s.Collectives.Every != demo.Every ||
+			s.Collectives.Late != demo.Steps/demo.Every || math.Abs(s.Collectives.LateMS-290) > 1 ||
+			s.Collectives.Waiting != 7 ||
+			math.Abs(s.Collectives.LostPct-17.5) > 0.2 || s.Agent.ExcessPct != 23 {
+			t.Errorf("%+v %+v", s, s.Collectives)
+		}
+		if w := s.Why; w.Kind != "cpu_contention" || w.Culprit != "backup-agent" || w.ExplainedPct != 98.6 || w.NotKnown != "" || !strings.Contains(w.Finding, "backup-agent") {
+			t.Errorf("%+v", w)
+		}
+		if n := got.Next[0]; n.Tool != "diagnose" || n.At != "node-h100:8080" || n.Arguments["since"] != got.Window {
+			t.Errorf("%+v", n)
+		}
+	})
+	t.Run("outliers", func(t *testing.T) {
+		for name, c := range map[string]struct {
+			args     map[string]any
+			n, found int
+			rank     int
+		}{
+			"two nodes are too few":           {nil, 2, 0, -1},
+			"ranks by their score":            {map[string]any{"of": "rank"}, 8, 1, 5},
+			"by the use of GPUs all are well": {map[string]any{"of": "rank", "metric": "hw.gpu.utilization"}, 8, 0, -1},
+			"lower is better":                 {map[string]any{"of": "rank", "metric": "ingero.node.cpu_availability", "worse": "higher"}, 8, 0, -1},
+			"lower is worse":                  {map[string]any{"of": "rank", "metric": "ingero.node.cpu_availability", "worse": "lower"}, 8, 1, 5},
+			"a metric of 0":                   {map[string]any{"of": "rank", "metric": "ingero.node.straggler_event"}, 8, 1, 5},
+		} {
+			var got outliers
+			call(t, cs, "fleet.cluster.find_outlier_nodes", c.args, &got)
+			if len(got.Cohorts) != 1 || got.Cohorts[0].N != c.n || got.Cohorts[0].Outliers != c.found || len(got.Ranked) != c.n {
+				t.Errorf("%s: %+v", name, got)
+				continue
+			}
+			if c.rank >= 0 && (*got.Ranked[0].Rank != c.rank || !got.Ranked[0].Outlier) {
+				t.Errorf("%s: %+v", name, got.Ranked[0])
+			}
+			if (c.n < 3) != (got.Cohorts[0].Why != "") {
+				t.Errorf("%s: %q", name, got.Cohorts[0].Why)
+			}
+		}
+	})
+	t.Run("history", func(t *testing.T) {
+		var got struct {
+			Note   string
+			Events []struct {
+				At, Kind, Name, Text string
+				Rank                 *int
+				Value                *float64
+			}
+		}
+		call(t, cs, "fleet.cluster.event_history", map[string]any{"node_id": "node-h100", "limit": 100}, &got)
+		if len(got.Events) != 7 || got.Events[0].Name != "ingero.finding" || got.Events[0].At < got.Events[1].At || !strings.Contains(got.Note, "hw.gpu.utilization") {
+			t.Errorf("%+v", got)
+		}
+		call(t, cs, "fleet.cluster.event_history", map[string]any{"metric": "ingero.node.health_score", "rank": 5, "limit": 1000}, &got)
+		if len(got.Events) != 62 || got.Events[0].Value == nil || *got.Events[0].Value > 0.85 || *got.Events[0].Rank != 5 || got.Events[0].Kind != "gauge" {
+			t.Errorf("%d: %+v", len(got.Events), got.Events[0])
+		}
+	})
+	t.Run("anomalies", func(t *testing.T) {
+		var got struct {
+			Counts    map[string]int
+			Anomalies []struct {
+				TS, First, Severity, Summary, Source string
+				Times                                int
+			}
+		}
+		call(t, cs, "fleet.cluster.anomaly_list", nil, &got)
+		if len(got.Anomalies) != 2 || got.Anomalies[0].Times != 6 || got.Anomalies[0].Severity != "HIGH" || got.Anomalies[0].First != "2026-05-28T20:21:39.15Z" ||
+			got.Anomalies[1].Source != "rank event" || got.Counts["HIGH"] != 1 || got.Counts["MEDIUM"] != 1 {
+			t.Errorf("%+v", got)
+		}
+		call(t, cs, "fleet.cluster.anomaly_list", map[string]any{"severity_filter": "HIGH"}, &got)
+		if len(got.Anomalies) != 1 {
+			t.Errorf("%+v", got)
+		}
+	})
+	t.Run("cost", func(t *testing.T) {
+		var got costs
+		call(t, cs, "fleet.cluster.get_cost", nil, &got)
+		// 185 times 290 ms, for which four A100 and three H100 wait, at (4 x 2 + 3 x 3) / 7 USD an hour.
+		hours := 185 * 0.29 * 7 / 3600
+		if len(got.Waste) != 1 || math.Abs(got.GPUHours-hours) > 0.001 || math.Abs(got.Money-hours*17/7) > 0.002 ||
+			got.Waste[0].GPUs != "3 H100, 4 A100" || got.Waste[0].By != "collectives" || math.Abs(got.Waste[0].LostS-185*0.29) > 0.3 {
+			t.Errorf("%+v", got)
+		}
+		if got.Currency != "USD" || got.Rates.Date == "" || !strings.Contains(got.Rates.Source, "example") || !strings.Contains(got.Verdict, "example") ||
+			!strings.Contains(got.Note, "not added") {
+			t.Errorf("%+v", got)
+		}
+		call(t, cs, "fleet.cluster.get_cost", map[string]any{"per_gpu_hour": 10}, &got)
+		if math.Abs(got.Money-hours*10) > 0.01 || !strings.Contains(got.Rates.Source, "argument") {
+			t.Errorf("%+v", got)
+		}
+	})
+}
+
+func TestStragglers(t *testing.T) {
+	all := func(lists ...[]demo.Request) (list []demo.Request) {
+		for _, l := range lists {
+			list = append(list, l...)
+		}
+		return list
+	}
+	one := func(r demo.Request) []demo.Request { return []demo.Request{r} }
+	state := func(before float64, rank int, resolved bool, more map[string]any) entry {
+		attrs := map[string]any{"event_id": "e" + string(rune('0'+rank)), "rank": rank, "excess": 0.25, "ranks": 4}
+		maps.Copy(attrs, more)
+		event := "straggler_state"
+		if resolved {
+			event = "straggler_resolved"
+		}
+		return entry{before: before, event: event, severity: 13, attributes: attrs}
+	}
+	for name, c := range map[string]struct {
+		requests []demo.Request
+		who      []string // node, and what is known of why
+		verdict  string
+		note     string
+	}{
+		"nothing":       {nil, nil, "no node told of collectives", "nothing was kept until now"},
+		"all is well":   {job{cluster: "east", ranks: 4, steps: 200}.requests(t), nil, "in 200 collectives of 4 ranks none was late", ""},
+		"few steps":     {job{cluster: "east", ranks: 4, steps: 12, late: slow(1, 1, 80*milli)}.requests(t), nil, "nobody is blamed", "fewer than 20 collectives"},
+		"two ranks":     {job{cluster: "east", ranks: 2, steps: 200, late: slow(1, 1, 80*milli)}.requests(t), nil, "nobody is blamed", "by 3 ranks"},
+		"without cause": {job{cluster: "east", ranks: 4, steps: 200, late: slow(1, 2, 80*milli)}.requests(t), []string{"n01 "}, "every 2nd of 200 collectives, and 3 ranks", ""},
+		"its node's finding, of any rank": {all(job{cluster: "east", ranks: 4, steps: 200, late: slow(1, 2, 80*milli)}.requests(t),
+			one(logs(t, "east", "n01", found(3, "block_io", "tar", nil)))), []string{"n01 block_io"}, "block_io by tar explains 95 %", ""},
+		"another rank's finding": {all(job{cluster: "east", ranks: 4, steps: 200, late: slow(1, 2, 80*milli)}.requests(t),
+			one(logs(t, "east", "n01", found(3, "block_io", "tar", map[string]any{"rank": 7})))), []string{"n01 "}, "why is not known", ""},
+		"another node's finding": {all(job{cluster: "east", ranks: 4, steps: 200, late: slow(1, 2, 80*milli)}.requests(t),
+			one(logs(t, "east", "n02", found(3, "block_io", "tar", nil)))), []string{"n01 "}, "why is not known", ""},
+		"a finding too old": {all(job{cluster: "east", ranks: 4, steps: 200, late: slow(1, 2, 80*milli)}.requests(t),
+			one(logs(t, "east", "n01", found(7200, "block_io", "tar", nil)))), []string{"n01 "}, "why is not known", ""},
+		"an agent's word only": {
+			one(logs(t, "east", "n03", state(60, 3, false, nil),
+				state(50, 3, false, map[string]any{"cause.kind": "lock", "cause.culprit": "gc", "cause.explained": 0.9}))),
+			[]string{"n03 lock"},
+			"25 % slower than its peers", "",
+		},
+		"which has ended": {
+			one(logs(t, "east", "n03", state(60, 3, false, map[string]any{"cause.kind": "lock"}), state(20, 3, true, nil))),
+			[]string{"n03 lock"},
+			"n03", "",
+		},
+		"two clusters": {all(job{cluster: "east", ranks: 4, steps: 200, late: slow(1, 2, 80*milli)}.requests(t),
+			job{cluster: "west", ranks: 4, steps: 200}.requests(t)), []string{"n01 "}, "rank 1 on n01", ""},
+		"the more costly first": {all(job{cluster: "east", ranks: 4, steps: 200, late: slow(1, 10, 80*milli)}.requests(t),
+			job{cluster: "west", ranks: 4, steps: 200, late: slow(2, 2, 80*milli)}.requests(t)), []string{"n02 ", "n01 "}, "and 1 more", ""},
+		"spans of which nothing is known": {job{cluster: "east", ranks: 4, steps: 100, change: func(s ptrace.Span, _, _ int) {
+			s.Attributes().Remove("nccl.seq")
+		}}.requests(t), nil, "nobody is blamed", ""},
+		"between two ranks": {job{cluster: "east", ranks: 4, steps: 100, late: slow(1, 2, 80*milli), change: func(s ptrace.Span, rank, _ int) {
+			s.Attributes().PutInt("nccl.peer_rank", int64(3-rank))
+		}}.requests(t), nil, "nobody is blamed", ""},
+		"some between two ranks": {job{cluster: "east", ranks: 4, steps: 100, late: slow(1, 2, 80*milli), change: func(s ptrace.Span, rank, step int) {
+			if step%2 == 1 {
+				s.Attributes().PutInt("nccl.peer_rank", int64(3-rank))
+			}
+		}}.requests(t), nil, "in 50 collectives of 4 ranks none was late", ""},
+		"a hang": {
+			one(logs(t, "east", "n03", entry{before: 9, event: "hang", severity: 17, attributes: map[string]any{"rank": 3, "event_id": "h"}})),
+			nil, "no agent tells of a straggler", "",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got stragglers
+			call(t, connect(t, tools(filled(t, c.requests))), "fleet.cluster.find_stragglers", nil, &got)
+			var who []string
+			for _, s := range got.Stragglers {
+				who = append(who, s.NodeID+" "+s.Why.Kind)
+				if (s.Why.Kind == "" || s.Why.ExplainedPct < 80) != (s.Why.NotKnown != "") {
+					t.Errorf("%+v", s.Why)
+				}
+				if s.Since > s.Last {
+					t.Errorf("since %s until %s", s.Since, s.Last)
+				}
+			}
+			if strings.Join(who, ",") != strings.Join(c.who, ",") || !strings.Contains(got.Verdict, c.verdict) || !strings.Contains(got.Note, c.note) {
+				t.Errorf("%v; want %v: %s; note: %s", who, c.who, got.Verdict, got.Note)
+			}
+			if name == "a hang" && (len(got.Others) != 1 || !strings.Contains(got.Others[0], "hang of rank 3")) {
+				t.Errorf("%v", got.Others)
+			}
+			if name == "which has ended" && !got.Stragglers[0].Resolved {
+				t.Errorf("%+v", got.Stragglers[0])
+			}
+			if name == "spans of which nothing is known" && got.Seen.Unknown != 400 {
+				t.Errorf("%+v", got.Seen)
+			}
+		})
+	}
+}
+
+// Of many collectives a part is read. It shows the same, also of what happens in a period.
+func TestManyCollectives(t *testing.T) {
+	var got stragglers
+	call(t, connect(t, tools(filled(t, job{cluster: "east", ranks: 8, steps: 14_000, late: slow(5, 14, 290*milli)}.requests(t)))),
+		"fleet.cluster.find_stragglers", nil, &got)
+	if len(got.Stragglers) != 1 || got.Seen.SharePct == 0 || got.Seen.SharePct > 46 || got.Seen.Collectives > 6400 ||
+		got.Seen.Collectives < 5000 {
+		t.Fatalf("%+v", got)
+	}
+	c := got.Stragglers[0].Collectives
+	want := 100 * 0.29 / (14*0.1 + 0.29)
+	if math.Abs(c.LostPct-want) > 1 || math.Abs(float64(c.Of)/float64(c.Late)-14) > 1 {
+		t.Errorf("%+v; want %v %%", c, want)
+	}
+}
+
+func TestOutliers(t *testing.T) {
+	var list []demo.Request
+	for i := range 6 {
+		rising, delta, health := make([]float64, 61), make([]float64, 60), make([]float64, 60)
+		for k := range rising {
+			rising[k] = float64(k * 1000)
+			if i == 2 {
+				rising[k] /= 2
+			}
+		}
+		for k := range delta {
+			delta[k], health[k] = 10, 0.95
+			if i == 3 {
+				delta[k] = 30
+			}
+			if i == 4 && k%10 == 0 {
+				health[k] = 0.25
+			}
+		}
+		list = append(list, metrics(t, "east", node(i),
+			series{"launches", rising, map[string]any{"cgroup": "a"}, "cumulative"}, series{"launches", rising, map[string]any{"cgroup": "b"}, "cumulative"},
+			series{"errors", delta, nil, "delta"}, series{"ingero.health.score", health, map[string]any{"rank": i}, ""}))
+	}
+	list = append(list, metrics(t, "west", "w0", series{"launches", []float64{0, 5}, nil, "cumulative"}))
+	cs := connect(t, tools(filled(t, list)))
+	var got outliers
+	call(t, cs, "fleet.cluster.find_outlier_nodes", map[string]any{"metric": "launches", "worse": "lower", "window": "10m"}, &got)
+	if len(got.Cohorts) != 2 || got.Cohorts[0].Median != 2000 || got.Cohorts[0].Outliers != 1 || got.Cohorts[1].Why == "" || !got.Ranked[0].Outlier ||
+		got.Ranked[0].NodeID != "n02" || got.Ranked[0].Value != 1000 || got.Measure != "growth a second" {
+		t.Errorf("a sum that goes on: %+v", got)
+	}
+	call(t, cs, "fleet.cluster.find_outlier_nodes", map[string]any{"metric": "errors", "window": "10m"}, &got)
+	if got.Ranked[0].NodeID != "n03" || !got.Ranked[0].Outlier || got.Ranked[0].Value != 3 || got.Cohorts[0].Median != 1 {
+		t.Errorf("a sum of differences: %+v", got)
+	}
+	// As it was published: points below 0.4. The median of the node does not show them.
+	call(t, cs, "fleet.cluster.find_outlier_nodes", map[string]any{"metric": "ingero.health.score", "threshold": 0.4, "window": "20:00-20:30"}, &got)
+	if len(got.Ranked) != 6 || got.Ranked[0].NodeID != "n04" || got.Ranked[0].Beyond != 6 || got.Ranked[1].Beyond != 0 || got.Worse != "lower" {
+		t.Errorf("by a threshold: %+v", got)
+	}
+	call(t, cs, "fleet.cluster.find_outlier_nodes", map[string]any{"metric": "nothing"}, &got)
+	if len(got.Ranked) != 0 || !strings.Contains(got.Verdict, "nobody sent nothing") || !strings.Contains(got.Note, "launches") {
+		t.Errorf("a metric that there is none of: %+v", got)
+	}
+}
+
+// Without collectives, what the agent tells is what waiting costs.
+func TestCostByAgents(t *testing.T) {
+	state := entry{before: 1800, event: "straggler_state", severity: 13, attributes: map[string]any{
+		"event_id": "e", "rank": 3, "ranks": 8, "lost_ms_per_step": 20.0, "step_ms": 100.0,
+	}}
+	vague := entry{before: 900, event: "straggler_state", severity: 13, attributes: map[string]any{"event_id": "f", "rank": 4, "excess": 0.2}}
+	ended := entry{before: 900, event: "straggler_resolved", severity: 9, attributes: map[string]any{"event_id": "e", "rank": 3}}
+	var got costs
+	rates := cost.Rates{Source: "our contract", Date: "2026-01-31", Currency: "EUR", Default: 5}
+	for name, c := range map[string]struct {
+		entries []entry
+		hours   float64
+		note    string
+	}{
+		"which goes on":  {[]entry{state}, 0.2 * 7 * 1803 / 3600, ""},
+		"which ended":    {[]entry{state, ended}, 0.2 * 7 * 900 / 3600, ""},
+		"which is vague": {[]entry{vague}, 0, "how long a step takes"},
+	} {
+		s := mcptool.New(mcptool.Options{Version: "test", Store: filled(t, []demo.Request{logs(t, "east", "n03", c.entries...)}), Rates: rates, Limits: limits(), Now: now})
+		call(t, connect(t, s), "fleet.cluster.get_cost", nil, &got)
+		if math.Abs(got.GPUHours-c.hours) > 0.001 || math.Abs(got.Money-5*c.hours) > 0.005 || got.Currency != "EUR" || got.Rates.Source != "our contract" || !strings.Contains(got.Note, c.note) {
+			t.Errorf("%s: %+v; want %v hours", name, got, c.hours)
+		}
+	}
+	call(t, connect(t, tools(filled(t, nil))), "fleet.cluster.get_cost", nil, &got)
+	if got.Money != 0 || !strings.Contains(got.Verdict, "not known") {
+		t.Errorf("of nothing: %+v", got)
+	}
+}
+
+// The questions of the published proof, through the tool.
+func TestPublishedQuestions(t *testing.T) {
+	var list []demo.Request
+	for rank := range 8 {
+		health := make([]float64, 250)
+		for i := range health {
+			if n := rank/2*250 + i; n%100 == 0 && n > 0 {
+				health[i] = 0.25
+			} else {
+				health[i] = 0.9 + float64(i)/10_000
+			}
+		}
+		var all []series
+		for i, h := range health { // each point has attributes of its own
+			attrs := map[string]any{"rank": rank, "seq": rank/2*250 + i}
+			if n := rank/2*250 + i; n%25 == 0 {
+				attrs["causal_chain_id"] = "chain-" + []string{"a", "h"}[rank%2] + string(rune('A'+n/25))
+			}
+			all = append(all, series{"ingero.health.score", []float64{h}, attrs, ""})
+		}
+		list = append(list, metrics(t, "demo-cluster", []string{"node-a100", "node-h100"}[rank%2], all...))
+	}
+	cs := connect(t, tools(filled(t, list)))
+	for sql, want := range map[string]string{
+		"SELECT cluster_id, node_id, COUNT(*) AS events\nFROM events\nGROUP BY cluster_id, node_id\nORDER BY node_id;":                                                        `[["demo-cluster","node-a100",1000],["demo-cluster","node-h100",1000]]`,
+		"SELECT COUNT(DISTINCT json_extract_string(attrs_json, '$.causal_chain_id')) AS chains\nFROM events\nWHERE attrs_json LIKE '%causal_chain_id%';":                      `[[80]]`,
+		"SELECT node_id, COUNT(*) AS straggler_events\nFROM events\nWHERE value_double < 0.40\nGROUP BY node_id;":                                                             `[["node-a100",9],["node-h100",9]]`,
+		"SELECT node_id,\n       quantile_cont(value_double, 0.5)  AS median_health,\n       quantile_cont(value_double, 0.95) AS p95_health\nFROM events\nGROUP BY node_id;": `[["node-a100",0.9123`,
+	} {
+		var got struct{ Rows [][]any }
+		call(t, cs, "fleet.cluster.run_analysis", map[string]any{"sql": sql}, &got)
+		if len(got.Rows) == 2 && got.Rows[0][0] == "node-h100" { // the published question has no order
+			got.Rows[0], got.Rows[1] = got.Rows[1], got.Rows[0]
+		}
+		b, err := json.Marshal(got.Rows)
+		if err != nil || !strings.HasPrefix(string(b), want) {
+			t.Errorf("%s: %s, %v; want %s", sql, b, err, want)
+		}
+	}
+}

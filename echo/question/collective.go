@@ -1,0 +1,62 @@
+package question
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/ingero-io/ingero/echo/arrival"
+)
+
+// maxSpans is how many spans are read. Of more, a part of the collectives is read, all ranks of each.
+const maxSpans = 50_000
+
+// residues is a prime number; see share.
+const residues = 65_521
+
+// Collectives are what ranks told of theirs.
+type Collectives struct {
+	Spans []arrival.Span
+	Total int64 // spans there are
+	// Unknown are spans without a rank, communicator or number, which cannot be compared.
+	Unknown int64
+	// Share is what part of the collectives was read.
+	Share float64
+}
+
+// comparable are the spans of which it is known who was in which collective. A collective of one peer is none of all.
+const comparable = "rank is not null and comm_id_hash is not null and seq is not null and peer_rank is null"
+
+// Collectives reads them, those between two ranks left out.
+func (a *Asker) Collectives(ctx context.Context, s Scope) (out Collectives, err error) {
+	where := a.where(s, "enter_ns")
+	_, err = a.rows(ctx, func(l *line) { out.Total, out.Unknown = l.int(), l.int() },
+		`select count(*), sum(case when %s then 0 else 1 end) from collectives
+		where peer_rank is null and %s`, comparable, where)
+	if err != nil || out.Total == out.Unknown {
+		return out, err
+	}
+	chosen, share := share(out.Total - out.Unknown)
+	out.Share = share
+	_, err = a.rows(ctx, func(l *line) {
+		span := arrival.Span{Rank: arrival.Rank{Cluster: l.text(), Node: l.text(), Rank: int32(l.int())}}
+		span.Comm, span.Seq, span.Enter, span.Exit, span.Before = l.text(), l.int(), l.int(), l.int(), l.int()
+		out.Spans = append(out.Spans, span)
+	}, `select cluster_id, node_id, rank, comm_id_hash, seq, enter_ns, exit_ns, before_ns from (
+			select cluster_id, node_id, rank, comm_id_hash, seq, enter_ns, exit_ns,
+				max(exit_ns) over (partition by cluster_id, node_id, rank order by enter_ns
+					rows between unbounded preceding and 1 preceding) as before_ns
+			from collectives where %s and %s) as c
+		where %s`, comparable, where, chosen)
+	return out, err
+}
+
+// share is which collectives are read, as a condition, and what part of all they are. They are spread evenly over each
+// sequence of numbers, whatever period what happens in them has.
+func share(spans int64) (string, float64) {
+	if spans <= maxSpans {
+		return "1 = 1", 1
+	}
+	n := max(1, int64(math.Floor(residues*float64(maxSpans)/float64(spans))))
+	return fmt.Sprintf("(seq %% %d) * 40503 %% %[1]d < %d", residues, n), float64(n) / residues
+}

@@ -1,0 +1,65 @@
+package question
+
+import (
+	"context"
+	"fmt"
+)
+
+// Row is one of the table events.
+type Row struct {
+	At            int64
+	Cluster, Node string
+	Rank          *int32
+	Kind, Name    string // of a metric or event
+	Value         *float64
+	Unit          string
+	Severity      string
+	// SeverityNumber is OpenTelemetry's, 1 to 24; 0: none.
+	SeverityNumber int
+	Body           string
+	DurationNS     int64
+	Attrs          string // an object of JSON
+}
+
+// Which rows.
+type Which struct {
+	// Metric, if not empty, is that of points; else rows are lines of logs and spans, without collectives.
+	Metric string
+	// Severity, if not 0, is OpenTelemetry's least number.
+	Severity int
+	// But leaves out what findings and episodes have.
+	But bool
+}
+
+const noCollective = `metric_name is null and not (kind = 'span' and attrs_json like '%"nccl.op_type"%')`
+
+// told are the events that other questions answer.
+const told = `'ingero.finding', 'straggler_state', 'straggler_resolved', 'slow_vs_self', 'gone', 'missing', 'hang',
+	'cohort_slow', 'cohort_degraded', 'inference_outlier',
+	'ingero.detection.straggler', 'ingero.detection.degradation'`
+
+// Rows are rows of the table events, the newest first, from an offset on.
+func (a *Asker) Rows(ctx context.Context, s Scope, w Which, offset, most int) (list []Row, err error) {
+	which := noCollective
+	if w.Metric != "" {
+		which = "metric_name = " + a.quote(w.Metric)
+	}
+	if w.Severity > 0 {
+		which += fmt.Sprintf(" and severity_number >= %d", w.Severity)
+	}
+	if w.But {
+		which += " and (event_name is null or event_name not in (" + told + "))"
+	}
+	_, err = a.rows(ctx, func(l *line) {
+		list = append(list, Row{
+			At: l.int(), Cluster: l.text(), Node: l.text(), Rank: l.rank(), Kind: l.text(), Name: l.text(), Value: l.number(),
+			Unit: l.text(), Severity: l.text(), SeverityNumber: int(l.int()), Body: l.text(), DurationNS: l.int(),
+			Attrs: l.text(),
+		})
+	}, `select timestamp_ns, cluster_id, node_id, rank, kind, coalesce(metric_name, event_name), value, unit, severity,
+			severity_number, body, duration_ns, attrs_json
+		from events where %s and %s
+		order by timestamp_ns desc, cluster_id, node_id, rank, event_name, attrs_json limit %d offset %d`,
+		which, a.where(s, "timestamp_ns"), most, offset)
+	return list, err
+}

@@ -1,0 +1,83 @@
+package question
+
+import (
+	"context"
+	"fmt"
+)
+
+// Metric is one of which there are points.
+type Metric struct {
+	Name, Kind, Unit, Temporality string
+	Points                        int64
+	Nodes                         int
+}
+
+// Metrics are those of which there are points, the one with most first. Name, if not empty, is the only one.
+func (a *Asker) Metrics(ctx context.Context, s Scope, name string) (list []Metric, err error) {
+	only := ""
+	if name != "" {
+		only = " and metric_name = " + a.quote(name)
+	}
+	_, err = a.rows(ctx, func(l *line) {
+		list = append(list, Metric{
+			Name: l.text(), Kind: l.text(), Unit: l.text(), Temporality: l.text(), Points: l.int(), Nodes: int(l.int()),
+		})
+	}, `select metric_name, kind, max(unit), temporality, count(*), count(distinct node_id) from events
+		where metric_name is not null%s and %s group by metric_name, kind, temporality order by count(*) desc, metric_name`,
+		only, a.where(s, "timestamp_ns"))
+	return list, err
+}
+
+// Value is that of a metric on a node or rank.
+type Value struct {
+	Cluster, Node string
+	Rank          *int32
+	// Value is the median of points, of histograms that of their means; of sums how much they grew a second.
+	Value  *float64
+	Points int64
+	// Beyond is how many points are beyond a limit.
+	Beyond int64
+}
+
+// Values are those of a metric on each node, or each rank. Limit, if not nil, is counted by: points below it if under,
+// else above.
+func (a *Asker) Values(ctx context.Context, s Scope, m Metric, byRank bool, limit *float64, under bool) (list []Value,
+	more bool, err error,
+) {
+	rank, by := "null", ""
+	if byRank {
+		rank, by = "rank", ", rank"
+	}
+	beyond := "0"
+	if limit != nil {
+		sign := ">"
+		if under {
+			sign = "<"
+		}
+		beyond = fmt.Sprintf("sum(case when value %s %g then 1 else 0 end)", sign, *limit)
+	}
+	from := fmt.Sprintf("from events where metric_name = %s and kind = %s and value is not null and %s", a.quote(m.Name),
+		a.quote(m.Kind), a.where(s, "timestamp_ns"))
+	each := func(l *line) {
+		list = append(list, Value{
+			Cluster: l.text(), Node: l.text(), Rank: l.rank(), Value: l.number(), Points: l.int(), Beyond: l.int(),
+		})
+	}
+	switch {
+	case m.Kind == "sum" && m.Temporality == "cumulative":
+		more, err = a.rows(ctx, each, `select cluster_id, node_id, %[1]s,
+				sum(grew) / (max(to_ns) - min(from_ns)) * 1000000000, sum(points), sum(beyond)
+			from (select cluster_id, node_id, rank, max(value) - min(value) as grew, min(timestamp_ns) as from_ns,
+					max(timestamp_ns) as to_ns, count(*) as points, %[2]s as beyond
+				%[3]s group by cluster_id, node_id, rank, attrs_json, resource_json, start_ns) as series
+			group by cluster_id, node_id%[4]s having max(to_ns) > min(from_ns) order by cluster_id, node_id%[4]s`,
+			rank, beyond, from, by)
+	case m.Kind == "sum":
+		more, err = a.rows(ctx, each, `select cluster_id, node_id, %s, sum(value) / %d * 1000000000, count(*), %s %s
+			group by cluster_id, node_id%s order by cluster_id, node_id%[5]s`, rank, s.To-s.From, beyond, from, by)
+	default:
+		more, err = a.rows(ctx, each, `select cluster_id, node_id, %s, median(value), count(*), %s %s
+			group by cluster_id, node_id%s order by cluster_id, node_id%[4]s`, rank, beyond, from, by)
+	}
+	return list, more, err
+}

@@ -1,0 +1,74 @@
+package question
+
+import "context"
+
+// Node is what came from a node.
+type Node struct {
+	Cluster, Node string
+	Points        int64
+	Ranks         int   // that it told of
+	World         int   // ranks of its job; 0: not known
+	Last          int64 // its newest row's own time
+	Received      int64 // when its newest row came
+}
+
+// Nodes are those of which there is something, sorted by cluster and name.
+func (a *Asker) Nodes(ctx context.Context, s Scope) (list []Node, more bool, err error) {
+	more, err = a.rows(ctx, func(l *line) {
+		list = append(list, Node{
+			Cluster: l.text(), Node: l.text(), Points: l.int(), Ranks: int(l.int()), World: int(l.int()), Last: l.int(),
+			Received: l.int(),
+		})
+	}, `select cluster_id, node_id, count(*), count(distinct rank), max(nranks), max(timestamp_ns), max(received_ns)
+		from events where %s group by cluster_id, node_id order by cluster_id, node_id`, a.where(s, "timestamp_ns"))
+	return list, more, err
+}
+
+// Health is the newest health score of a rank.
+type Health struct {
+	Cluster, Node string
+	Rank          *int32
+	Score         float64
+	At            int64
+}
+
+// Health are the newest scores.
+func (a *Asker) Health(ctx context.Context, s Scope) (list []Health, more bool, err error) {
+	more, err = a.rows(ctx, func(l *line) {
+		h := Health{Cluster: l.text(), Node: l.text(), Rank: l.rank()}
+		if score := l.number(); score != nil {
+			h.Score, h.At = *score, l.int()
+			list = append(list, h)
+		}
+	}, `select cluster_id, node_id, rank, health_score, timestamp_ns from (
+			select cluster_id, node_id, rank, health_score, timestamp_ns,
+				row_number() over (partition by cluster_id, node_id, rank order by timestamp_ns desc) as place
+			from health where health_score is not null and %s) as h
+		where place = 1 order by cluster_id, node_id, rank`, a.where(s, "timestamp_ns"))
+	return list, more, err
+}
+
+// Attributes are the newest attributes, of itself or of its resource, in which each node has a name.
+type Attributes struct {
+	Cluster, Node   string
+	Attrs, Resource string // objects of JSON
+}
+
+// Attributes finds them. The name must have no characters that LIKE or SQL take for something else.
+func (a *Asker) Attributes(ctx context.Context, s Scope, name string) (list []Attributes, err error) {
+	_, err = a.rows(ctx, func(l *line) {
+		list = append(list, Attributes{Cluster: l.text(), Node: l.text(), Attrs: l.text(), Resource: l.text()})
+	}, `select cluster_id, node_id, attrs_json, resource_json from (
+			select cluster_id, node_id, attrs_json, resource_json,
+				row_number() over (partition by cluster_id, node_id order by timestamp_ns desc) as place
+			from events where %s and (attrs_json like %s or resource_json like %[2]s)) as e
+		where place = 1 order by cluster_id, node_id`, a.where(s, "timestamp_ns"), a.quote("%\""+name+"\"%"))
+	return list, err
+}
+
+// Clusters are the names of all.
+func (a *Asker) Clusters(ctx context.Context) (list []string, err error) {
+	_, err = a.rows(ctx, func(l *line) { list = append(list, l.text()) },
+		`select distinct cluster_id from events where cluster_id <> '' order by cluster_id`)
+	return list, err
+}

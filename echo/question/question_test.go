@@ -1,0 +1,113 @@
+package question
+
+import (
+	"context"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/ingero-io/ingero/echo/store"
+)
+
+// asked keeps the last statement.
+type asked struct {
+	store.Reader
+	sql string
+}
+
+func (a *asked) Query(_ context.Context, sql string, _ store.Limits) (*store.Result, error) {
+	a.sql = sql
+	return &store.Result{}, nil
+}
+
+// other is a store whose texts are written in another way.
+type other struct{ asked }
+
+func (*other) Quote(text string) string { return "E'" + strings.ReplaceAll(text, "'", `\'`) + "'" }
+
+// A text stays a text, whatever is in it.
+func TestQuote(t *testing.T) {
+	const name = `o'brien' or ''='`
+	plain, special := &asked{}, &other{}
+	for _, c := range []struct {
+		reader store.Reader
+		sql    *string
+		want   string
+	}{
+		{plain, &plain.sql, `'o''brien'' or ''''='''`},
+		{special, &special.sql, `E'o\'brien\' or \'\'=\''`},
+	} {
+		if _, _, err := New(c.reader).Nodes(t.Context(), Scope{To: 9, Cluster: name, Node: name}); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(*c.sql, "cluster_id = "+c.want+" and node_id = "+c.want) {
+			t.Error(*c.sql)
+		}
+	}
+	rank := int32(5)
+	if _, _, err := New(plain).Episodes(t.Context(), Scope{From: 1, To: 9, Rank: &rank}); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(plain.sql, "timestamp_ns >= 1 and timestamp_ns < 9 and rank = 5") {
+		t.Error(plain.sql)
+	}
+}
+
+var condition = regexp.MustCompile(`^\(seq % 65521\) \* 40503 % 65521 < (\d+)$`)
+
+// The collectives that are read are as many as is said, also of those that have a period.
+func TestShare(t *testing.T) {
+	if sql, share := share(maxSpans); sql != "1 = 1" || share != 1 {
+		t.Errorf("%s, %v", sql, share)
+	}
+	for _, spans := range []int64{maxSpans + 1, 112_000, 1_000_000, 50_000_000} {
+		sql, share := share(spans)
+		m := condition.FindStringSubmatch(sql)
+		if m == nil || share > 1 || share*float64(spans) > maxSpans*1.001 {
+			t.Fatalf("%d: %s, %v", spans, sql, share)
+		}
+		below, err := strconv.Atoi(m[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, period := range []int{1, 2, 7, 14, 100} {
+			all, chosen := 0, 0
+			for seq := period - 1; seq < residues*period; seq += period {
+				all++
+				if seq%residues*40503%residues < below {
+					chosen++
+				}
+			}
+			if got := float64(chosen) / float64(all); math.Abs(got-share) > share/100 {
+				t.Errorf("%d spans, every %dth: %v are read; want %v", spans, period, got, share)
+			}
+		}
+	}
+}
+
+func TestJoined(t *testing.T) {
+	number := func(v float64) *float64 { return &v }
+	rank := func(r int32) *int32 { return &r }
+	events := []event{
+		{Episode{Node: "a", Rank: rank(1), Type: "straggler_state", ID: "x", First: 10, LostMS: number(5)}, "1970-01-01T00:00:00.000000004Z"},
+		{Episode{Node: "b", Rank: rank(1), Type: "straggler_state", ID: "x", First: 11}, ""},                                       // another node
+		{Episode{Node: "a", Rank: rank(1), Type: "straggler_state", ID: "x", First: 12, LostMS: number(7), Cause: "lock"}, ""},     // goes on
+		{Episode{Node: "a", Rank: rank(1), Type: "straggler_resolved", ID: "x", First: 20, Resolved: true, LostMS: number(0)}, ""}, // ends
+		{Episode{Node: "a", Rank: rank(1), Type: "straggler_state", ID: "x", First: 30}, "yesterday"},                              // anew
+		{Episode{Node: "c", Type: "hang", First: 31}, ""},                                                                          // of no rank
+		{Episode{Node: "c", Type: "gone", First: 32}, ""},                                                                          // another one, without ids
+	}
+	got := joined(events)
+	if len(got) != 5 {
+		t.Fatalf("%+v", got)
+	}
+	first := got[4]
+	if first.Since != 4 || first.First != 10 || first.Last != 20 || !first.Resolved || *first.LostMS != 7 || first.Cause != "lock" {
+		t.Errorf("%+v", first)
+	}
+	if got[0].Type != "gone" || got[2].Since != 30 || got[2].Resolved || got[3].Node != "b" {
+		t.Errorf("%+v", got)
+	}
+}

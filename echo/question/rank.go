@@ -1,0 +1,145 @@
+package question
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+)
+
+// Episode is what a node's own agent told of a rank, from its beginning to its end.
+type Episode struct {
+	Cluster, Node string
+	Rank          *int32
+	Type          string // that of the first event: straggler_state, hang and so on
+	ID            string
+	// Since is when it began, First and Last when it was told of, and Resolved whether it has ended: at Last.
+	Since, First, Last int64
+	Resolved           bool
+	// What the newest event that has it says. Excess is a share; times are milliseconds a step.
+	Excess, OwnMS, PeerMS, LostMS, StepMS *float64
+	Ranks                                 int // compared; 0: not known
+	Cause, Culprit                        string
+	CauseMS, Explained                    *float64
+	Evidence                              string
+}
+
+// Straggler reports whether it is about a rank that is slower than its peers.
+func (e *Episode) Straggler() bool {
+	return e.Type == "straggler_state" || e.Type == "straggler_resolved"
+}
+
+// event is one of them.
+type event struct {
+	Episode
+	since string
+}
+
+// Episodes are what agents told of ranks, the newest first. If there are more than can be read, the newest are.
+func (a *Asker) Episodes(ctx context.Context, s Scope) (list []Episode, more bool, err error) {
+	var events []event
+	more, err = a.rows(ctx, func(l *line) {
+		var e event
+		e.Cluster, e.Node, e.Rank, e.Type, e.ID = l.text(), l.text(), l.rank(), l.text(), l.text()
+		e.First, e.Resolved, e.since = l.int(), l.bool(), l.text()
+		e.Excess, e.OwnMS, e.PeerMS, e.LostMS, e.StepMS = l.number(), l.number(), l.number(), l.number(), l.number()
+		ranks, world := int(l.int()), int(l.int())
+		e.Ranks = cmp.Or(ranks, world)
+		e.Cause, e.Culprit, e.CauseMS, e.Explained, e.Evidence = l.text(), l.text(), l.number(), l.number(), l.text()
+		events = append(events, e)
+	}, `select cluster_id, node_id, rank, type, event_id, timestamp_ns, resolved, since, excess, own_ms, peer_ms,
+			lost_ms_per_step, step_ms, ranks, nranks, cause, culprit, cause_ms_per_step, cause_explained, evidence_ids
+		from stragglers where %s order by timestamp_ns desc`, a.where(s, "timestamp_ns"))
+	slices.Reverse(events) // in order
+	return joined(events), more, err
+}
+
+// joined are the episodes of events in order.
+func joined(events []event) []Episode {
+	type key struct {
+		cluster, node, id string
+		rank              int32
+	}
+	open, all := map[key]*Episode{}, []*Episode{}
+	for i := range events {
+		e := &events[i]
+		k := key{cluster: e.Cluster, node: e.Node, id: e.ID, rank: -1}
+		if e.Rank != nil {
+			k.rank = *e.Rank
+		}
+		if e.ID == "" && !e.Straggler() {
+			k.id = e.Type
+		}
+		old := open[k]
+		if old == nil {
+			if at, err := time.Parse(time.RFC3339Nano, e.since); err == nil {
+				e.Since = at.UnixNano()
+			}
+			e.Since = cmp.Or(e.Since, e.First)
+			old = &e.Episode
+			open[k], all = old, append(all, old)
+		} else {
+			old.add(&e.Episode)
+		}
+		old.Last = e.First
+		if old.Resolved {
+			delete(open, k)
+		}
+	}
+	list := make([]Episode, 0, len(all))
+	for _, e := range slices.Backward(all) {
+		list = append(list, *e)
+	}
+	return list
+}
+
+// add takes what a later event says.
+func (e *Episode) add(later *Episode) {
+	e.Resolved = later.Resolved
+	for _, p := range []struct{ to, from **float64 }{
+		{&e.Excess, &later.Excess},
+		{&e.OwnMS, &later.OwnMS},
+		{&e.PeerMS, &later.PeerMS},
+		{&e.LostMS, &later.LostMS},
+		{&e.StepMS, &later.StepMS},
+	} {
+		if *p.from != nil && !later.Resolved { // at its end it is no longer slow
+			*p.to = *p.from
+		}
+	}
+	e.Ranks = cmp.Or(later.Ranks, e.Ranks)
+	if later.Cause != "" {
+		e.Cause, e.Culprit, e.Evidence = later.Cause, cmp.Or(later.Culprit, e.Culprit), cmp.Or(later.Evidence, e.Evidence)
+		e.CauseMS, e.Explained = cmp.Or(later.CauseMS, e.CauseMS), cmp.Or(later.Explained, e.Explained)
+	}
+}
+
+// Finding is what a tracer found, and told of one or more times.
+type Finding struct {
+	Cluster, Node          string
+	Rank                   *int32
+	Severity, Summary, ID  string
+	Cause, Process, Effect string // Process made it wait, Effect is the one that waited
+	LostPct, ExplainedPct  *float64
+	First, Last, Times     int64
+}
+
+// Findings are those of which something was told, the newest first. The numbers are those told last.
+func (a *Asker) Findings(ctx context.Context, s Scope) (list []Finding, more bool, err error) {
+	const one = "partition by cluster_id, node_id, rank, cause, cause_process, effect_process"
+	more, err = a.rows(ctx, func(l *line) {
+		list = append(list, Finding{
+			Cluster: l.text(), Node: l.text(), Rank: l.rank(), Severity: l.text(), Summary: l.text(), ID: l.text(),
+			Cause: l.text(), Process: l.text(), Effect: l.text(), LostPct: l.number(), ExplainedPct: l.number(),
+			Last: l.int(), First: l.int(), Times: l.int(),
+		})
+	}, `select cluster_id, node_id, rank, severity, summary, finding_id, cause, cause_process, effect_process, lost_pct,
+			explained_pct, timestamp_ns, first_ns, times
+		from (select cluster_id, node_id, rank, severity, summary, finding_id, cause, cause_process, effect_process, lost_pct,
+				explained_pct, timestamp_ns, min(timestamp_ns) over (%[1]s) as first_ns,
+				count(*) over (%[1]s) as times,
+				row_number() over (%[1]s order by timestamp_ns desc) as place
+			from findings where %s) as f
+		where place = 1 order by timestamp_ns desc, cluster_id, node_id, rank`, one, a.where(s, "timestamp_ns"))
+	return list, more, err
+}
