@@ -213,7 +213,7 @@ func (c *Collectives) arrival(x *arrivals.Arrival, chains func(pid uint32) []str
 		attribute.String(attrOperation, x.Op.String()), attribute.Int64(attrSequence, int64(x.Seq)),
 		attribute.Int(attrPID, int(x.PID)), attribute.String(attrDataType, x.TypeName()),
 		attribute.String(prefixCollective+"why", string(x.Why)),
-		attribute.Int64("nccl.bytes", int64(x.Bytes)),
+		attribute.Int64(prefixCollective+"one_of", int64(x.OneOf)), attribute.Int64("nccl.bytes", int64(x.Bytes)),
 	}
 	a.communicator(x.CommID, x.Rank, x.Ranks)
 	if event.Reduces(x.Op) {

@@ -35,7 +35,7 @@ const (
 // entered is an operation of a rank that entered it so many ms after the first one.
 func entered(rank int32, ms uint64, why arrivals.Why) arrivals.Arrival {
 	at := uint64(1_800_000_000_000_000_000)
-	return arrivals.Arrival{Why: why, OwnNS: 90e6 + ms*1e6, UsualOwnNS: 90e6, Collective: event.Collective{
+	return arrivals.Arrival{Why: why, OneOf: 1, OwnNS: 90e6 + ms*1e6, UsualOwnNS: 90e6, Collective: event.Collective{
 		At: at + ms*1e6, Start: at + ms*1e6, Duration: 1000, Op: allReduce, CommID: someComm, Rank: rank, Ranks: 8, Seq: 42,
 		Bytes: 1 << 20, DataType: 9, Thread: event.Thread{PID: 100 + uint32(rank), TID: 100}, SyncOp: 1, SyncEnd: at + 300e6,
 	}}
@@ -85,7 +85,7 @@ func TestSingleOperationsAreSpansOfOneTrace(t *testing.T) {
 			for name, want := range map[string]string{
 				"nccl.op_type": "ncclAllReduce", "nccl.comm_id_hash": "fedcba9876543210", "nccl.seq": "42", "nccl.rank": "5",
 				"nccl.nranks": "8", "nccl.datatype": "bfloat16", "nccl.reduce_op": "sum", "process.pid": "105",
-				"ingero.collective.why": "late", "ingero.node.id": "gpu-05", "ingero.cluster.id": "east",
+				"ingero.collective.why": "late", "ingero.collective.one_of": "1", "ingero.node.id": "gpu-05", "ingero.cluster.id": "east",
 				"ingero.node.address": "gpu-05:8080",
 			} {
 				if a[name] != want {

@@ -59,8 +59,11 @@ type Sum struct {
 type Arrival struct {
 	event.Collective
 	Why Why
-	// OwnNS is the rank's own work in the step that the operation is of, WaitNS its waits for others in it. UsualOwnNS
-	// and UsualWaitNS are the medians of the steps before; 0: not known yet.
+	// OneOf is for how many steps a sample stands: 1 of a step that is sent for itself.
+	OneOf uint64
+	// OwnNS is the rank's own work before it, since the same operation of the step before. WaitNS is, if the rank waited
+	// longer than usual, for how long it waited for others from this operation on, until that of the next step. UsualOwnNS
+	// and UsualWaitNS are the medians of the steps before. 0: not known.
 	OwnNS, WaitNS, UsualOwnNS, UsualWaitNS uint64
 	// Off is for how long the thread was off the CPU in the last BeforeNS before it entered, in ns by class. Only of a
 	// late operation.

@@ -146,6 +146,8 @@ func TestALateRankIsSentWithItsPeers(t *testing.T) {
 				t.Errorf("%d a step: last in operation %d is rank %d (%s)", perStep, a.Seq, a.Rank, a.Why)
 			case a.Off[event.RunQueue] < 285*ms || a.Off[event.RunQueue] > 295*ms:
 				t.Errorf("%d a step: it waited %d ms for a CPU, of 290", perStep, a.Off[event.RunQueue]/ms)
+			case a.OneOf != 1:
+				t.Errorf("%d a step: operation %d stands for %d", perStep, a.Seq, a.OneOf)
 			case a.OwnNS < a.UsualOwnNS+280*ms || a.OwnNS > a.UsualOwnNS+300*ms:
 				t.Errorf("%d a step: own work is %d ms, usually %d", perStep, a.OwnNS/ms, a.UsualOwnNS/ms)
 			}
@@ -176,7 +178,7 @@ func TestWhatIsUsualIsSampled(t *testing.T) {
 				t.Errorf("slow by %d ms: rank %d sends %d operations in %d seconds", slow/ms, r, n, seconds)
 			}
 			for _, a := range list {
-				if a.Why != arrivals.Sample {
+				if a.Why != arrivals.Sample || a.OneOf < 16 || a.OneOf > 32 { // some 25 steps a second
 					t.Errorf("slow by %d ms: rank %d sends operation %d as %s", slow/ms, r, a.Seq, a.Why)
 				}
 			}

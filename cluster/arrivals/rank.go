@@ -14,6 +14,7 @@ type rank struct {
 	pending   map[uint32]Arrival       // that are to be sent when their end is seen, by number
 	own, wait usual
 	off       waits
+	before    store.RankStep
 	since     uint64 // Unix ns: operations entered before are not kept
 	stepped   uint64 // Unix ns: the end of its last step
 }
@@ -86,16 +87,20 @@ func (c *Chooser) steps(row *store.RankSteps) {
 
 // step says why operations of a step are sent; ok is false if none are.
 func (r *rank) step(s *store.RankStep, stride uint64) (a Arrival, ok bool) {
-	a = Arrival{OwnNS: s.OwnNS, WaitNS: s.WaitNS, UsualOwnNS: r.own.median(), UsualWaitNS: r.wait.median()}
+	a = Arrival{OneOf: 1, OwnNS: s.OwnNS, UsualOwnNS: r.own.median()}
 	a.At = s.End // until its operation is known
 	switch {
 	case r.own.exceeded(s.OwnNS, a.UsualOwnNS):
 		a.Why = Late
 	case r.wait.exceeded(s.WaitNS, a.UsualOwnNS):
-		a.Why = Waited
+		a.Why, a.WaitNS, a.UsualWaitNS, a.OwnNS = Waited, s.WaitNS, r.wait.median(), 0
+		if s.Seq == r.before.Seq+1 {
+			a.OwnNS = r.before.OwnNS
+		}
 	case s.Seq%stride == 0:
-		a.Why = Sample
+		a.Why, a.OneOf = Sample, stride
 	}
+	r.before = *s
 	r.own.add(s.OwnNS)
 	r.wait.add(s.WaitNS)
 	r.stepped = s.End
