@@ -16,10 +16,14 @@ var table = []struct{ name, imports string }{
 	{"echo/access", ""},
 	{"echo/gate", ""},
 	{"echo/otlp", "echo/row"},
+	{"echo/chsql", "echo/gate"},
 	{"echo/seen", "echo/row"},
 	{"echo/store", "echo/row"},
 	{"echo/store/storetest", "echo/row echo/store"},
 	{"echo/store/duckdb", "echo/gate echo/row echo/seen echo/store"},
+	{"echo/store/clickhouse", "echo/chsql echo/gate echo/row echo/seen echo/store"},
+	{"echo/store/clickhouse/clickhousetest", ""},
+	{"echo/store/clickhouse/clickhousetest/chserver", ""},
 	{"echo/intake", "echo/row echo/store"},
 	{"echo/ingest", "cluster/rawcodec echo/access echo/intake echo/otlp echo/row echo/store serve/webserver"},
 	{"echo/api", "echo/access echo/store serve/webserver"},
@@ -27,7 +31,7 @@ var table = []struct{ name, imports string }{
 }
 
 // pure packages do no I/O and have no clock.
-var pure = []string{"echo/row", "echo/access", "echo/gate", "echo/otlp", "echo/seen"}
+var pure = []string{"echo/row", "echo/access", "echo/gate", "echo/otlp", "echo/chsql", "echo/seen"}
 
 func list(t *testing.T, format string) map[string][]string {
 	t.Helper()
