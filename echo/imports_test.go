@@ -27,7 +27,8 @@ var table = []struct{ name, imports string }{
 	{"echo/intake", "echo/row echo/store"},
 	{"echo/ingest", "cluster/rawcodec echo/access echo/intake echo/otlp echo/row echo/store serve/webserver"},
 	{"echo/api", "echo/access echo/store serve/webserver"},
-	{"echo/cmd/ingero-echo", `echo/access echo/api echo/ingest echo/intake echo/store echo/store/duckdb serve/webserver`},
+	{"echo/cmd/ingero-echo", `echo/access echo/api echo/ingest echo/intake echo/store echo/store/clickhouse
+		echo/store/duckdb serve/webserver`},
 }
 
 // pure packages do no I/O and have no clock.

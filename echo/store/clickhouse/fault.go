@@ -84,7 +84,7 @@ func message(err error) string {
 	}
 	line, _, _ := strings.Cut(prefix.ReplaceAllString(text, ""), "\n")
 	line = inScope.ReplaceAllString(ending.ReplaceAllString(line, ""), "")
-	return wanted.ReplaceAllString(line, "")
+	return strings.TrimRight(wanted.ReplaceAllString(line, ""), ": ")
 }
 
 // ended is why a question ended.

@@ -5,6 +5,8 @@ import "strings"
 // Dialect is the SQL of an engine. What it has here is not said in the same way by the others; all other statements of
 // this package run on every store.
 type Dialect struct {
+	// Spread says that rows that are written together may be seen one after the other, as over several servers.
+	Spread bool
 	// buckets adds up what is in the buckets that end at 4 at most.
 	buckets string
 	// allowed may be asked, attacks are refused, and expensive ones end at a limit.

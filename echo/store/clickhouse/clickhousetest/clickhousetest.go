@@ -72,7 +72,8 @@ func Clean() {
 // Start starts a server with its tables in a folder. It ends with the test.
 func Start(t testing.TB, dir string) *Server {
 	t.Helper()
-	s := &Server{Address: "127.0.0.1:0", dir: dir}
+	// No other program takes its port from this part of the loopback network while it is away.
+	s := &Server{Address: "127.78.0.1:0", dir: dir}
 	s.Again(t)
 	return s
 }
