@@ -125,6 +125,9 @@ test-echo-clickhouse: $(CHDB)/libchdb.so ## test Echo's store of ClickHouse with
 .PHONY: bench-echo
 bench-echo: ## measure how many points Echo keeps a second, and what one costs
 	CGO_ENABLED=1 $(GO) -C echo test -run '^$$' -bench Write -benchtime 100x ./store/duckdb
+	@if [ -e $(CHDB)/libchdb.so ]; then \
+		INGERO_CHDB=$(CURDIR)/$(CHDB)/libchdb.so CGO_ENABLED=0 $(GO) -C echo test -run '^$$' -bench Write -benchtime 100x ./store/clickhouse; \
+	else echo "SKIPPED: the store of ClickHouse; first make echo-clickhouse-engine"; fi
 	CGO_ENABLED=1 $(GO) -C echo test -run '^$$' -bench GRPC -benchtime 2000x ./cmd/ingero-echo
 
 .PHONY: demo

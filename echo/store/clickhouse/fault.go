@@ -54,16 +54,16 @@ func code(err error) int {
 
 // reachable says in words why a server cannot be used.
 func reachable(options *clickhouse.Options, err error) error {
-	var network net.Error
+	network, isNetwork := errors.AsType[*net.OpError](err)
 	switch c := code(err); {
 	case err == nil:
 		return nil
 	case slices.Contains(denied, c):
 		return fmt.Errorf("ClickHouse at %s does not let the user %q in, or not do this; the password is in the address "+
 			"or in $INGERO_ECHO_CLICKHOUSE_PASSWORD: %s", hosts(options), options.Auth.Username, message(err))
-	case c == 0 && errors.As(err, &network), errors.Is(err, clickhouse.ErrAcquireConnTimeout):
+	case isNetwork:
 		return fmt.Errorf("ClickHouse does not answer at %s; is it there, and is the port that of %s? %w",
-			hosts(options), options.Protocol, err)
+			hosts(options), options.Protocol, network)
 	}
 	return fmt.Errorf("ClickHouse at %s: %w", hosts(options), err)
 }
