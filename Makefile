@@ -119,7 +119,7 @@ $(CHDB)/libchdb.so:
 
 .PHONY: test-echo-clickhouse
 test-echo-clickhouse: $(CHDB)/libchdb.so ## test Echo's store of ClickHouse with the real engine (see echo-clickhouse-engine)
-	INGERO_CHDB=$(CURDIR)/$(CHDB)/libchdb.so CGO_ENABLED=0 $(GO) -C echo test -count=1 -timeout 8m ./chsql ./store/clickhouse/...
+	INGERO_CHDB=$(CURDIR)/$(CHDB)/libchdb.so CGO_ENABLED=0 $(GO) -C echo test -count=1 -timeout 15m ./chsql ./store/clickhouse/...
 	INGERO_CHDB=$(CURDIR)/$(CHDB)/libchdb.so CGO_ENABLED=1 $(GO) -C echo test -count=1 -timeout 4m -run ClickHouse ./cmd/ingero-echo
 
 .PHONY: bench-echo

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 
@@ -89,6 +91,9 @@ func message(err error) string {
 
 // ended is why a question ended.
 func ended(ctx context.Context, err error) error {
+	if at, ok := ctx.Deadline(); ok && errors.Is(err, os.ErrDeadlineExceeded) && time.Until(at) < time.Second {
+		<-ctx.Done() // the deadline of the connection is the same, and may be seen first
+	}
 	var limit *store.LimitError
 	if cause := context.Cause(ctx); errors.As(cause, &limit) {
 		return limit

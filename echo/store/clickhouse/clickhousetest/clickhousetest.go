@@ -22,11 +22,11 @@ const Password = "secret"
 
 // Server is a running server.
 type Server struct {
-	// Address is HOST:PORT of HTTP.
-	Address string
-	dir     string
-	cmd     *exec.Cmd
-	ended   chan struct{}
+	// Address is HOST:PORT of HTTP, Native that of ClickHouse's own protocol.
+	Address, Native string
+	dir             string
+	cmd             *exec.Cmd
+	ended           chan struct{}
 }
 
 // Require skips a test if there is no engine, and says why.
@@ -73,7 +73,7 @@ func Clean() {
 func Start(t testing.TB, dir string) *Server {
 	t.Helper()
 	// No other program takes its port from this part of the loopback network while it is away.
-	s := &Server{Address: "127.78.0.1:0", dir: dir}
+	s := &Server{Address: "127.78.0.1:0", Native: "127.78.0.1:0", dir: dir}
 	s.Again(t)
 	return s
 }
@@ -86,7 +86,8 @@ func (s *Server) Again(t testing.TB) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.cmd = exec.Command(path, "-lib", os.Getenv(engineEnv), "-path", s.dir, "-addr", s.Address, "-password", Password)
+	s.cmd = exec.Command(path, "-lib", os.Getenv(engineEnv), "-path", s.dir, "-addr", s.Address,
+		"-native", s.Native, "-password", Password)
 	s.cmd.Stderr = os.Stderr
 	out, err := s.cmd.StdoutPipe()
 	if err != nil {
@@ -111,7 +112,7 @@ func (s *Server) Again(t testing.TB) {
 	if err != nil {
 		t.Fatalf("chserver does not start: %v", err)
 	}
-	s.Address = strings.TrimSpace(address)
+	s.Address, s.Native, _ = strings.Cut(strings.TrimSpace(address), " ")
 }
 
 // Kill ends a server as kill -9 does.
@@ -126,7 +127,12 @@ func (s *Server) Kill(t testing.TB) {
 // PID is its process.
 func (s *Server) PID() int { return s.cmd.Process.Pid }
 
-// URL is the address of a database, with the password.
+// NativeURL is the address of a database in ClickHouse's own protocol, with the password.
+func (s *Server) NativeURL(database string) string {
+	return fmt.Sprintf("clickhouse://default:%s@%s/%s", Password, s.Native, database)
+}
+
+// URL is the address of a database over HTTP, with the password.
 func (s *Server) URL(database string) string {
 	return fmt.Sprintf("http://default:%s@%s/%s", Password, s.Address, database)
 }

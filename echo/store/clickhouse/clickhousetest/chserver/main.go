@@ -1,6 +1,7 @@
-// Command chserver answers as a server of ClickHouse does over HTTP, with the real engine in this process (libchdb). It
-// is for tests: there are no users apart from one password, no other servers, and no Keeper. What a statement runs is
-// the engine's own; what is around it here (HTTP, settings, the form of errors) is not.
+// Command chserver answers as a server of ClickHouse does, with the real engine in this process (libchdb), over HTTP
+// and in ClickHouse's own protocol. It is for tests: there are no users apart from one password, no other servers, and
+// no Keeper. What a statement runs is the engine's own; what is around it here (protocols, settings, the form of errors)
+// is not. Answers cannot have intervals: the library that writes blocks here leaves them out.
 package main
 
 import (
@@ -29,15 +30,16 @@ import (
 func main() {
 	library := flag.String("lib", "", "libchdb.so")
 	folder := flag.String("path", "", "folder of the tables")
-	addr := flag.String("addr", "127.0.0.1:0", "address to listen at")
+	addr := flag.String("addr", "127.0.0.1:0", "address to listen at for HTTP")
+	native := flag.String("native", "127.0.0.1:0", "address to listen at for ClickHouse's own protocol")
 	password := flag.String("password", "", "of every user")
 	flag.Parse()
-	if err := run(*library, *folder, *addr, *password); err != nil {
+	if err := run(*library, *folder, *addr, *native, *password); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func run(library, folder, addr, password string) error {
+func run(library, folder, addr, native, password string) error {
 	folder, err := filepath.Abs(folder) // the engine cannot sync folders of a relative path
 	if err != nil {
 		return err
@@ -58,9 +60,16 @@ func run(library, folder, addr, password string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Println(l.Addr())
-	s := &http.Server{Handler: server{e, password, folder}, ReadHeaderTimeout: time.Minute}
-	return s.Serve(l)
+	n, err := net.Listen("tcp", native)
+	if err != nil {
+		return err
+	}
+	fmt.Println(l.Addr(), n.Addr())
+	s := server{e, password, folder}
+	failed := make(chan error, 2)
+	go func() { failed <- s.serveNative(n) }()
+	go func() { failed <- (&http.Server{Handler: s, ReadHeaderTimeout: time.Minute}).Serve(l) }()
+	return <-failed
 }
 
 type server struct {
@@ -69,12 +78,15 @@ type server struct {
 	folder   string
 }
 
+// denied is what ClickHouse says to who has not the right password.
+const denied = "Code: 516. DB::Exception: default: Authentication failed: password is incorrect, or there is no user " +
+	"with such name. (AUTHENTICATION_FAILED)"
+
 // ServeHTTP runs a request's statement in a session of its own.
 func (s server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !s.knows(r) {
 		w.Header().Set("X-ClickHouse-Exception-Code", "516")
-		http.Error(w, "Code: 516. DB::Exception: default: Authentication failed: password is incorrect, or there is no "+
-			"user with such name. (AUTHENTICATION_FAILED)", http.StatusForbidden)
+		http.Error(w, denied, http.StatusForbidden)
 		return
 	}
 	out, err := s.answer(r)
