@@ -45,7 +45,7 @@ gcd lcm pi degrees radians sin cos tan asin acos atan atan2 isNaN isInfinite isF
 positiveModulo width_bucket widthBucket
 
 coalesce ifNull nullIf if multiIf caseWithExpression isNull isNotNull isNullOrEmpty assumeNotNull toNullable CAST
-accurateCastOrNull toInt8 toInt16 toInt32 toInt64 toUInt8 toUInt16 toUInt32 toUInt64 toFloat32 toFloat64 toString toBool
+toInt8 toInt16 toInt32 toInt64 toUInt8 toUInt16 toUInt32 toUInt64 toFloat32 toFloat64 toString toBool
 toInt32OrNull toInt64OrNull toUInt64OrNull toFloat64OrNull toDecimal64 toTypeName tuple tupleElement array arrayElement
 
 length char_length character_length lengthUTF8 lower upper lcase ucase lowerUTF8 upperUTF8 trim ltrim rtrim trimBoth

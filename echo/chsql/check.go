@@ -160,12 +160,21 @@ func function(n, parent *node) error {
 	if !allowed[name] {
 		return fmt.Errorf("the function %s may not be called", n.name)
 	}
-	if !slices.Contains(within, name) {
-		return nil
-	}
-	// A name behind IN is a table's.
-	if len(n.children) != 1 || len(n.children[0].children) != 2 || n.children[0].children[1].kind == "Identifier" {
+	switch second := argument(n, 1); {
+	case slices.Contains(within, name) && (second == nil || second.kind == "Identifier"): // a name is a table's
 		return fmt.Errorf("behind IN must be a list or (SELECT …)")
+	case name == "cast" && (second == nil || second.kind != "Literal"):
+		return fmt.Errorf("a type must be written as one")
+	case name == "cast" && strings.Contains(strings.ToLower(second.name), "aggregatefunction"):
+		return fmt.Errorf("nothing may be cast to a state of an aggregate function") // which is not checked when it is read
 	}
 	return nil
+}
+
+// argument is one of a function; nil: it has not so many.
+func argument(n *node, i int) *node {
+	if len(n.children) == 0 || len(n.children[0].children) <= i {
+		return nil
+	}
+	return n.children[0].children[i]
 }

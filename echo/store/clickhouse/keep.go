@@ -27,7 +27,7 @@ func (s *Store) expire(ctx context.Context) error {
 			return err
 		}
 		want := fmt.Sprintf("toDateTime(intDiv(%s, 1000000000)) + toIntervalSecond(%d)", column,
-			int64(s.options.Keep/time.Second))
+			int64((s.options.Keep+time.Second-1)/time.Second))
 		has := strings.Contains(now, " TTL ")
 		var change string
 		switch {
@@ -136,7 +136,7 @@ func (s *Store) shrink(ctx context.Context, most int64) (int64, error) {
 // addUp computes the minutes of which rows came since it was called last. They are computed as a whole, of all rows,
 // so that what was written twice counts once, and two that do it write the same.
 func (s *Store) addUp(ctx context.Context) error {
-	const late = int64(10 * time.Second) // for rows that another ingero-echo was writing meanwhile
+	const late = int64(2 * time.Minute) // for rows that another ingero-echo was writing meanwhile
 	var through sql.NullInt64
 	if err := s.conn.QueryRow(ctx, "select maxOrNull(through_ns) from minute").Scan(&through); err != nil {
 		return err

@@ -90,6 +90,8 @@ var ClickHouse = Dialect{
 		"SELECT arrayWithConstant(1000000000, 1)", "SELECT replaceAll(attrs_json, '', attrs_json) FROM events", "SELECT format('{}', attrs_json) FROM events",
 		"SELECT arrayMap(x -> x + 1, [1])", "SELECT arrayStringConcat([attrs_json], 'x') FROM events", "SELECT randomString(1000000000)",
 		"SELECT sumMap([1], [1]) FROM events", "SELECT sumState(value) FROM events", "SELECT quantileState(0.5)(value) FROM events",
+		"SELECT CAST('x' AS AggregateFunction(uniq, UInt64))", "SELECT attrs_json::SimpleAggregateFunction(max, String) FROM events",
+		"SELECT CAST('x', 'Aggregate' || 'Function(uniq, UInt64)')",
 		// What is no SELECT, or more than one.
 		"SELECT * FROM events INTO OUTFILE '/tmp/ingero-echo-attack'", "SELECT * FROM events FORMAT Native", "SELECT 1 SETTINGS readonly = 0",
 		"SELECT * FROM (SELECT 1 SETTINGS max_memory_usage = 0)", "SELECT * FROM events SETTINGS max_execution_time = 0",

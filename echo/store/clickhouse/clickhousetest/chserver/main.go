@@ -1,7 +1,7 @@
 // Command chserver answers as a server of ClickHouse does, with the real engine in this process (libchdb), over HTTP
 // and in ClickHouse's own protocol. It is for tests: there are no users apart from one password, no other servers, and
-// no Keeper. What a statement runs is the engine's own; what is around it here (protocols, settings, the form of errors)
-// is not. Answers cannot have intervals: the library that writes blocks here leaves them out.
+// no Keeper. What a statement runs is the engine's own; what is around it here (protocols, settings, the form of
+// errors) is not. Answers cannot have intervals: the library that writes blocks here leaves them out.
 package main
 
 import (
