@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"math/big"
 	"net"
 	"os"
 	"regexp"
@@ -416,6 +417,37 @@ func TestOlderTablesAreMigrated(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, after); diff != "" || len(before) >= len(after) {
 		t.Errorf("%d tables before; those of a new database differ (-new +migrated):\n%s", len(before), diff)
+	}
+}
+
+// Values of all kinds are those that a store.Result has.
+func TestValues(t *testing.T) {
+	server := clickhousetest.Start(t, t.TempDir())
+	for name, address := range map[string]string{"over HTTP": server.URL("values"), "natively": server.NativeURL("values")} {
+		s, err := clickhouse.Open(t.Context(), address, clickhouse.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = s.Close() })
+		day := time.Date(2026, 11, 26, 0, 0, 0, 0, time.UTC)
+		huge, _ := new(big.Int).SetString("170141183460469231731687303715884105727", 10)
+		for sql, want := range map[string]any{
+			"1": uint64(1), "-1": int64(-1), "1.5": 1.5, "'x'": "x", "null": nil, "true": true, "1 = 1": uint64(1), "toDate('2026-11-26')": day,
+			"toDateTime('2026-11-26 00:00:00', 'UTC')": day, "toDateTime64('2026-11-26 00:00:00', 9, 'UTC')": day, "1.25::Decimal(9, 2)": 1.25,
+			"[1, null]": []any{uint64(1), nil}, "(1, 'a')": []any{uint64(1), "a"}, "[(1, [2.5])]": []any{[]any{uint64(1), []any{2.5}}},
+			"'170141183460469231731687303715884105727'::Int128": huge, "'61f0c404-5cb3-11e7-907b-a6006ad3dba0'::UUID": "61f0c404-5cb3-11e7-907b-a6006ad3dba0",
+			"'10.0.0.1'::IPv4": "10.0.0.1", "'x'::LowCardinality(Nullable(String))": "x", "CAST(('a', 1), 'Tuple(s String, n UInt8)')": map[string]any{"s": "a", "n": uint64(1)},
+			"CAST(([1], ['a']), 'Map(UInt8, String)')": map[string]any{"1": "a"}, "1::Nullable(Int32)": int64(1), "'x'::FixedString(1)": "x",
+		} {
+			r, err := s.Query(t.Context(), "select "+sql+" as v", store.Limits{Time: time.Minute, Rows: 10, Bytes: 1 << 20})
+			if err != nil || len(r.Rows) != 1 {
+				t.Errorf("%s: %s: %+v, %v", name, sql, r, err)
+				continue
+			}
+			if diff := cmp.Diff(want, r.Rows[0][0], cmp.Comparer(func(a, b *big.Int) bool { return a.Cmp(b) == 0 })); diff != "" {
+				t.Errorf("%s: %s (-want +got):\n%s", name, sql, diff)
+			}
+		}
 	}
 }
 

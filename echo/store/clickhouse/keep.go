@@ -97,13 +97,46 @@ func (s *Store) deleteBefore(ctx context.Context, received int64) (int64, error)
 	if err := s.conn.QueryRow(ctx, "select count() from point final"+condition).Scan(&n); err != nil || n == 0 {
 		return 0, err
 	}
-	if err := s.exec(ctx, "alter table "+s.layout.Local("point")+s.layout.OnCluster()+" delete"+condition); err != nil {
+	if err := s.delete(ctx, "point", condition); err != nil {
 		return 0, err
 	}
-	err := s.exec(ctx, fmt.Sprintf("alter table %s%s delete where minute_ns < %d", s.layout.Local("minute"),
-		s.layout.OnCluster(), received))
-	return int64(n), err
+	return int64(n), s.delete(ctx, "minute", fmt.Sprintf(" where minute_ns < %d", received))
 }
+
+// delete deletes rows of a table, and returns when they are not there any more. It does not wait in the statement: that
+// may take longer than a server may say nothing.
+func (s *Store) delete(ctx context.Context, table, condition string) error {
+	table = s.layout.Local(table)
+	if err := s.exec(ctx, "alter table "+table+s.layout.OnCluster()+" delete"+condition); err != nil {
+		return err
+	}
+	mutations := "system.mutations"
+	if s.layout.Cluster != "" {
+		mutations = "clusterAllReplicas(" + s.layout.Cluster + ", system.mutations)"
+	}
+	question := fmt.Sprintf("select count(), max(latest_fail_reason) from %s where database = %s and table = %s and not is_done",
+		mutations, text(s.database), text(table))
+	tick := time.NewTicker(deletes)
+	defer tick.Stop()
+	for {
+		var running uint64
+		var failure string
+		if err := s.conn.QueryRow(ctx, question).Scan(&running, &failure); err != nil || running == 0 {
+			return err
+		}
+		if failure != "" {
+			return fmt.Errorf("%s: %s", table, failure)
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-tick.C:
+		}
+	}
+}
+
+// deletes is how often it is looked whether rows are deleted.
+const deletes = 50 * time.Millisecond
 
 // shrinks is how often rows are deleted in one go.
 const shrinks = 4

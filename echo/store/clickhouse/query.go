@@ -194,6 +194,12 @@ func plain(v reflect.Value) any {
 		return string(one)
 	case interface{ Any() any }: // Variant, Dynamic
 		return plain(reflect.ValueOf(one.Any()))
+	case interface{ InexactFloat64() float64 }: // Decimal
+		return one.InexactFloat64()
+	case fmt.Stringer: // addresses, UUID
+		if v.Kind() != reflect.Pointer {
+			return one.String()
+		}
 	}
 	switch v.Kind() {
 	case reflect.Bool:

@@ -189,7 +189,7 @@ func (s *Store) execFile(ctx context.Context, file string) error {
 // exec runs a statement that this package has made.
 func (s *Store) exec(ctx context.Context, statement string) error {
 	return s.conn.Exec(clickhouse.Context(ctx, clickhouse.WithSettings(clickhouse.Settings{
-		"mutations_sync": 2, "async_insert": 0, "distributed_ddl_task_timeout": ddlTime,
+		"mutations_sync": 0, "async_insert": 0, "distributed_ddl_task_timeout": ddlTime,
 	})), statement)
 }
 

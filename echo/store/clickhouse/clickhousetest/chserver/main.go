@@ -247,8 +247,24 @@ func encode(blocks []byte, revision uint64) ([]byte, error) {
 		case err != nil:
 			return nil, fmt.Errorf("read the engine's answer: %w", err)
 		}
-		if err := block.Encode(to, revision); err != nil {
+		if err := encodeBlock(to, block, revision); err != nil {
 			return nil, fmt.Errorf("write the answer: %w", err)
 		}
 	}
+}
+
+// encodeBlock writes a block, also of columns that the library leaves out: those of nothing but NULL.
+func encodeBlock(to *chproto.Buffer, block *proto.Block, revision uint64) error {
+	if err := block.EncodeHeader(to, revision); err != nil {
+		return err
+	}
+	for i, c := range block.Columns {
+		if err := block.EncodeColumn(to, revision, i); err != nil {
+			return err
+		}
+		if c.Type() == "Nullable(Nothing)" {
+			to.PutRaw(bytes.Repeat([]byte("0"), c.Rows()))
+		}
+	}
+	return nil
 }

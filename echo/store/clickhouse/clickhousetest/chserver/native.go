@@ -221,7 +221,7 @@ func (p *peer) answer(blocks []byte, compressed bool) error {
 			return err
 		}
 		var out chproto.Buffer
-		if err := b.Encode(&out, revision); err != nil {
+		if err := encodeBlock(&out, b, revision); err != nil {
 			return err
 		}
 		if err := p.send(out.Buf, compressed); err != nil {
