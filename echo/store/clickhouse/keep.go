@@ -114,8 +114,8 @@ func (s *Store) delete(ctx context.Context, table, condition string) error {
 	if s.layout.Cluster != "" {
 		mutations = "clusterAllReplicas(" + s.layout.Cluster + ", system.mutations)"
 	}
-	question := fmt.Sprintf("select count(), max(latest_fail_reason) from %s where database = %s and table = %s and not is_done",
-		mutations, text(s.database), text(table))
+	question := fmt.Sprintf(`select count(), max(latest_fail_reason) from %s
+		where database = %s and table = %s and not is_done`, mutations, text(s.database), text(table))
 	tick := time.NewTicker(deletes)
 	defer tick.Stop()
 	for {
