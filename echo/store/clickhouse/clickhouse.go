@@ -96,7 +96,7 @@ const (
 )
 
 // Open opens a database by its address, such as clickhouse://HOST:9000/DATABASE or http://HOST:8123/DATABASE, and makes
-// it and its tables. Errors are *NewerError, or say what is wrong with the address or the server.
+// it and its tables. Of several hosts, with commas between, the first that answers is used. Errors are *NewerError, or say what is wrong with the address or the server.
 func Open(ctx context.Context, address string, o Options) (*Store, error) {
 	o = o.withDefaults()
 	options, err := parse(address, o.Password)
@@ -122,7 +122,7 @@ var schemes = []string{"clickhouse", "tcp", "http", "https"}
 
 // parse reads an address. The database is "default" if it has none.
 func parse(address, password string) (*clickhouse.Options, error) {
-	u, err := url.Parse(address)
+	u, err := url.Parse(first(address))
 	if err != nil || u.Host == "" || !slices.Contains(schemes, u.Scheme) {
 		return nil, fmt.Errorf("the address %s cannot be read; it must be like clickhouse://HOST:9000/DATABASE or "+
 			"http://HOST:8123/DATABASE", Redacted(address))
@@ -146,9 +146,23 @@ func parse(address, password string) (*clickhouse.Options, error) {
 	return options, nil
 }
 
-// Redacted is an address without its password.
+// first is an address with the first of its hosts: several, with commas between, are no URL.
+func first(address string) string {
+	scheme, rest, _ := strings.Cut(address, "://")
+	end := len(rest)
+	if i := strings.IndexAny(rest, "/?"); i >= 0 {
+		end = i
+	}
+	hosts := strings.LastIndex(rest[:end], "@") + 1
+	if i := strings.Index(rest[hosts:end], ","); i >= 0 {
+		return scheme + "://" + rest[:hosts+i] + rest[end:]
+	}
+	return address
+}
+
+// Redacted is an address without its password, and with the first of its hosts.
 func Redacted(address string) string {
-	u, err := url.Parse(address)
+	u, err := url.Parse(first(address))
 	if err != nil {
 		return "(which is no URL)"
 	}

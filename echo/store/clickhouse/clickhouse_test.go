@@ -352,6 +352,22 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
+	for _, address := range []string{
+		"http://default:" + clickhousetest.Password + "@" + nobody + "," + server.Address + "/db",
+		"clickhouse://default:" + clickhousetest.Password + "@" + nobody + "," + server.Native + "/db",
+	} {
+		s, err := clickhouse.Open(t.Context(), address, clickhouse.Options{})
+		if err != nil {
+			t.Errorf("of two hosts: %v", err)
+			continue
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if got := clickhouse.Redacted("clickhouse://a:b@c:1,d:2/e?password=f"); got != "clickhouse://a:xxxxx@c:1/e?password=xxxxx" {
+		t.Error(got)
+	}
 	if got := clickhouse.Redacted("http://a:b@c/d?password=e"); strings.ContainsAny(got, "be") {
 		t.Errorf("a password is in %s", got)
 	}
