@@ -96,7 +96,8 @@ const (
 )
 
 // Open opens a database by its address, such as clickhouse://HOST:9000/DATABASE or http://HOST:8123/DATABASE, and makes
-// it and its tables. Of several hosts, with commas between, the first that answers is used. Errors are *NewerError, or say what is wrong with the address or the server.
+// it and its tables. Of several hosts, with commas between, the first that answers is used. Errors are *NewerError, or
+// say what is wrong with the address or the server.
 func Open(ctx context.Context, address string, o Options) (*Store, error) {
 	o = o.withDefaults()
 	options, err := parse(address, o.Password)

@@ -216,7 +216,8 @@ func killWhileItWrites(t *testing.T, server *clickhousetest.Server, s *clickhous
 	}
 }
 
-// A question that takes more memory than it may ends, and the server does not keep what it took: it would have gigabytes.
+// A question that takes more memory than it may ends, and the server does not keep what it took: it would have
+// gigabytes.
 func TestAQuestionThatTakesMemoryIsEndedAndFreesIt(t *testing.T) {
 	const (
 		rounds = 10
