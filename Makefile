@@ -111,9 +111,32 @@ test-echo-live: build echo fleet-collector ## ask Echo which of eight ranks on t
 	INGERO_REQUIRE_KERNEL=1 INGERO_ECHO_LIVE=$(CURDIR)/bin tools/undisturbed $(GO) test -count=1 -timeout 8m -v \
 		-run TestEchoNamesTheLateRank ./bench/straggler
 
+# The engine of ClickHouse as a library, for tests, of a pinned checksum: nothing of the package is run by npm.
+CHDB         := .cache/chdb
+CHDB_PACKAGE := @chdb/lib-linux-x64-gnu@26.7.3-stable.1
+CHDB_SHA256  := 36ad4e999882821ef13cf2d0f52c93f48e6ee1b4498b35a201c23ce4b8d15bf5
+
+.PHONY: echo-clickhouse-engine
+echo-clickhouse-engine: $(CHDB)/libchdb.so ## fetch the engine for make test-echo-clickhouse (178 MB; 566 MB on disk; npm, x86-64)
+
+$(CHDB)/libchdb.so:
+	@mkdir -p $(CHDB)/package
+	cd $(CHDB) && npm pack --silent $(CHDB_PACKAGE) >/dev/null
+	@cd $(CHDB) && tar -xzf *.tgz package/libchdb.so && rm -f *.tgz
+	@echo "$(CHDB_SHA256)  $(CHDB)/package/libchdb.so" | sha256sum --check --quiet
+	@mv $(CHDB)/package/libchdb.so $@ && rmdir $(CHDB)/package
+
+.PHONY: test-echo-clickhouse
+test-echo-clickhouse: $(CHDB)/libchdb.so ## test Echo's store of ClickHouse with the real engine (see echo-clickhouse-engine)
+	INGERO_CHDB=$(CURDIR)/$(CHDB)/libchdb.so CGO_ENABLED=0 $(GO) -C echo test -count=1 -timeout 15m ./chsql ./store/clickhouse/...
+	INGERO_CHDB=$(CURDIR)/$(CHDB)/libchdb.so CGO_ENABLED=1 $(GO) -C echo test -count=1 -timeout 4m -run ClickHouse ./cmd/ingero-echo
+
 .PHONY: bench-echo
 bench-echo: ## measure how many points Echo keeps a second, and what one costs
 	CGO_ENABLED=1 $(GO) -C echo test -run '^$$' -bench Write -benchtime 100x ./store/duckdb
+	@if [ -e $(CHDB)/libchdb.so ]; then \
+		INGERO_CHDB=$(CURDIR)/$(CHDB)/libchdb.so CGO_ENABLED=0 $(GO) -C echo test -run '^$$' -bench Write -benchtime 100x ./store/clickhouse; \
+	else echo "SKIPPED: the store of ClickHouse; first make echo-clickhouse-engine"; fi
 	CGO_ENABLED=1 $(GO) -C echo test -run '^$$' -bench GRPC -benchtime 2000x ./cmd/ingero-echo
 
 .PHONY: demo

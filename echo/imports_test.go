@@ -19,10 +19,14 @@ var table = []struct{ name, imports string }{
 	{"echo/cost", ""},
 	{"echo/arrival", "echo/outlier"},
 	{"echo/otlp", "echo/row"},
+	{"echo/chsql", "echo/gate"},
 	{"echo/seen", "echo/row"},
 	{"echo/store", "echo/row"},
 	{"echo/store/storetest", "echo/row echo/store"},
 	{"echo/store/duckdb", "echo/gate echo/row echo/seen echo/store"},
+	{"echo/store/clickhouse", "echo/chsql echo/gate echo/row echo/seen echo/store"},
+	{"echo/store/clickhouse/clickhousetest", ""},
+	{"echo/store/clickhouse/clickhousetest/chserver", ""},
 	{"echo/intake", "echo/row echo/store"},
 	{"echo/ingest", "cluster/rawcodec echo/access echo/intake echo/otlp echo/row echo/store serve/webserver"},
 	{"echo/demo", ""},
@@ -30,11 +34,11 @@ var table = []struct{ name, imports string }{
 	{"echo/mcptool", "echo/arrival echo/cost echo/outlier echo/question echo/store serve/mcpshape"},
 	{"echo/api", "echo/access echo/mcptool echo/store serve/webserver"},
 	{"echo/cmd/ingero-echo", `echo/access echo/api echo/cost echo/demo echo/ingest echo/intake echo/mcptool echo/store
-		echo/store/duckdb serve/mcpserver serve/webserver`},
+		echo/store/clickhouse echo/store/duckdb serve/mcpserver serve/webserver`},
 }
 
 // pure packages do no I/O and have no clock.
-var pure = []string{"echo/row", "echo/access", "echo/gate", "echo/otlp", "echo/seen", "echo/outlier", "echo/cost", "echo/arrival", "echo/demo"}
+var pure = []string{"echo/row", "echo/access", "echo/gate", "echo/otlp", "echo/chsql", "echo/seen", "echo/outlier", "echo/cost", "echo/arrival", "echo/demo"}
 
 func list(t *testing.T, format string) map[string][]string {
 	t.Helper()

@@ -44,12 +44,16 @@ type Span struct {
 	// Enter and Exit are when the rank was in it, and Before when it left the last one before, of any communicator; 0:
 	// not known.
 	Enter, Exit, Before int64
+	// OneOf is for how many collectives it stands, if not all are told of; 0: for itself. What is told of for itself by
+	// any rank stands for itself.
+	OneOf int64
 }
 
 // Late is a rank that was late.
 type Late struct {
 	Rank
-	// Times is how often it was late, of Collectives in which it was compared, and Held how often others held it up.
+	// Times is how often it was late, of Collectives in which it was compared, and Held how often others held it up. All
+	// are of the collectives that are told of and of those for which they stand.
 	Times, Collectives, Held int
 	// First and Last are when it was late first and last: when it entered, in nanoseconds since the Unix epoch.
 	First, Last int64
@@ -119,6 +123,7 @@ type comparison struct {
 type tally struct {
 	Late
 	lateness, own, peers, waiting []float64
+	lates                         int                // collectives that are told of in which it was late
 	seqs                          map[string][]int64 // by communicator
 	offsets                       []float64          // of its clock
 	from, to                      int64              // by its clock
@@ -222,6 +227,15 @@ func without(numbers []float64) func(i int) float64 {
 	}
 }
 
+// oneOf is for how many collectives one stands.
+func oneOf(one []Span) int {
+	n := int64(math.MaxInt32)
+	for _, s := range one {
+		n = min(n, max(1, s.OneOf))
+	}
+	return int(n)
+}
+
 // clocks adds by how much each rank's clock differs from the median, as all leave at the same moment.
 func (c *comparison) clocks(one []Span) {
 	exits := make([]float64, len(one))
@@ -255,9 +269,9 @@ func (c *comparison) blame(one []Span, late []float64) {
 	if len(own) >= Fewest {
 		others = without(own)
 	}
-	last := 0
+	last, stands := 0, oneOf(one)
 	for i, s := range one {
-		c.ranks[s.Rank].Collectives++
+		c.ranks[s.Rank].Collectives += stands
 		if late[i] > late[last] {
 			last = i
 		}
@@ -269,20 +283,24 @@ func (c *comparison) blame(one []Span, late []float64) {
 		t := c.ranks[s.Rank]
 		mine, peers := own[at[i]], others(at[i])
 		if mine-peers < ownShare*late[i] {
-			t.Held++
+			t.Held += stands
 			continue
 		}
-		t.Times++
+		t.Times += stands
+		t.lates++
 		if t.First == 0 || s.Enter < t.First {
 			t.First = s.Enter
 		}
 		t.Last, t.MaxNS = max(t.Last, s.Enter), max(t.MaxNS, late[i])
 		t.lateness, t.own, t.peers = append(t.lateness, late[i]), append(t.own, mine), append(t.peers, peers)
-		t.seqs[s.Comm] = append(t.seqs[s.Comm], s.Seq)
+		if stands == 1 { // else the distances are those of what is told of
+			t.seqs[s.Comm] = append(t.seqs[s.Comm], s.Seq)
+		}
 		t.waiting = append(t.waiting, float64(len(one)-1))
 		if i == last {
-			t.LostNS += late[i] / c.share
-			t.WaitedNS += late[i] / c.share * float64(len(one)-1)
+			lost := late[i] / c.share * float64(stands)
+			t.LostNS += lost
+			t.WaitedNS += lost * float64(len(one)-1)
 		}
 	}
 }
@@ -307,7 +325,7 @@ func (c *comparison) finish() {
 		switch {
 		case c.out.Thin != "":
 			l.Why = c.out.Thin
-		case l.Times < fewestLate:
+		case t.lates < fewestLate:
 			l.Why = "it was late less than 3 times"
 		case l.LostShare < leastLost:
 			l.Why = "it cost less than 1 % of the time"

@@ -24,7 +24,7 @@ const maxGrowing = 32
 const maxDepth = 1000
 
 // Tables are what may be asked.
-var Tables = []string{"events", "findings", "stragglers", "collectives", "health"}
+var Tables = []string{"events", "findings", "stragglers", "collectives", "health", "minutes"}
 
 // Check reports why a statement may not be run, by what json_serialize_sql of DuckDB says of it; an empty reason: it
 // may. Syntax is an error of the statement itself.

@@ -27,7 +27,8 @@ type Collectives struct {
 // comparable are the spans of which it is known who was in which collective. A collective of one peer is none of all.
 const comparable = "rank is not null and comm_id_hash is not null and seq is not null and peer_rank is null"
 
-// Collectives reads them, those between two ranks left out.
+// Collectives reads them, those between two ranks left out. The tracer sends some only, and says with each how long the
+// rank had worked before it (own_ms) and for how many it stands (one_of); of others all are there.
 func (a *Asker) Collectives(ctx context.Context, s Scope) (out Collectives, err error) {
 	where := a.where(s, "enter_ns")
 	_, err = a.rows(ctx, func(l *line) { out.Total, out.Unknown = l.int(), l.int() },
@@ -41,11 +42,14 @@ func (a *Asker) Collectives(ctx context.Context, s Scope) (out Collectives, err 
 	_, err = a.rows(ctx, func(l *line) {
 		span := arrival.Span{Rank: arrival.Rank{Cluster: l.text(), Node: l.text(), Rank: int32(l.int())}}
 		span.Comm, span.Seq, span.Enter, span.Exit, span.Before = l.text(), l.int(), l.int(), l.int(), l.int()
+		span.OneOf = l.int()
 		out.Spans = append(out.Spans, span)
-	}, `select cluster_id, node_id, rank, comm_id_hash, seq, enter_ns, exit_ns, before_ns from (
-			select cluster_id, node_id, rank, comm_id_hash, seq, enter_ns, exit_ns,
+	}, `select cluster_id, node_id, rank, comm_id_hash, seq, enter_ns, exit_ns, case
+				when own_ms is not null then enter_ns - cast(own_ms * 1000000 as bigint)
+				when why is null then last_ns end as before_ns, one_of from (
+			select cluster_id, node_id, rank, comm_id_hash, seq, enter_ns, exit_ns, own_ms, why, one_of,
 				max(exit_ns) over (partition by cluster_id, node_id, rank order by enter_ns
-					rows between unbounded preceding and 1 preceding) as before_ns
+					rows between unbounded preceding and 1 preceding) as last_ns
 			from collectives where %s and %s) as c
 		where %s`, comparable, where, chosen)
 	return out, err

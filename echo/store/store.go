@@ -15,9 +15,10 @@ import (
 
 // Writer keeps rows.
 type Writer interface {
-	// Write keeps all rows or none. When it returns without an error they are on disk, and stay there if the program
-	// or the machine ends. Rows that are there already, by second and key, are left out and counted. An error that is
-	// ErrUnavailable may pass; the caller may write the same rows again after any error.
+	// Write keeps all rows, or returns an error; then a store over several files or machines may have a part of them.
+	// When it returns without an error they are on disk, and stay there if the program or the machine ends. Rows that
+	// are there already, by second and key, are left out and counted. An error that is ErrUnavailable may pass; the
+	// caller may write the same rows again after any error.
 	Write(ctx context.Context, rows []row.Row) (Written, error)
 }
 

@@ -43,16 +43,19 @@ type echo struct {
 
 var listening = regexp.MustCompile(`msg=listening for="?([^"=]+?)"? at=(\S+)`)
 
-// serve starts a server with a token, and waits until it listens.
+// serve starts a server with a token, and waits until it listens. Its file is at a path, unless that is empty.
 func serve(t testing.TB, path string, args ...string) *echo {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	e := &echo{at: map[string]string{}, stop: stop, done: make(chan struct{}), log: &strings.Builder{}}
 	r, w := io.Pipe()
+	if path != "" {
+		args = append([]string{"--db-path", path}, args...)
+	}
 	go func() {
 		defer close(e.done)
 		e.code = run(ctx, append([]string{
-			"serve", "--db-path", path, "--otlp-addr", "127.0.0.1:0", "--otlp-http-addr", "127.0.0.1:0",
+			"serve", "--otlp-addr", "127.0.0.1:0", "--otlp-http-addr", "127.0.0.1:0",
 			"--mcp-addr", "127.0.0.1:0", "--health-addr", "127.0.0.1:0",
 		}, args...), io.Discard, w, func(string) string { return token })
 		_ = w.Close()
@@ -334,6 +337,8 @@ func TestWhatIsNotSafeIsRefused(t *testing.T) {
 		"a file without one": {"--auth-token-file " + none, "", exitFailure, "has no token"},
 		"an argument":        {"now", "", exitUsage, "takes no arguments"},
 		"another flag":       {"--nothing", "", exitUsage, "unknown flag"},
+		"two stores":         {"--store http://127.0.0.1:1/echo", "", exitUsage, "give --store or --db-path, not both"},
+		"half a cluster":     {"--cluster x", "", exitUsage, "--cluster is of ClickHouse"},
 		"below 0":            {"--keep -1h", "", exitUsage, "cannot be below 0"},
 		"nothing to serve":   {"--otlp-addr= --otlp-http-addr= --mcp-addr=", "", exitUsage, "nothing to serve"},
 		"an address in use":  {"--otlp-addr 127.0.0.1:1 --otlp-http-addr= --mcp-addr= --health-addr=999.0.0.1:1", "", exitFailure, "listen for"},

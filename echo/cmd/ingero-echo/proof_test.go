@@ -22,6 +22,8 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
+
+	"github.com/ingero-io/ingero/echo/store/clickhouse/clickhousetest"
 )
 
 // argsEnv has the command line, one word a line, of a child that is the program and no test.
@@ -31,7 +33,9 @@ func TestMain(m *testing.M) {
 	if args := os.Getenv(argsEnv); args != "" {
 		os.Exit(run(context.Background(), strings.Split(args, "\n"), os.Stdout, os.Stderr, os.Getenv))
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	clickhousetest.Clean()
+	os.Exit(code)
 }
 
 const (

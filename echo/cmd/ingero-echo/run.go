@@ -18,7 +18,6 @@ import (
 	"github.com/ingero-io/ingero/echo/ingest"
 	"github.com/ingero-io/ingero/echo/intake"
 	"github.com/ingero-io/ingero/echo/store"
-	"github.com/ingero-io/ingero/echo/store/duckdb"
 	"github.com/ingero-io/ingero/serve/webserver"
 )
 
@@ -30,13 +29,14 @@ const (
 	maxHeader   = 16 << 10 // bytes
 )
 
-// serve opens the store and serves it until ctx ends. Then requests end, what waits is written, and the file is closed.
+// serve opens the store and serves it until ctx ends. Then requests end, what waits is written, and the store is
+// closed.
 func (f *serveFlags) serve(ctx context.Context, errs io.Writer, env func(string) string) error {
 	s, err := f.check(errs, env)
 	if err != nil {
 		return err
 	}
-	file, err := duckdb.Open(ctx, f.path, duckdb.Options{Logger: s.logger})
+	file, err := f.open(ctx, s, env)
 	if err != nil {
 		return err
 	}
@@ -45,7 +45,7 @@ func (f *serveFlags) serve(ctx context.Context, errs io.Writer, env func(string)
 	err = f.servers(ctx, s, file, queue, in)
 	queue.Close()
 	c := queue.Counts()
-	s.logger.Info("the file is closed", "path", f.path, "kept", c.Kept, "duplicates", c.Duplicates)
+	s.logger.Info("the store is closed", "store", f.name(), "kept", c.Kept, "duplicates", c.Duplicates)
 	return errors.Join(err, file.Close())
 }
 

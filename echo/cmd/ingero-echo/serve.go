@@ -28,7 +28,7 @@ const tokenEnv = "INGERO_ECHO_TOKEN"
 // serveFlags are the flags of serve.
 type serveFlags struct {
 	otlp, otlpHTTP, api, health string
-	path                        string
+	path, store, cluster        string
 	insecure                    bool
 	tokens                      string
 	cert, key, clientCA         string
@@ -36,6 +36,7 @@ type serveFlags struct {
 	keep                        time.Duration
 	keepGiB                     float64
 	rates                       string
+	given                       func(name string) bool // whether a flag was
 }
 
 func serveCommand(errs io.Writer, env func(string) string) *cobra.Command {
@@ -44,12 +45,14 @@ func serveCommand(errs io.Writer, env func(string) string) *cobra.Command {
 		Use:   "serve",
 		Short: "Take metrics, logs and spans over OTLP, and answer questions",
 		Long: `Serve takes what OpenTelemetry's exporters and collectors send, and keeps it in one file of DuckDB, in
-this process. Questions are answered over MCP at /mcp, and over HTTP below /api/v1.
+this process, or in a database of ClickHouse (--store). Questions are answered over MCP at /mcp, and over
+HTTP below /api/v1.
 
 On another address than loopback it needs a certificate, and a token in $` + tokenEnv + ` or in a file;
 --insecure-no-tls does without the certificate, in a network that you trust.`,
 		Example: `  ingero-echo serve
-  ` + tokenEnv + `=… ingero-echo serve --otlp-addr :4317 --mcp-addr :8081 --cert echo.pem --key echo.key`,
+  ` + tokenEnv + `=… ingero-echo serve --otlp-addr :4317 --mcp-addr :8081 --cert echo.pem --key echo.key
+  ` + clickhouseEnv + `=… ingero-echo serve --store clickhouse://echo@HOST:9000/echo`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return usage("serve takes no arguments; see ingero-echo serve --help")
@@ -60,6 +63,7 @@ On another address than loopback it needs a certificate, and a token in $` + tok
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
 			context.AfterFunc(ctx, stop) // a second signal ends at once
+			f.given = cmd.Flags().Changed
 			return f.serve(ctx, errs, env)
 		},
 	}
@@ -76,6 +80,11 @@ func (f *serveFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.health, "health-addr", "127.0.0.1:8080",
 		"`address` for /healthz, /readyz and /metrics, without TLS or token; empty: none")
 	flags.StringVar(&f.path, "db-path", defaultPath(), "`FILE` to keep everything in")
+	flags.StringVar(&f.store, "store", "",
+		"`ADDRESS` of a database of ClickHouse to keep everything in, such as clickhouse://HOST:9000/DATABASE or\n"+
+			"http://HOST:8123/DATABASE; the password may be in $"+clickhouseEnv)
+	flags.StringVar(&f.cluster, "cluster", "",
+		"`NAME` of a cluster of ClickHouse's configuration, over which the tables are made")
 	flags.BoolVar(&f.insecure, "insecure-no-tls", false, "listen without a certificate on any address")
 	flags.StringVar(&f.tokens, "auth-token-file", "",
 		"`FILE` of tokens: one a line, and behind it what it may do, write, read, or write,read")
@@ -87,7 +96,8 @@ func (f *serveFlags) add(cmd *cobra.Command) {
 	flags.DurationVar(&f.keep, "keep", 30*24*time.Hour, "delete what came longer ago; 0: never")
 	flags.StringVar(&f.rates, "rates", "",
 		"`FILE` of what an hour of a GPU costs (JSON); without it an example that comes with the program")
-	flags.Float64Var(&f.keepGiB, "keep-gib", 10, "delete the oldest when the file has more than so many `GiB`; 0: never")
+	flags.Float64Var(&f.keepGiB, "keep-gib", 10,
+		"delete the oldest when there is more than so many `GiB`; 0: never; with --store never unless it is given")
 }
 
 // defaultPath is where the file is if nothing is said.
@@ -119,6 +129,9 @@ func (f *serveFlags) check(errs io.Writer, env func(string) string) (*settings, 
 		return nil, usage("--keep and --keep-gib cannot be below 0")
 	case f.otlp == "" && f.otlpHTTP == "" && f.api == "":
 		return nil, usage("there is nothing to serve: give --otlp-addr, --otlp-http-addr or --mcp-addr")
+	}
+	if err := f.checkStore(); err != nil {
+		return nil, err
 	}
 	s.retention = store.Retention{Age: f.keep, Bytes: int64(f.keepGiB * (1 << 30))}
 	if err := f.readTokens(s.tokens, env); err != nil {

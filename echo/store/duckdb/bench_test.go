@@ -1,38 +1,14 @@
 package duckdb_test
 
 import (
-	"fmt"
 	"path/filepath"
 	"syscall"
 	"testing"
 
-	"github.com/ingero-io/ingero/echo/row"
 	"github.com/ingero-io/ingero/echo/store"
 	"github.com/ingero-io/ingero/echo/store/duckdb"
+	"github.com/ingero-io/ingero/echo/store/storetest"
 )
-
-// health are rows as 64 nodes of 8 ranks push them: the published gauges, at one time after another.
-func health(n, from int) []row.Row {
-	metrics := []string{
-		"ingero.node.health_score", "ingero.node.throughput_ratio", "ingero.node.compute_efficiency", "ingero.node.memory_headroom",
-	}
-	rows := make([]row.Row, n)
-	for i := range rows {
-		at := from + i
-		rank, node := at%8, at/8%64
-		r := &rows[i]
-		*r = row.Row{
-			Kind: row.Gauge, Timestamp: 1_700_000_000_000_000_000 + int64(at)*3333,
-			Received: 1_700_000_000_000_000_000 + int64(at)*3333,
-			Cluster:  "east", Node: fmt.Sprintf("gpu-%02d", node), Rank: int32(rank), NRanks: 512, Metric: metrics[at/512%4], Unit: "1",
-			Double: float64(at*7919%1000) / 1000, HasDouble: true, Scope: "ingero.health",
-			Attrs:    fmt.Sprintf(`{"ingero.node.rank":%d,"ingero.node.state":"active"}`, rank),
-			Resource: fmt.Sprintf(`{"ingero.cluster.id":"east","ingero.node.id":"gpu-%02d","ingero.world_size":512}`, node),
-		}
-		r.Key = row.Key(r, 0)
-	}
-	return rows
-}
 
 // cpu is how many seconds of CPU time this process has taken.
 func cpu(b *testing.B) float64 {
@@ -55,7 +31,7 @@ func BenchmarkWrite(b *testing.B) {
 	used, rows := 0.0, 0
 	for b.Loop() {
 		b.StopTimer()
-		made := health(batch, rows)
+		made := storetest.Health(batch, rows)
 		before := cpu(b)
 		b.StartTimer()
 		if _, err := s.Write(b.Context(), made); err != nil {

@@ -53,7 +53,7 @@ func open(t *testing.T, path string, o duckdb.Options) *duckdb.Store {
 }
 
 func TestConformance(t *testing.T) {
-	storetest.Run(t, func(t *testing.T, dir string) store.Store {
+	storetest.Run(t, storetest.DuckDB, func(t *testing.T, dir string) store.Store {
 		s, err := duckdb.Open(t.Context(), filepath.Join(dir, "echo.db"), duckdb.Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -64,7 +64,7 @@ func TestConformance(t *testing.T) {
 
 // The same with hardly any keys in memory, so that most are read from the file.
 func TestConformanceWithFewKeys(t *testing.T) {
-	storetest.Run(t, func(t *testing.T, dir string) store.Store {
+	storetest.Run(t, storetest.DuckDB, func(t *testing.T, dir string) store.Store {
 		s, err := duckdb.Open(t.Context(), filepath.Join(dir, "echo.db"), duckdb.Options{Keys: 1})
 		if err != nil {
 			t.Fatal(err)

@@ -65,3 +65,26 @@ func PublishedRow(rank, i int) row.Row {
 	r.Key = row.Key(&r, 0)
 	return r
 }
+
+// Health are n rows, from one on, as 64 nodes of 8 ranks push them: the published gauges, at one time after another.
+func Health(n, from int) []row.Row {
+	metrics := []string{
+		"ingero.node.health_score", "ingero.node.throughput_ratio", "ingero.node.compute_efficiency", "ingero.node.memory_headroom",
+	}
+	rows := make([]row.Row, n)
+	for i := range rows {
+		at := from + i
+		rank, node := at%8, at/8%64
+		r := &rows[i]
+		*r = row.Row{
+			Kind: row.Gauge, Timestamp: 1_700_000_000_000_000_000 + int64(at)*3333,
+			Received: 1_700_000_000_000_000_000 + int64(at)*3333,
+			Cluster:  "east", Node: fmt.Sprintf("gpu-%02d", node), Rank: int32(rank), NRanks: 512, Metric: metrics[at/512%4], Unit: "1",
+			Double: float64(at*7919%1000) / 1000, HasDouble: true, Scope: "ingero.health",
+			Attrs:    fmt.Sprintf(`{"ingero.node.rank":%d,"ingero.node.state":"active"}`, rank),
+			Resource: fmt.Sprintf(`{"ingero.cluster.id":"east","ingero.node.id":"gpu-%02d","ingero.world_size":512}`, node),
+		}
+		r.Key = row.Key(r, 0)
+	}
+	return rows
+}

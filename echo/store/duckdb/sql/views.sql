@@ -73,6 +73,7 @@ select timestamp_ns as enter_ns, timestamp_ns + duration_ns as exit_ns, duration
     try_cast(json_extract_string(attrs_json, '$."process.pid"') as bigint) as pid,
     json_extract_string(attrs_json, '$."ingero.node.address"') as node_address,
     json_extract_string(attrs_json, '$."ingero.collective.why"') as why,
+    try_cast(json_extract_string(attrs_json, '$."ingero.collective.one_of"') as bigint) as one_of,
     try_cast(json_extract_string(attrs_json, '$."ingero.collective.own_ms"') as double) as own_ms,
     try_cast(json_extract_string(attrs_json, '$."ingero.collective.usual_own_ms"') as double) as usual_own_ms,
     try_cast(json_extract_string(attrs_json, '$."ingero.collective.wait_ms"') as double) as wait_ms,
@@ -99,3 +100,15 @@ where metric_name in ('ingero.node.health_score', 'ingero.health.score', 'ingero
     'ingero.node.compute_efficiency', 'ingero.node.memory_headroom', 'ingero.node.cpu_availability',
     'ingero.node.degradation_warning', 'ingero.node.straggler_event')
 group by timestamp_ns, cluster_id, node_id, rank;
+
+create or replace view minutes as
+select timestamp_ns // 60000000000 * 60000000000 as minute_ns, cluster_id, node_id, rank, metric_name,
+    count(*) as count, sum(v) as sum, min(v) as min, max(v) as max, quantile_cont(v, 0.5) as p50,
+    quantile_cont(v, 0.9) as p90, quantile_cont(v, 0.99) as p99
+from (
+    select timestamp_ns, cluster_id, node_id, rank, metric_name, coalesce(value_double, value_int, sum / count) as v
+    from point
+    where metric_name is not null
+)
+where v is not null
+group by minute_ns, cluster_id, node_id, rank, metric_name;

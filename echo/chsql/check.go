@@ -1,0 +1,180 @@
+package chsql
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/ingero-io/ingero/echo/gate"
+)
+
+// node is a part of a tree.
+type node struct {
+	kind, name string // such as Function and count
+	children   []*node
+}
+
+// Check reports why a statement may not be run, by what EXPLAIN AST says of it, line by line; an empty reason: it may.
+// The statement is as ClickHouse itself writes it (formatQuerySingleLine), and the tree is of that text. Names are the
+// tables that the statement defines by WITH: the tree does not have them, so that the caller has to refuse those that
+// are names of tables.
+//
+// Whatever is in the tree must be known here. What a tree leaves out is read from the text: names in WITH, and
+// RECURSIVE. Quoted names that could look like other lines of the tree are refused.
+func Check(statement string, tree []string) (names []string, refused string) {
+	list := tokens(statement)
+	for _, t := range list {
+		if strings.ContainsFunc(t.name, func(r rune) bool { return r == '\\' || unicode.IsControl(r) }) {
+			return nil, "a name has characters that are not allowed"
+		}
+	}
+	names, recursive := defined(list)
+	if recursive {
+		return nil, "WITH RECURSIVE is not allowed"
+	}
+	root, ok := parse(tree)
+	if !ok {
+		return nil, "its tree cannot be read"
+	}
+	if root.kind != "SelectWithUnionQuery" {
+		return nil, "only SELECT may be run"
+	}
+	w := walker{names: names}
+	if err := w.walk(root, nil); err != nil {
+		return nil, err.Error()
+	}
+	if w.withs != len(names) {
+		return nil, "the names in WITH cannot be told"
+	}
+	return names, ""
+}
+
+// Begins reports why a statement may not even be explained; an empty reason: it may.
+func Begins(statement string) (refused string) {
+	list := tokens(statement)
+	if len(list) == 0 || !list[0].is("SELECT") && !list[0].is("WITH") && !list[0].is("(") {
+		return "only SELECT may be run"
+	}
+	for i := range list {
+		if list[i].is("SETTINGS") && i+2 < len(list) && list[i+2].is("=") {
+			return "SETTINGS are not allowed"
+		}
+	}
+	return ""
+}
+
+// defined are the names of WITH … AS (SELECT …).
+func defined(list []token) (names []string, recursive bool) {
+	for i, t := range list {
+		if t.name == "" || i == 0 || i+3 >= len(list) || !list[i+1].is("AS") {
+			continue
+		}
+		rest := list[i+2:]
+		if rest[0].is("MATERIALIZED") {
+			rest = rest[1:]
+		}
+		if len(rest) < 2 || !rest[0].is("(") || !rest[1].is("SELECT") && !rest[1].is("WITH") && !rest[1].is("(") {
+			continue
+		}
+		switch before := list[i-1]; {
+		case before.is("RECURSIVE"):
+			return nil, true
+		case before.is("WITH"), before.is(","):
+			names = append(names, t.name)
+		}
+	}
+	return names, false
+}
+
+var (
+	childrenSuffix = regexp.MustCompile(` \(children \d+\)$`)
+	aliasSuffix    = regexp.MustCompile(` \(alias .*\)$`)
+)
+
+// parse makes a tree of its lines, each indented by a space more than the part that it belongs to.
+func parse(lines []string) (*node, bool) {
+	var above []*node
+	for _, line := range lines {
+		text := strings.TrimLeft(line, " ")
+		depth := len(line) - len(text)
+		if text == "" || depth > len(above) || depth == 0 && len(above) > 0 {
+			return nil, false
+		}
+		text = aliasSuffix.ReplaceAllString(childrenSuffix.ReplaceAllString(text, ""), "")
+		n := &node{}
+		n.kind, n.name, _ = strings.Cut(text, " ")
+		if depth > 0 {
+			above[depth-1].children = append(above[depth-1].children, n)
+		}
+		above = append(above[:depth], n)
+	}
+	if len(above) == 0 {
+		return nil, false
+	}
+	return above[0], true
+}
+
+type walker struct {
+	names []string
+	withs int
+}
+
+func (w *walker) walk(n, parent *node) error {
+	if !slices.Contains(kinds, n.kind) {
+		return fmt.Errorf("%s is not allowed", n.kind)
+	}
+	switch n.kind {
+	case "SelectWithUnionQuery":
+		if len(n.children) != 1 { // FORMAT, INTO OUTFILE, SETTINGS
+			return fmt.Errorf("FORMAT, INTO OUTFILE and SETTINGS are not allowed")
+		}
+	case "WithElement":
+		w.withs++
+	case "TableIdentifier":
+		if !slices.Contains(gate.Tables, n.name) && !slices.Contains(w.names, n.name) {
+			return fmt.Errorf("the table %q may not be asked; there are %s", n.name, strings.Join(gate.Tables, ", "))
+		}
+	case "Function":
+		if err := function(n, parent); err != nil {
+			return err
+		}
+	}
+	for _, c := range n.children {
+		if err := w.walk(c, n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func function(n, parent *node) error {
+	if parent != nil && parent.kind == "TableExpression" {
+		if n.name != "SQLStandardValues" {
+			return fmt.Errorf("the table function %s may not be called", n.name)
+		}
+		return nil
+	}
+	name := strings.ToLower(n.name)
+	if !allowed[name] {
+		return fmt.Errorf("the function %s may not be called", n.name)
+	}
+	switch second := argument(n, 1); {
+	case slices.Contains(within, name) && (second == nil || second.kind == "Identifier"): // a name is a table's
+		return fmt.Errorf("behind IN must be a list or (SELECT …)")
+	case name == "cast" && (second == nil || second.kind != "Literal"):
+		return fmt.Errorf("a type must be written as one")
+	case name == "cast" && strings.Contains(strings.ToLower(second.name), "aggregatefunction"):
+		return fmt.Errorf("nothing may be cast to a state of an aggregate function") // which is not checked when it is read
+	}
+	return nil
+}
+
+// argument is one of a function; nil: it has not so many.
+func argument(n *node, i int) *node {
+	if len(n.children) == 0 || len(n.children[0].children) <= i {
+		return nil
+	}
+	return n.children[0].children[i]
+}

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"context"
+
+	"github.com/ingero-io/ingero/echo/store"
+	"github.com/ingero-io/ingero/echo/store/clickhouse"
+	"github.com/ingero-io/ingero/echo/store/duckdb"
+)
+
+// clickhouseEnv names the environment variable with the password of ClickHouse, which does not belong on a command
+// line.
+const clickhouseEnv = "INGERO_ECHO_CLICKHOUSE_PASSWORD"
+
+// open opens the store that flags name: a file, or a database of ClickHouse.
+func (f *serveFlags) open(ctx context.Context, s *settings, env func(string) string) (store.Store, error) {
+	if f.store == "" {
+		return duckdb.Open(ctx, f.path, duckdb.Options{Logger: s.logger})
+	}
+	o := clickhouse.Options{
+		Password: env(clickhouseEnv), Cluster: f.cluster, Keep: s.retention.Age, Logger: s.logger,
+	}
+	s.retention.Age = 0 // the engine deletes what is old
+	return clickhouse.Open(ctx, f.store, o)
+}
+
+// name is what users know the store by.
+func (f *serveFlags) name() string {
+	if f.store == "" {
+		return f.path
+	}
+	return clickhouse.Redacted(f.store)
+}
+
+// checkStore refuses flags that do not belong together.
+func (f *serveFlags) checkStore() error {
+	switch {
+	case f.store == "" && f.cluster != "":
+		return usage("--cluster is of ClickHouse; give --store, too")
+	case f.store != "" && f.given("db-path"):
+		return usage("give --store or --db-path, not both")
+	}
+	if f.store != "" && !f.given("keep-gib") {
+		f.keepGiB = 0
+	}
+	return nil
+}

@@ -1,0 +1,507 @@
+package clickhouse_test
+
+import (
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"math/big"
+	"net"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	ch "github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/ingero-io/ingero/echo/row"
+	"github.com/ingero-io/ingero/echo/store"
+	"github.com/ingero-io/ingero/echo/store/clickhouse"
+	"github.com/ingero-io/ingero/echo/store/clickhouse/clickhousetest"
+	"github.com/ingero-io/ingero/echo/store/storetest"
+)
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	clickhousetest.Clean()
+	os.Exit(code)
+}
+
+// database is a name for the database of a test's folder.
+func database(dir string) string {
+	h := fnv.New64()
+	fmt.Fprint(h, dir)
+	return fmt.Sprintf("t%x", h.Sum64())
+}
+
+func open(t *testing.T, s *clickhousetest.Server, database string, o clickhouse.Options) *clickhouse.Store {
+	t.Helper()
+	st, err := clickhouse.Open(t.Context(), s.URL(database), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := st.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return st
+}
+
+func TestConformance(t *testing.T) {
+	server := clickhousetest.Start(t, t.TempDir())
+	storetest.Run(t, storetest.ClickHouse, func(t *testing.T, dir string) store.Store {
+		s, err := clickhouse.Open(t.Context(), server.URL(database(dir)), clickhouse.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	})
+}
+
+// The same in ClickHouse's own protocol, compressed.
+func TestConformanceNatively(t *testing.T) {
+	server := clickhousetest.Start(t, t.TempDir())
+	storetest.Run(t, storetest.ClickHouse, func(t *testing.T, dir string) store.Store {
+		s, err := clickhouse.Open(t.Context(), server.NativeURL(database(dir)), clickhouse.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	})
+}
+
+// gauges are n rows of a second, of which each has its number as its value.
+func gauges(n int, second int64) []row.Row {
+	rows := make([]row.Row, n)
+	for i := range rows {
+		r := &rows[i]
+		*r = row.Row{
+			Kind: row.Gauge, Timestamp: row.SecondBegins(second) + int64(i), Received: row.SecondBegins(second), Rank: row.None,
+			Cluster: "east", Node: fmt.Sprint("n", i%4), Metric: "made", Int: int64(i), HasInt: true, Resource: `{}`,
+			Attrs: fmt.Sprintf(`{"second":%d,"i":%d}`, second, i),
+		}
+		r.Key = row.Key(r, 0)
+	}
+	return rows
+}
+
+func write(t *testing.T, s *clickhouse.Store, rows []row.Row) store.Written {
+	t.Helper()
+	w, err := s.Write(t.Context(), rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// ask returns the first row of an answer, as text.
+func ask(t *testing.T, s *clickhouse.Store, sql string) string {
+	t.Helper()
+	r, err := s.Query(t.Context(), sql, store.Limits{Time: time.Minute, Rows: 10, Bytes: 1 << 20})
+	if err != nil {
+		t.Fatalf("%s: %v", sql, err)
+	}
+	if len(r.Rows) == 0 {
+		return ""
+	}
+	return strings.Trim(fmt.Sprint(r.Rows[0]), "[]")
+}
+
+// Two programs that write the same rows do not know of each other's; those who ask see each row once, in minutes, too.
+func TestRowsOfTwoWritersCountOnce(t *testing.T) {
+	server := clickhousetest.Start(t, t.TempDir())
+	a, b := open(t, server, "two", clickhouse.Options{}), open(t, server, "two", clickhouse.Options{})
+	for second := range int64(5) {
+		if w := write(t, a, gauges(100, 1000+second)); w.Rows != 100 {
+			t.Fatalf("%+v", w)
+		}
+		if w := write(t, b, gauges(100, 1000+second)); w.Rows != 100 {
+			t.Fatalf("the second one knows what the first one wrote: %+v; this tests nothing", w)
+		}
+	}
+	for _, s := range []*clickhouse.Store{a, b, a} {
+		if _, err := s.Retain(t.Context(), 0, store.Retention{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, s := range []*clickhouse.Store{a, b} {
+		if got := ask(t, s, "select count(), sum(value_int) from events"); got != "500 24750" {
+			t.Errorf("of 500 rows: %s", got)
+		}
+		if got := ask(t, s, "select sum(count), sum(sum), min(min), max(max) from minutes"); got != "500 24750 0 99" {
+			t.Errorf("in minutes: %s", got)
+		}
+	}
+	third := open(t, server, "two", clickhouse.Options{})
+	if w := write(t, third, gauges(100, 1002)); w.Duplicates != 100 {
+		t.Errorf("of rows that are there: %+v", w)
+	}
+}
+
+// What was acknowledged is there exactly once after kill -9 of the server in the middle of writes, and after all of it
+// is sent again.
+func TestKill9LosesNothingThatWasAcknowledged(t *testing.T) {
+	for name, address := range map[string]func(*clickhousetest.Server, string) string{
+		"over HTTP": (*clickhousetest.Server).URL, "natively": (*clickhousetest.Server).NativeURL,
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := clickhousetest.Start(t, t.TempDir())
+			s, err := clickhouse.Open(t.Context(), address(server, "killed"), clickhouse.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = s.Close() })
+			killWhileItWrites(t, server, s)
+		})
+	}
+}
+
+func killWhileItWrites(t *testing.T, server *clickhousetest.Server, s *clickhouse.Store) {
+	t.Helper()
+	var acknowledged, all []int64
+	for round := range 3 {
+		var writes sync.WaitGroup
+		var mu sync.Mutex
+		kept := make(chan struct{}, 1000)
+		stop := make(chan struct{})
+		writes.Go(func() {
+			for second := int64(1000 * (round + 1)); ; second++ {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				_, err := s.Write(t.Context(), gauges(2000, second))
+				mu.Lock()
+				all = append(all, second)
+				if err == nil {
+					acknowledged = append(acknowledged, second)
+				}
+				mu.Unlock()
+				if err != nil {
+					if !errors.Is(err, store.ErrUnavailable) {
+						t.Errorf("of a server that was killed: %v", err)
+					}
+					return
+				}
+				kept <- struct{}{}
+			}
+		})
+		for range 5 {
+			<-kept
+		}
+		server.Kill(t)
+		close(stop)
+		writes.Wait()
+		server.Again(t)
+	}
+	if len(acknowledged) < 15 {
+		t.Fatalf("only %d batches were acknowledged", len(acknowledged))
+	}
+	for _, second := range all {
+		w := write(t, s, gauges(2000, second))
+		if slices.Contains(acknowledged, second) && w.Duplicates != 2000 {
+			t.Errorf("of second %d, which was acknowledged: %+v", second, w)
+		}
+	}
+	want := fmt.Sprint(2000*len(all), 2000*len(all))
+	if got := ask(t, s, "select count(), count(distinct (timestamp_ns, attrs_json)) from events"); got != want {
+		t.Errorf("%s; want %s", got, want)
+	}
+}
+
+// A question that takes more memory than it may ends, and the server does not keep what it took: it would have
+// gigabytes.
+func TestAQuestionThatTakesMemoryIsEndedAndFreesIt(t *testing.T) {
+	const (
+		rounds = 10
+		each   = 100  // MiB that a question may take
+		most   = 1000 // MiB that the server may have
+	)
+	server := clickhousetest.Start(t, t.TempDir())
+	s := open(t, server, "memory", clickhouse.Options{Memory: each << 20})
+	write(t, s, gauges(20_000, 1000))
+	taken := 0
+	for range rounds {
+		for _, sql := range []string{
+			"select quantile_cont(a.value_int * b.value_int, 0.5) from events a, events b",
+			"select a.attrs_json || b.attrs_json as x, count() from events a, events b group by x order by 2",
+			"select uniqExact(a.value_int * 100000 + b.value_int) from events a, events b",
+		} {
+			_, err := s.Query(t.Context(), sql, store.Limits{Time: time.Minute, Rows: 10, Bytes: 1 << 20})
+			if limit, ok := errors.AsType[*store.LimitError](err); !ok {
+				t.Fatalf("%s: %v; want a limit", sql, err)
+			} else if strings.Contains(limit.Limit, "memory") {
+				taken += each
+			}
+		}
+	}
+	if taken < 2*most {
+		t.Errorf("all of them took %d MiB, which tests nothing", taken)
+	}
+	if has := memory(t, server); has > most {
+		t.Errorf("the questions took %d MiB, and the server has %d", taken, has)
+	}
+	if got := ask(t, s, "select count() from events"); got != "20000" {
+		t.Error(got)
+	}
+}
+
+// memory is how much a server has, in MiB.
+func memory(t *testing.T, s *clickhousetest.Server) int64 {
+	t.Helper()
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.PID()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := regexp.MustCompile(`VmRSS:\s+(\d+) kB`).FindSubmatch(b)
+	if m == nil {
+		t.Fatalf("no VmRSS in\n%s", b)
+	}
+	kB, err := strconv.ParseInt(string(m[1]), 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return kB >> 10
+}
+
+// The engine deletes what is old, when it merges.
+func TestOldRowsExpire(t *testing.T) {
+	server := clickhousetest.Start(t, t.TempDir())
+	now := time.Now().Unix()
+	old, young := gauges(10, now-7200), gauges(10, now)
+	s := open(t, server, "expire", clickhouse.Options{})
+	write(t, s, append(old, young...))
+	if got := ask(t, s, "select count() from events"); got != "20" {
+		t.Errorf("without a limit: %s", got)
+	}
+	for _, keep := range []time.Duration{24 * time.Hour, time.Hour, time.Hour, 0} {
+		s = open(t, server, "expire", clickhouse.Options{Keep: keep})
+		raw := direct(t, server, "expire")
+		if keep > 0 { // the server does it in a while
+			if err := raw.Exec(t.Context(), "alter table point materialize ttl settings mutations_sync = 2"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := raw.Exec(t.Context(), "optimize table point final"); err != nil {
+			t.Fatal(err)
+		}
+		want := "10"
+		if keep == 24*time.Hour {
+			want = "20"
+		}
+		if got := ask(t, s, "select count() from events"); got != want {
+			t.Errorf("of %s: %s rows, want %s", keep, got, want)
+		}
+	}
+}
+
+// direct is a connection that goes around the store.
+func direct(t *testing.T, s *clickhousetest.Server, database string) driver.Conn {
+	t.Helper()
+	options, err := ch.ParseDSN(s.URL(database))
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := ch.Open(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	return conn
+}
+
+func TestOpenSaysWhatIsWrong(t *testing.T) {
+	server := clickhousetest.Start(t, t.TempDir())
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	nobody := l.Addr().String()
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct{ address, want string }{
+		"away":           {"http://" + nobody + "/db", "ClickHouse does not answer at " + nobody},
+		"away, natively": {"clickhouse://" + nobody + "/db", "ClickHouse does not answer at " + nobody},
+		"a wrong password": {
+			"http://default:wrong@" + server.Address + "/db", `does not let the user "default" in, or not do this; the password is in`,
+		},
+		"a wrong password, natively": {
+			"clickhouse://default:wrong@" + server.Native + "/db", `does not let the user "default" in, or not do this; the password is in`,
+		},
+		"no address":       {"echo.db", "must be like clickhouse://HOST:9000/DATABASE"},
+		"another database": {"postgres://127.0.0.1/db", "must be like clickhouse://"},
+		"the wrong port":   {"clickhouse://" + server.Address + "/db", server.Address},
+	} {
+		_, err := clickhouse.Open(t.Context(), c.address, clickhouse.Options{})
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "wrong@") {
+			t.Errorf("%s: %v; want %q", name, err, c.want)
+		}
+	}
+	s, err := clickhouse.Open(t.Context(), "http://"+server.Address+"/db", clickhouse.Options{Password: clickhousetest.Password})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	for _, address := range []string{
+		"http://default:" + clickhousetest.Password + "@" + nobody + "," + server.Address + "/db",
+		"clickhouse://default:" + clickhousetest.Password + "@" + nobody + "," + server.Native + "/db",
+	} {
+		s, err := clickhouse.Open(t.Context(), address, clickhouse.Options{})
+		if err != nil {
+			t.Errorf("of two hosts: %v", err)
+			continue
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if got := clickhouse.Redacted("clickhouse://a:b@c:1,d:2/e?password=f"); got != "clickhouse://a:xxxxx@c:1/e?password=xxxxx" {
+		t.Error(got)
+	}
+	if got := clickhouse.Redacted("http://a:b@c/d?password=e"); strings.ContainsAny(got, "be") {
+		t.Errorf("a password is in %s", got)
+	}
+}
+
+// Tables of a newer version are refused, and stay as they are.
+func TestNewerTablesAreRefusedUntouched(t *testing.T) {
+	server := clickhousetest.Start(t, t.TempDir())
+	s := open(t, server, "newer", clickhouse.Options{})
+	write(t, s, gauges(10, 1000))
+	raw := direct(t, server, "newer")
+	for _, statement := range []string{"insert into meta (version) values (1000)", "drop view health", "drop table minute"} {
+		if err := raw.Exec(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := tables(t, raw)
+	_, err := clickhouse.Open(t.Context(), server.URL("newer"), clickhouse.Options{Keep: time.Hour})
+	newer, ok := errors.AsType[*clickhouse.NewerError](err)
+	if !ok || newer.Found != 1000 || !strings.Contains(err.Error(), "was made by a newer ingero-echo: version 1000") {
+		t.Errorf("%v", err)
+	}
+	if diff := cmp.Diff(before, tables(t, raw)); diff != "" || len(before) == 0 {
+		t.Errorf("the tables were changed (-before +after):\n%s", diff)
+	}
+}
+
+// tables are the statements that make what is in a database.
+func tables(t *testing.T, conn driver.Conn) []string {
+	t.Helper()
+	return texts(t, conn, "select create_table_query from system.tables where database = currentDatabase() order by name")
+}
+
+// Tables of an older version are those of this one afterwards, with all rows.
+func TestOlderTablesAreMigrated(t *testing.T) {
+	server := clickhousetest.Start(t, t.TempDir())
+	old, err := clickhouse.OpenVersion(t.Context(), server.URL("older"), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, old, gauges(100, 1000))
+	if err := old.Close(); err != nil {
+		t.Fatal(err)
+	}
+	before := tables(t, direct(t, server, "older"))
+	s := open(t, server, "older", clickhouse.Options{})
+	if w := write(t, s, gauges(100, 1000)); w.Duplicates != 100 {
+		t.Errorf("%+v", w)
+	}
+	if _, err := s.Retain(t.Context(), 0, store.Retention{}); err != nil {
+		t.Fatal(err)
+	}
+	if got := ask(t, s, "select sum(count) from minutes"); got != "100" {
+		t.Errorf("in minutes: %s", got)
+	}
+	fresh := open(t, server, "fresh", clickhouse.Options{})
+	if got := ask(t, fresh, "select count() from events"); got != "0" {
+		t.Error(got)
+	}
+	after, want := tables(t, direct(t, server, "older")), tables(t, direct(t, server, "fresh"))
+	for i := range after {
+		after[i] = strings.ReplaceAll(after[i], "older.", "fresh.")
+	}
+	if diff := cmp.Diff(want, after); diff != "" || len(before) >= len(after) {
+		t.Errorf("%d tables before; those of a new database differ (-new +migrated):\n%s", len(before), diff)
+	}
+}
+
+// Values of all kinds are those that a store.Result has.
+func TestValues(t *testing.T) {
+	server := clickhousetest.Start(t, t.TempDir())
+	for name, address := range map[string]string{"over HTTP": server.URL("values"), "natively": server.NativeURL("values")} {
+		s, err := clickhouse.Open(t.Context(), address, clickhouse.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = s.Close() })
+		day := time.Date(2026, 11, 26, 0, 0, 0, 0, time.UTC)
+		huge, _ := new(big.Int).SetString("170141183460469231731687303715884105727", 10)
+		for sql, want := range map[string]any{
+			"1": uint64(1), "-1": int64(-1), "1.5": 1.5, "'x'": "x", "null": nil, "true": true, "1 = 1": uint64(1), "toDate('2026-11-26')": day,
+			"toDateTime('2026-11-26 00:00:00', 'UTC')": day, "toDateTime64('2026-11-26 00:00:00', 9, 'UTC')": day, "1.25::Decimal(9, 2)": 1.25,
+			"[1, null]": []any{uint64(1), nil}, "(1, 'a')": []any{uint64(1), "a"}, "[(1, [2.5])]": []any{[]any{uint64(1), []any{2.5}}},
+			"'170141183460469231731687303715884105727'::Int128": huge, "'61f0c404-5cb3-11e7-907b-a6006ad3dba0'::UUID": "61f0c404-5cb3-11e7-907b-a6006ad3dba0",
+			"'10.0.0.1'::IPv4": "10.0.0.1", "'x'::LowCardinality(Nullable(String))": "x", "CAST(('a', 1), 'Tuple(s String, n UInt8)')": map[string]any{"s": "a", "n": uint64(1)},
+			"CAST(([1], ['a']), 'Map(UInt8, String)')": map[string]any{"1": "a"}, "1::Nullable(Int32)": int64(1), "'x'::FixedString(1)": "x",
+		} {
+			r, err := s.Query(t.Context(), "select "+sql+" as v", store.Limits{Time: time.Minute, Rows: 10, Bytes: 1 << 20})
+			if err != nil || len(r.Rows) != 1 {
+				t.Errorf("%s: %s: %+v, %v", name, sql, r, err)
+				continue
+			}
+			if diff := cmp.Diff(want, r.Rows[0][0], cmp.Comparer(func(a, b *big.Int) bool { return a.Cmp(b) == 0 })); diff != "" {
+				t.Errorf("%s: %s (-want +got):\n%s", name, sql, diff)
+			}
+		}
+	}
+}
+
+// A question about a cluster, a metric and a time reads what it is about, and not the whole table.
+func TestQuestionsUseTheOrder(t *testing.T) {
+	server := clickhousetest.Start(t, t.TempDir())
+	s := open(t, server, "ordered", clickhouse.Options{})
+	rows := gauges(20_000, 1000)
+	for i := range rows {
+		rows[i].Metric = fmt.Sprint("m", i%10)
+	}
+	write(t, s, rows)
+	plan := strings.Join(texts(t, direct(t, server, "ordered"),
+		"explain indexes = 1 select count() from events where cluster_id = 'east' and metric_name = 'm1' and timestamp_ns > 1"), "\n")
+	m := regexp.MustCompile(`(?s)PrimaryKey.*?cluster_id\s+metric_name\s+timestamp_ns.*?Granules: (\d+)/(\d+)`).FindStringSubmatch(plan)
+	if m == nil || m[1] == m[2] {
+		t.Errorf("%v of\n%s", m, plan)
+	}
+}
+
+// texts are the rows of a statement with one column.
+func texts(t *testing.T, conn driver.Conn, statement string) []string {
+	t.Helper()
+	rows, err := conn.Query(t.Context(), statement)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	var list []string
+	for rows.Next() {
+		var one string
+		if err := rows.Scan(&one); err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, one)
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return list
+}

@@ -1,0 +1,259 @@
+package clickhouse
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+
+	"github.com/ingero-io/ingero/echo/store"
+)
+
+// lessThanFull is the share of the size to be kept that is left after rows were deleted for it, so that not every call
+// has to.
+const lessThanFull = 0.9
+
+// expire tells the engine for how long rows are kept, if that differs from what it does.
+func (s *Store) expire(ctx context.Context) error {
+	for table, column := range map[string]string{"point": "received_ns", "minute": "minute_ns"} {
+		table = s.layout.Local(table)
+		var now string
+		if err := s.conn.QueryRow(ctx, "select engine_full from system.tables where database = currentDatabase() and name = "+
+			text(table)).Scan(&now); err != nil {
+			return err
+		}
+		want := fmt.Sprintf("toDateTime(intDiv(%s, 1000000000)) + toIntervalSecond(%d)", column,
+			int64((s.options.Keep+time.Second-1)/time.Second))
+		has := strings.Contains(now, " TTL ")
+		var change string
+		switch {
+		case s.options.Keep == 0 && has:
+			change = "remove ttl"
+		case s.options.Keep > 0 && !strings.Contains(now, want):
+			change = "modify ttl " + want
+		default:
+			continue
+		}
+		// What is there already is looked at meanwhile: nobody waits for it.
+		if err := s.conn.Exec(ctx, "alter table "+table+s.layout.OnCluster()+" "+change); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Retain implements store.Keeper. It rewrites the parts that have rows to be deleted, which is much work if it is done
+// often: what Options.Keep says is deleted by the engine when it merges.
+//
+// It also adds up minutes of which rows came.
+func (s *Store) Retain(ctx context.Context, now int64, r store.Retention) (int64, error) {
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	var deleted int64
+	err := s.use(func() (err error) {
+		if err := s.addUp(ctx); err != nil {
+			return fmt.Errorf("add up minutes: %w", err)
+		}
+		deleted, err = s.retain(ctx, now, r)
+		return err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("delete old rows: %w", err)
+	}
+	return deleted, nil
+}
+
+func (s *Store) retain(ctx context.Context, now int64, r store.Retention) (int64, error) {
+	var deleted int64
+	if r.Age > 0 {
+		n, err := s.deleteBefore(ctx, now-int64(r.Age))
+		if err != nil {
+			return 0, err
+		}
+		deleted += n
+	}
+	if r.Bytes > 0 {
+		n, err := s.shrink(ctx, r.Bytes)
+		if err != nil {
+			return 0, err
+		}
+		deleted += n
+	}
+	if deleted > 0 {
+		s.seen.DropAll()
+		s.ages.forget()
+	}
+	return deleted, nil
+}
+
+// deleteBefore deletes rows that came before a time, and minutes that were before it.
+func (s *Store) deleteBefore(ctx context.Context, received int64) (int64, error) {
+	var n uint64
+	condition := fmt.Sprintf(" where received_ns < %d", received)
+	if err := s.conn.QueryRow(ctx, "select count() from point final"+condition).Scan(&n); err != nil || n == 0 {
+		return 0, err
+	}
+	if err := s.delete(ctx, "point", condition); err != nil {
+		return 0, err
+	}
+	return int64(n), s.delete(ctx, "minute", fmt.Sprintf(" where minute_ns < %d", received))
+}
+
+// delete deletes rows of a table, and returns when they are not there any more. It does not wait in the statement: that
+// may take longer than a server may say nothing.
+func (s *Store) delete(ctx context.Context, table, condition string) error {
+	table = s.layout.Local(table)
+	if err := s.exec(ctx, "alter table "+table+s.layout.OnCluster()+" delete"+condition); err != nil {
+		return err
+	}
+	mutations := "system.mutations"
+	if s.layout.Cluster != "" {
+		mutations = "clusterAllReplicas(" + s.layout.Cluster + ", system.mutations)"
+	}
+	question := fmt.Sprintf(`select count(), max(latest_fail_reason) from %s
+		where database = %s and table = %s and not is_done`, mutations, text(s.database), text(table))
+	tick := time.NewTicker(deletes)
+	defer tick.Stop()
+	for {
+		var running uint64
+		var failure string
+		if err := s.conn.QueryRow(ctx, question).Scan(&running, &failure); err != nil || running == 0 {
+			return err
+		}
+		if failure != "" {
+			return fmt.Errorf("%s: %s", table, failure)
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-tick.C:
+		}
+	}
+}
+
+// deletes is how often it is looked whether rows are deleted.
+const deletes = 50 * time.Millisecond
+
+// shrinks is how often rows are deleted in one go.
+const shrinks = 4
+
+// shrink deletes the oldest rows of tables that are too large: as many as their size says, if all take the same space,
+// and more if that was not enough.
+func (s *Store) shrink(ctx context.Context, most int64) (int64, error) {
+	var deleted, before int64
+	for range shrinks {
+		size, _, err := s.used(ctx)
+		if err != nil || size <= most || size == before {
+			return deleted, err
+		}
+		before = size
+		var cutoff sql.NullInt64
+		share := 1 - lessThanFull*float64(most)/float64(size)
+		question := fmt.Sprintf("select quantileOrNull(%g)(received_ns)::Nullable(Int64) from point", share)
+		if err := s.conn.QueryRow(ctx, question).Scan(&cutoff); err != nil || !cutoff.Valid {
+			return deleted, err
+		}
+		n, err := s.deleteBefore(ctx, cutoff.Int64+1)
+		if err != nil {
+			return deleted, err
+		}
+		deleted += n
+	}
+	return deleted, nil
+}
+
+// addUp computes the minutes of which rows came since it was called last. They are computed as a whole, of all rows,
+// so that what was written twice counts once, and two that do it write the same.
+func (s *Store) addUp(ctx context.Context) error {
+	const late = int64(2 * time.Minute) // for rows that another ingero-echo was writing meanwhile
+	var through sql.NullInt64
+	if err := s.conn.QueryRow(ctx, "select maxOrNull(through_ns) from minute").Scan(&through); err != nil {
+		return err
+	}
+	since := ""
+	if through.Valid {
+		since = fmt.Sprintf(" and received_ns > %d", through.Int64-late)
+	}
+	return s.conn.Exec(clickhouse.Context(ctx, clickhouse.WithSettings(clickhouse.Settings{
+		"async_insert": 0, "max_partitions_per_insert_block": 0, "insert_distributed_sync": 1,
+		"parallel_distributed_insert_select": 2, "distributed_product_mode": "local",
+		"do_not_merge_across_partitions_select_final": 1,
+	})), `insert into minute
+		select intDiv(timestamp_ns, 60000000000) * 60000000000 as minute_ns, cluster_id, node_id,
+			assumeNotNull(metric_name) as metric_name, rank, countState(), sumState(v), minState(v), maxState(v),
+			quantilesDDState(0.01, 0.5, 0.9, 0.99)(v), max(received_ns)
+		from (
+			select timestamp_ns, received_ns, cluster_id, node_id, metric_name, rank,
+				assumeNotNull(coalesce(value_double, toFloat64(value_int), sum / count)) as v
+			from point final
+			where metric_name is not null and coalesce(value_double, toFloat64(value_int), sum / count) is not null
+				and intDiv(timestamp_ns, 60000000000) in (
+					select distinct intDiv(timestamp_ns, 60000000000) from point where metric_name is not null`+since+`))
+		group by minute_ns, cluster_id, node_id, metric_name, rank`)
+}
+
+// ages remembers when the oldest row came: to find it, all rows are looked at.
+type ages struct {
+	mu     sync.Mutex
+	oldest int64
+	until  time.Time
+}
+
+// remember is for how long it is not looked for again.
+const remember = time.Minute
+
+func (a *ages) forget() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.until = time.Time{}
+}
+
+func (s *Store) oldest(ctx context.Context) (int64, error) {
+	s.ages.mu.Lock()
+	defer s.ages.mu.Unlock()
+	if time.Now().Before(s.ages.until) {
+		return s.ages.oldest, nil
+	}
+	var oldest sql.NullInt64
+	if err := s.conn.QueryRow(ctx, "select minOrNull(received_ns) from point").Scan(&oldest); err != nil {
+		return 0, err
+	}
+	if oldest.Valid {
+		s.ages.oldest, s.ages.until = oldest.Int64, time.Now().Add(remember)
+	}
+	return oldest.Int64, nil
+}
+
+// used is how many bytes and rows the tables have, on one replica of each shard. A row that was written twice counts
+// twice until it is merged.
+func (s *Store) used(ctx context.Context) (bytes, rows int64, err error) {
+	parts := "system.parts"
+	if s.layout.Cluster != "" {
+		parts = "cluster(" + s.layout.Cluster + ", system.parts)"
+	}
+	point, minute := text(s.layout.Local("point")), text(s.layout.Local("minute"))
+	err = s.conn.QueryRow(ctx, fmt.Sprintf(`select sum(bytes_on_disk)::Int64, sumIf(rows, table = %s)::Int64
+		from %s where database = %s and active and table in (%s, %s)`, point, parts, text(s.database), point, minute)).
+		Scan(&bytes, &rows)
+	return bytes, rows, err
+}
+
+// Stats implements store.Keeper.
+func (s *Store) Stats(ctx context.Context) (store.Stats, error) {
+	var out store.Stats
+	err := s.use(func() (err error) {
+		if out.Bytes, out.Rows, err = s.used(ctx); err != nil || out.Rows == 0 {
+			return err
+		}
+		out.Oldest, err = s.oldest(ctx)
+		return err
+	})
+	if err != nil {
+		return store.Stats{}, fmt.Errorf("look at the store: %w", err)
+	}
+	return out, nil
+}

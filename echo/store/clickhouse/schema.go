@@ -1,0 +1,207 @@
+package clickhouse
+
+import (
+	"context"
+	"embed"
+	"fmt"
+	"io/fs"
+	"regexp"
+	"strconv"
+	"strings"
+	"text/template"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+)
+
+//go:embed sql
+var files embed.FS
+
+// layout says on what the tables are made.
+type layout struct {
+	// Cluster is a cluster of the server's configuration, as a name in SQL; empty: one server.
+	Cluster string
+	// database is where the tables are, in the paths of Keeper.
+	database string
+	// Source and Minutes are what views read: the tables, without what is there twice.
+	Source, Minutes string
+}
+
+func newLayout(cluster, database string) layout {
+	l := layout{database: database, Source: "point final", Minutes: "minute final"}
+	if cluster != "" {
+		l.Cluster = quoted(cluster)
+	}
+	return l
+}
+
+// OnCluster is what DDL for all servers of a cluster says.
+func (l layout) OnCluster() string {
+	if l.Cluster == "" {
+		return ""
+	}
+	return " on cluster " + l.Cluster
+}
+
+// Local is the table of one server.
+func (l layout) Local(table string) string {
+	if l.Cluster == "" {
+		return table
+	}
+	return table + "_local"
+}
+
+// Engine is that of a table of one server. Of a cluster it is replicated, to the servers of the same {shard}.
+func (l layout) Engine(name, table string, args ...string) string {
+	if l.Cluster != "" {
+		path := text("/clickhouse/tables/{shard}/" + l.database + "/" + l.Local(table))
+		name, args = "Replicated"+name, append([]string{path, "'{replica}'"}, args...)
+	}
+	return name + "(" + strings.Join(args, ", ") + ")"
+}
+
+// Every is the engine of a table that every server has a copy of.
+func (l layout) Every(name, table string) string {
+	if l.Cluster == "" {
+		return name + "()"
+	}
+	return "Replicated" + name + "(" + text("/clickhouse/"+l.database+"/"+table) + ", '{shard}-{replica}')"
+}
+
+// statements are those of a file of sql, in order.
+func (l layout) statements(file string) ([]string, error) {
+	b, err := files.ReadFile("sql/" + file)
+	if err != nil {
+		return nil, err
+	}
+	t, err := template.New(file).Parse(string(b))
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", file, err)
+	}
+	var out strings.Builder
+	if err := t.Execute(&out, l); err != nil {
+		return nil, fmt.Errorf("read %s: %w", file, err)
+	}
+	var list []string
+	for one := range strings.SplitSeq(comments.ReplaceAllString(out.String(), ""), ";\n") {
+		if one = strings.TrimSpace(one); one != "" {
+			list = append(list, one)
+		}
+	}
+	return list, nil
+}
+
+var comments = regexp.MustCompile(`(?m)^ *--.*\n`)
+
+// migration is a file that makes the tables of a version from those of the version before.
+type migration struct {
+	version uint32
+	file    string
+}
+
+// migrations are all of them, in order.
+func migrations() ([]migration, error) {
+	names, err := fs.Glob(files, "sql/[0-9]*.sql")
+	if err != nil {
+		return nil, err
+	}
+	list := make([]migration, len(names))
+	for i, name := range names { // sorted
+		file := strings.TrimPrefix(name, "sql/")
+		number, _, _ := strings.Cut(file, "_")
+		v, err := strconv.ParseUint(number, 10, 32)
+		if err != nil {
+			return nil, fmt.Errorf("%s has no number", file)
+		}
+		list[i] = migration{uint32(v), file}
+	}
+	return list, nil
+}
+
+// NewerError says that the tables are of a newer program.
+type NewerError struct {
+	Database     string
+	Found, Known uint32
+}
+
+func (e *NewerError) Error() string {
+	return fmt.Sprintf("the database %s was made by a newer ingero-echo: version %d of its tables; this one knows %d. "+
+		"Use that one, or give another database", e.Database, e.Found, e.Known)
+}
+
+// migrate makes the tables of this version, or refuses those of a newer one before it changes anything. What was made
+// halfway is made again.
+func (s *Store) migrate(ctx context.Context, list []migration) error {
+	known := list[len(list)-1].version
+	found, err := s.version(ctx)
+	if err != nil {
+		return fmt.Errorf("read the version: %w", err)
+	}
+	if found > known {
+		return &NewerError{s.database, found, known}
+	}
+	if found == 0 {
+		if err := s.exec(ctx, fmt.Sprintf("create table if not exists meta%s (version UInt32, made DateTime default now()) "+
+			"engine = %s order by version", s.layout.OnCluster(), s.layout.Every("MergeTree", "meta"))); err != nil {
+			return fmt.Errorf("make the table of the version: %w", err)
+		}
+	}
+	for _, m := range list {
+		if m.version <= found {
+			continue
+		}
+		if err := s.execFile(ctx, m.file); err != nil {
+			return fmt.Errorf("make the tables of version %d: %w", m.version, err)
+		}
+		if err := s.exec(ctx, fmt.Sprintf("insert into meta (version) values (%d)", m.version)); err != nil {
+			return fmt.Errorf("write the version: %w", err)
+		}
+		s.options.Logger.Info("the tables were made", "database", s.database, "version", m.version)
+	}
+	return nil
+}
+
+// version is that of the tables; 0: there are none.
+func (s *Store) version(ctx context.Context) (uint32, error) {
+	var n uint64
+	const question = "select count() from system.tables where database = currentDatabase() and name = 'meta'"
+	if err := s.conn.QueryRow(ctx, question).Scan(&n); err != nil || n == 0 {
+		return 0, err
+	}
+	var v uint32
+	err := s.conn.QueryRow(ctx, "select max(version) from meta").Scan(&v)
+	return v, err
+}
+
+func (s *Store) execFile(ctx context.Context, file string) error {
+	list, err := s.layout.statements(file)
+	if err != nil {
+		return err
+	}
+	for _, statement := range list {
+		if err := s.exec(ctx, statement); err != nil {
+			first, _, _ := strings.Cut(statement, "(")
+			return fmt.Errorf("%s: %w", strings.TrimSpace(first), err)
+		}
+	}
+	return nil
+}
+
+// exec runs a statement that this package has made.
+func (s *Store) exec(ctx context.Context, statement string) error {
+	return s.conn.Exec(clickhouse.Context(ctx, clickhouse.WithSettings(clickhouse.Settings{
+		"mutations_sync": 0, "async_insert": 0, "distributed_ddl_task_timeout": ddlTime,
+	})), statement)
+}
+
+// ddlTime is for how many seconds a statement waits for all servers of a cluster.
+const ddlTime = 60
+
+// quoted is a name in SQL.
+func quoted(name string) string {
+	return "`" + strings.NewReplacer(`\`, `\\`, "`", "\\`").Replace(name) + "`"
+}
+
+// text is a text in SQL.
+func text(s string) string {
+	return "'" + strings.NewReplacer(`\`, `\\`, "'", `\'`).Replace(s) + "'"
+}

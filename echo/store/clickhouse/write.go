@@ -1,0 +1,234 @@
+package clickhouse
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"github.com/ingero-io/ingero/echo/row"
+	"github.com/ingero-io/ingero/echo/store"
+)
+
+// batch is how many rows an insert has at most.
+const batch = 20_000
+
+// Write implements store.Writer.
+func (s *Store) Write(ctx context.Context, rows []row.Row) (store.Written, error) {
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	var out store.Written
+	err := s.use(func() (err error) {
+		out, err = s.write(ctx, rows)
+		return err
+	})
+	if err != nil {
+		s.seen.Drop(rows)
+		return store.Written{}, err
+	}
+	return out, nil
+}
+
+func (s *Store) write(ctx context.Context, rows []row.Row) (store.Written, error) {
+	if err := s.load(ctx, s.seen.Missing(nil, rows)); err != nil {
+		return store.Written{}, fmt.Errorf("%w: find rows that are there already: %w", store.ErrUnavailable, err)
+	}
+	fresh := make([]*row.Row, 0, len(rows))
+	for i := range rows {
+		if r := &rows[i]; s.seen.Add(r) {
+			fresh = append(fresh, r)
+			// Also if it cannot be written: it may be there nevertheless.
+			s.newest = max(s.newest, r.Timestamp)
+		}
+	}
+	for some := range slices.Chunk(fresh, batch) {
+		if err := s.insert(ctx, some); err != nil {
+			return store.Written{}, fmt.Errorf("%w: %w", store.ErrUnavailable, err)
+		}
+	}
+	s.seen.Trim()
+	return store.Written{Rows: len(fresh), Duplicates: len(rows) - len(fresh)}, nil
+}
+
+// farApart is how many runs of seconds are asked for by their ends; more are asked for one by one, in one go.
+const farApart = 16
+
+// load reads the keys of seconds. Of seconds after the newest row there are none.
+func (s *Store) load(ctx context.Context, seconds []int64) error {
+	seconds = slices.DeleteFunc(seconds, func(at int64) bool { return row.SecondBegins(at) > s.newest })
+	if len(seconds) == 0 {
+		return nil
+	}
+	slices.Sort(seconds)
+	rows, err := s.conn.Query(ctx, "select timestamp_ns, key from point where "+during(seconds))
+	if err != nil {
+		return err
+	}
+	defer closed(rows)
+	for rows.Next() {
+		var at int64
+		var key uint64
+		if err := rows.Scan(&at, &key); err != nil {
+			return err
+		}
+		s.seen.Load(row.SecondOf(at), key)
+	}
+	return rows.Err()
+}
+
+// during is a condition for seconds, which are in order.
+func during(seconds []int64) string {
+	var runs []string
+	for i := 0; i < len(seconds); {
+		end := i + 1
+		for end < len(seconds) && seconds[end] == seconds[end-1]+1 {
+			end++
+		}
+		runs = append(runs, fmt.Sprintf("timestamp_ns between %d and %d",
+			row.SecondBegins(seconds[i]), row.SecondBegins(seconds[end-1]+1)-1))
+		i = end
+	}
+	if len(runs) <= farApart {
+		return strings.Join(runs, " or ")
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "timestamp_ns between %d and %d and intDiv(timestamp_ns, 1000000000) in (",
+		row.SecondBegins(seconds[0]), row.SecondBegins(seconds[len(seconds)-1]+1)-1)
+	for i, at := range seconds {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprint(&b, at)
+	}
+	return b.String() + ")"
+}
+
+// settings of an insert: its answer means that all shards have written it, in however many partitions.
+var insertSettings = clickhouse.Settings{
+	"async_insert": 0, "insert_distributed_sync": 1, "max_partitions_per_insert_block": 0,
+}
+
+// insert writes rows in one block.
+func (s *Store) insert(ctx context.Context, rows []*row.Row) error {
+	b, err := s.conn.PrepareBatch(clickhouse.Context(ctx, clickhouse.WithSettings(insertSettings)),
+		"insert into point ("+strings.Join(columnNames, ", ")+")")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = b.Close() }() // after Send it does nothing
+	if err := appendColumns(b, rows); err != nil {
+		return err
+	}
+	return b.Send()
+}
+
+// columnNames are the columns in the order of appendColumns.
+var columnNames = []string{
+	"timestamp_ns", "received_ns", "cluster_id", "node_id", "kind", "metric_name", "unit", "temporality", "start_ns",
+	"rank", "nranks", "value_double", "value_int", "event_name", "severity", "severity_number", "body",
+	"trace_id", "span_id", "parent_span_id", "duration_ns", "attrs_json", "resource_json", "scope",
+	"count", "sum", "min", "max", "p50", "p90", "p99", "bucket_lower", "bucket_upper", "bucket_count", "key",
+}
+
+// appendColumns appends rows, column by column, as the protocol has them.
+func appendColumns(b driver.Batch, rows []*row.Row) error {
+	n := 0
+	var fault error
+	add := func(column any) {
+		if fault == nil {
+			fault = b.Column(n).Append(column)
+		}
+		n++
+	}
+	add(each(rows, func(r *row.Row) int64 { return r.Timestamp }))
+	add(each(rows, func(r *row.Row) int64 { return r.Received }))
+	add(each(rows, func(r *row.Row) string { return r.Cluster }))
+	add(each(rows, func(r *row.Row) string { return r.Node }))
+	add(each(rows, func(r *row.Row) string { return r.Kind.String() }))
+	add(each(rows, func(r *row.Row) *string { return unlessEmpty(&r.Metric) }))
+	add(each(rows, func(r *row.Row) *string { return unlessEmpty(&r.Unit) }))
+	add(each(rows, func(r *row.Row) *string { return unlessEmpty(&r.Temporality) }))
+	add(each(rows, func(r *row.Row) *int64 { return known(r.Start != 0, &r.Start) }))
+	add(each(rows, func(r *row.Row) *int32 { return known(r.Rank != row.None, &r.Rank) }))
+	add(each(rows, func(r *row.Row) *int32 { return known(r.NRanks != 0, &r.NRanks) }))
+	add(each(rows, func(r *row.Row) *float64 { return known(r.HasDouble, &r.Double) }))
+	add(each(rows, func(r *row.Row) *int64 { return known(r.HasInt, &r.Int) }))
+	add(each(rows, func(r *row.Row) *string { return unlessEmpty(&r.Event) }))
+	add(each(rows, func(r *row.Row) *string { return unlessEmpty(&r.Severity) }))
+	add(each(rows, func(r *row.Row) *int32 { return known(r.SeverityNumber != 0, &r.SeverityNumber) }))
+	add(each(rows, func(r *row.Row) *string { return unlessEmpty(&r.Body) }))
+	add(each(rows, func(r *row.Row) *string { return unlessEmpty(&r.Trace) }))
+	add(each(rows, func(r *row.Row) *string { return unlessEmpty(&r.Span) }))
+	add(each(rows, func(r *row.Row) *string { return unlessEmpty(&r.Parent) }))
+	add(each(rows, func(r *row.Row) *int64 { return known(r.Kind == row.Span, &r.Duration) }))
+	add(each(rows, func(r *row.Row) string { return r.Attrs }))
+	add(each(rows, func(r *row.Row) string { return r.Resource }))
+	add(each(rows, func(r *row.Row) *string { return unlessEmpty(&r.Scope) }))
+	addDistributions(add, rows)
+	add(each(rows, func(r *row.Row) uint64 { return r.Key }))
+	return fault
+}
+
+func addDistributions(add func(any), rows []*row.Row) {
+	add(each(rows, func(r *row.Row) *int64 {
+		if r.Distribution == nil {
+			return nil
+		}
+		n := atMost(r.Distribution.Count)
+		return &n
+	}))
+	for _, of := range []func(*row.Distribution) *float64{
+		func(d *row.Distribution) *float64 { return &d.Sum }, func(d *row.Distribution) *float64 { return &d.Min },
+		func(d *row.Distribution) *float64 { return &d.Max }, func(d *row.Distribution) *float64 { return &d.P50 },
+		func(d *row.Distribution) *float64 { return &d.P90 }, func(d *row.Distribution) *float64 { return &d.P99 },
+	} {
+		add(each(rows, func(r *row.Row) *float64 {
+			if r.Distribution == nil {
+				return nil
+			}
+			f := of(r.Distribution)
+			return known(!math.IsNaN(*f), f)
+		}))
+	}
+	add(each(rows, func(r *row.Row) []float64 { return buckets(r, func(b row.Bucket) float64 { return b.Lower }) }))
+	add(each(rows, func(r *row.Row) []float64 { return buckets(r, func(b row.Bucket) float64 { return b.Upper }) }))
+	add(each(rows, func(r *row.Row) []int64 { return buckets(r, func(b row.Bucket) int64 { return atMost(b.Count) }) }))
+}
+
+// each is a value of each row.
+func each[T any](rows []*row.Row, f func(*row.Row) T) []T {
+	column := make([]T, len(rows))
+	for i, r := range rows {
+		column[i] = f(r)
+	}
+	return column
+}
+
+// buckets is a value of each bucket of a row; none if it has no distribution.
+func buckets[T any](r *row.Row, f func(row.Bucket) T) []T {
+	if r.Distribution == nil {
+		return []T{}
+	}
+	list := make([]T, len(r.Distribution.Buckets))
+	for i, b := range r.Distribution.Buckets {
+		list[i] = f(b)
+	}
+	return list
+}
+
+func atMost(n uint64) int64 { return int64(min(n, math.MaxInt64)) }
+
+// unlessEmpty is NULL if a text is empty.
+func unlessEmpty(s *string) *string { return known(*s != "", s) }
+
+// known is NULL if a value is not known.
+func known[T any](is bool, v *T) *T {
+	if !is {
+		return nil
+	}
+	return v
+}

@@ -1,0 +1,112 @@
+package storetest
+
+import "strings"
+
+// Dialect is the SQL of an engine. What it has here is not said in the same way by the others; all other statements of
+// this package run on every store.
+type Dialect struct {
+	// Spread says that rows that are written together may be seen one after the other, as over several servers.
+	Spread bool
+	// buckets adds up what is in the buckets that end at 4 at most.
+	buckets string
+	// allowed may be asked, attacks are refused, and expensive ones end at a limit.
+	allowed, attacks, expensive []string
+}
+
+// DuckDB is the dialect of the store of DuckDB.
+var DuckDB = Dialect{
+	buckets: "select sum(n) from (select unnest(bucket_count) as n, unnest(bucket_upper) as u from events) where u <= 4",
+	allowed: []string{
+		"FROM events LIMIT 1",
+		"select time_bucket(interval 1 second, to_timestamp(timestamp_ns / 1000000000)) as t, count(*) from events group by all",
+		"select * exclude (attrs) from events where node_id in (select node_id from events where rank = 5) limit 3",
+		"select node_id || '/' || rank as who, median(value), mad(value), quantile_cont(value, [0.5, 0.9]) from events group by who",
+		"select json_extract_string(attrs_json, '$.i')::int as i, attrs_json ->> '$.i' from events order by i limit 3",
+		"select 2 ** 3, 7 // 2, 'a' like 'A', 'a' ilike 'A', 'a' similar to 'b', coalesce(null, 1)",
+		"select " + strings.Repeat("(", 5000) + "1" + strings.Repeat(")", 5000),
+	},
+	attacks: []string{ // no limit of the engine counts what puts texts together
+		"SELECT $1",
+		"SELECT 'x' || 'y' AS a, a || a AS b, b || b AS c FROM events",
+		"WITH a AS (SELECT attrs_json || attrs_json AS x FROM events), b AS (SELECT x || x AS y FROM a) SELECT max(length(y || y)) FROM b",
+		"SELECT max(length(y || y)) FROM (SELECT x || x AS y FROM (SELECT attrs_json || attrs_json AS x FROM events))",
+		"SELECT attrs_json || attrs_json AS a, a AS b, b || b AS c, c AS d, d || d AS e FROM events",
+		"SELECT attrs_json || attrs_json AS a, lower(a) AS b, b || b AS c FROM events",
+		"SELECT [attrs_json] AS a, a::varchar AS b, [b] AS c FROM events",
+		"SELECT [[[attrs_json]::varchar]::varchar]::varchar FROM events",
+		"SELECT " + strings.Repeat("attrs_json || ", 60) + "attrs_json FROM events",
+		"SELECT [" + strings.Repeat("attrs_json, ", 60) + "attrs_json] FROM events",
+	},
+}
+
+// ClickHouse is the dialect of the store of ClickHouse.
+var ClickHouse = Dialect{
+	buckets: "select sum(n) from (select n, u from events array join bucket_count as n, bucket_upper as u) where u <= 4",
+	allowed: []string{
+		"from events select * limit 1",
+		"select toStartOfSecond(fromUnixTimestamp64Nano(timestamp_ns)) as t, count(*) from events group by all",
+		"select * except (attrs) from events where node_id in (select node_id from events where rank = 5) limit 3",
+		"select concat(node_id, '/', toString(rank)) as who, median(value), quantile_cont(value, [0.5, 0.9]), quantileExact(0.5)(value) " +
+			"from events group by who",
+		"select json_extract_string(attrs_json, '$.i')::int as i, JSONExtractInt(attrs_json, 'i') from events order by i limit 3",
+		"select intDiv(7, 2), 'a' like 'A', 'a' ilike 'A', 7 % 2, 1 ? 2 : 3, [1, 2][1], (1, 'a').2",
+		"select quantile_cont(value, 0.5) filter (where rank = 1), countIf(rank > 3), sum(value) over (order by timestamp_ns) from events " +
+			"group by value, timestamp_ns limit 3",
+		"with 5 as five, a as (select rank from events where rank = five) select count() from a as b join a as c on b.rank = c.rank",
+		"select arrayJoin([1, 2]) as x, `x` + 1 from events array join [3] as y limit 1 by node_id",
+		"select rank from events where rank in (1, 2) and rank not in [3] and (rank, node_id) in (select rank, node_id from events) limit 1",
+		"select rank from events order by rank with fill limit 3", "select 1 union select 2 except select 2",
+		"select " + strings.Repeat("attrs_json || ", 60) + "attrs_json from events limit 1",
+	},
+	attacks: []string{
+		// Tables that are not among the five.
+		"SELECT * FROM system.tables", "SELECT * FROM `system.tables`", "SELECT * FROM system.`users`", "SELECT * FROM INFORMATION_SCHEMA.TABLES",
+		"SELECT * FROM minute", "SELECT rank FROM events WHERE rank IN point", "SELECT rank FROM events WHERE rank IN (point)",
+		"SELECT in(rank, point) FROM events", "SELECT rank FROM events WHERE rank GLOBAL NOT IN system.one",
+		"SELECT * FROM point WINDOW point AS (ORDER BY rank)", "SELECT * FROM point WINDOW point AS (SELECT PARTITION BY rank)",
+		"WITH x AS (SELECT 1) SELECT * FROM point WINDOW point AS (ORDER BY rank)", "WITH point AS (SELECT 1) SELECT * FROM point",
+		"WITH `a\n TableIdentifier events` AS (SELECT 1) SELECT * FROM point", "SELECT 1 AS `a\n  b`", "SELECT * FROM events AS `x\ty`",
+		"SELECT 1 FROM (WITH meta AS (SELECT 1) SELECT 1), meta",
+		// Functions in place of a table, and what reads.
+		"SELECT * FROM file('/etc/passwd', 'LineAsString')", "SELECT * FROM url('http://127.0.0.1/', 'LineAsString')",
+		"SELECT * FROM remote('127.0.0.1', system.one)", "SELECT * FROM remoteSecure('127.0.0.1', system.one)",
+		"SELECT * FROM cluster('default', system.one)", "SELECT * FROM clusterAllReplicas('default', system.one)",
+		"SELECT * FROM s3('http://127.0.0.1/x')", "SELECT * FROM mysql('127.0.0.1:3306', 'a', 'b', 'c', 'd')",
+		"SELECT * FROM executable('x.sh', 'TSV', 'a String')", "SELECT * FROM numbers(1000000000000)", "SELECT * FROM zeros(1000000000000)",
+		"SELECT * FROM generateRandom('a String')", "SELECT * FROM merge('.*')", "SELECT * FROM merge(currentDatabase(), 'point')",
+		"SELECT * FROM view(SELECT * FROM point)", "SELECT * FROM viewExplain('EXPLAIN', '', (SELECT * FROM point))",
+		"SELECT * FROM viewIfPermitted(SELECT 1 ELSE null('x Int8'))", "SELECT * FROM input('a String')", "SELECT * FROM null('a String')",
+		"SELECT * FROM dictionary('x')", "SELECT * FROM loop(point)", "SELECT * FROM mergeTreeIndex(currentDatabase(), 'point')",
+		"SELECT * FROM values('a Int8', 1)", "SELECT * FROM format(JSONEachRow, '{}')", "SELECT * FROM fileCluster('a', 'b', 'c')",
+		"SELECT * FROM timeSeriesData(x)", "SELECT * FROM hdfs('hdfs://x/y')", "SELECT file('/etc/passwd')", "SELECT dictGet('a', 'b', 1)",
+		"SELECT joinGet('point', 'rank', 1)", "SELECT getSetting('max_memory_usage')", "SELECT getMacro('shard')", "SELECT hostName()",
+		"SELECT currentUser()", "SELECT currentDatabase()", "SELECT serverUUID()", "SELECT uptime()", "SELECT sleep(3)",
+		"SELECT sleepEachRow(1) FROM events", "SELECT hasColumnInTable(currentDatabase(), 'point', 'key')", "SELECT filesystemAvailable()",
+		"SELECT addressToLine(1)", "SELECT catboostEvaluate('x', 1)", "SELECT getServerPort('tcp_port')", "SELECT initializeAggregation('sum', 1)",
+		"SELECT structureToCapnProtoSchema('a String')", "SELECT evalMLMethod(1, 1)", "SELECT throwIf(1)", "SELECT defaultValueOfTypeName('x')",
+		// What takes memory.
+		"SELECT range(1000000000)", "SELECT repeat('x', 1000000000)", "SELECT space(1000000000)", "SELECT leftPad('x', 1000000000)",
+		"SELECT groupArray(attrs_json) FROM events", "SELECT groupUniqArray(attrs_json) FROM events", "SELECT groupConcat(attrs_json) FROM events",
+		"SELECT arrayWithConstant(1000000000, 1)", "SELECT replaceAll(attrs_json, '', attrs_json) FROM events", "SELECT format('{}', attrs_json) FROM events",
+		"SELECT arrayMap(x -> x + 1, [1])", "SELECT arrayStringConcat([attrs_json], 'x') FROM events", "SELECT randomString(1000000000)",
+		"SELECT sumMap([1], [1]) FROM events", "SELECT sumState(value) FROM events", "SELECT quantileState(0.5)(value) FROM events",
+		"SELECT CAST('x' AS AggregateFunction(uniq, UInt64))", "SELECT attrs_json::SimpleAggregateFunction(max, String) FROM events",
+		"SELECT CAST('x', 'Aggregate' || 'Function(uniq, UInt64)')",
+		// What is no SELECT, or more than one.
+		"SELECT * FROM events INTO OUTFILE '/tmp/ingero-echo-attack'", "SELECT * FROM events FORMAT Native", "SELECT 1 SETTINGS readonly = 0",
+		"SELECT * FROM (SELECT 1 SETTINGS max_memory_usage = 0)", "SELECT * FROM events SETTINGS max_execution_time = 0",
+		"SET readonly = 0", "SET max_memory_usage = 0", "EXPLAIN AST SELECT 1", "EXPLAIN QUERY TREE SELECT 1", "SYSTEM SHUTDOWN",
+		"SYSTEM FLUSH LOGS", "KILL QUERY WHERE 1", "OPTIMIZE TABLE point FINAL", "ALTER TABLE point DELETE WHERE 1", "RENAME TABLE point TO x",
+		"CREATE FUNCTION f AS x -> x", "CREATE USER x", "GRANT ALL ON *.* TO default", "SHOW CREATE TABLE point", "SHOW GRANTS", "EXISTS TABLE point",
+		"CHECK TABLE point", "DETACH TABLE point", "EXCHANGE TABLES point AND meta", "INSERT INTO point SELECT * FROM point",
+		"INSERT INTO FUNCTION file('/tmp/ingero-echo-attack') SELECT 1", "SELECT 1 PARALLEL WITH SELECT 2", "EXECUTE AS x SELECT 1",
+		"CREATE TEMPORARY TABLE x (a Int8)", "DROP DATABASE default", "BACKUP DATABASE default TO Disk('a', 'b')", "WATCH events",
+		"UNDROP TABLE point", "MOVE USER x TO y", "SELECT {p:String}", "SELECT COLUMNS('.*') FROM events", "SELECT * APPLY(sum) FROM events",
+		"SELECT * APPLY(x -> file(x)) FROM events", "SELECT @@version", "DELETE FROM events WHERE 1", "SELECT * FROM events WHERE x IN (SELECT * FROM meta)",
+	},
+	expensive: []string{
+		"SELECT length(t) FROM (SELECT s || s || s || s AS t FROM (SELECT r || r || r || r AS s FROM (SELECT q || q || q || q AS r FROM " +
+			"(SELECT p || p || p || p AS q FROM (SELECT o || o || o || o AS p FROM (SELECT a.attrs_json || b.attrs_json || a.attrs_json AS o " +
+			"FROM events a, events b))))))",
+	},
+}
