@@ -96,11 +96,19 @@ func (e *echo) start(env []string, args ...string) {
 // ask returns the rows of an answer.
 func (e *echo) ask(sql string) (rows [][]any) {
 	e.t.Helper()
-	body, err := json.Marshal(map[string]string{"sql": sql})
+	var answer struct{ Rows [][]any }
+	e.post("sql", map[string]string{"sql": sql}, &answer)
+	return answer.Rows
+}
+
+// post asks, and reads the answer.
+func (e *echo) post(path string, question, answer any) {
+	e.t.Helper()
+	body, err := json.Marshal(question)
 	if err != nil {
 		e.t.Fatal(err)
 	}
-	r, err := http.NewRequestWithContext(e.t.Context(), http.MethodPost, "http://"+e.at["questions"]+"/api/v1/sql",
+	r, err := http.NewRequestWithContext(e.t.Context(), http.MethodPost, "http://"+e.at["questions"]+"/api/v1/"+path,
 		bytes.NewReader(body))
 	if err != nil {
 		e.t.Fatal(err)
@@ -116,11 +124,9 @@ func (e *echo) ask(sql string) (rows [][]any) {
 	if err != nil {
 		e.t.Fatal(err)
 	}
-	var answer struct{ Rows [][]any }
-	if err := json.Unmarshal(b, &answer); err != nil || a.StatusCode != http.StatusOK {
+	if err := json.Unmarshal(b, answer); err != nil || a.StatusCode != http.StatusOK {
 		e.t.Fatalf("%s: %s: %v", a.Status, b, err)
 	}
-	return answer.Rows
 }
 
 // until waits until an answer is right.
@@ -194,6 +200,7 @@ func TestEchoNamesTheLateRank(t *testing.T) {
 		where place = 1 and ranks = 8 and late_ns > 50e6 order by seq`
 	rows := e.until("rank 5 is late three times", lateOnes, func(rows [][]any) bool { return len(rows) >= 3 })
 	t.Logf("after %s", time.Since(began).Round(time.Second))
+	e.findsStragglers(began)
 	truth, err := m.close()
 	if err != nil {
 		t.Fatal(err)
@@ -211,6 +218,45 @@ func TestEchoNamesTheLateRank(t *testing.T) {
 		t.Errorf("the rank was late by %v ns", truth.LateNS)
 	}
 	e.blames(pids[late])
+}
+
+// findsStragglers asks as an AI agent would, until the answer says who, how late, how often, and why.
+func (e *echo) findsStragglers(began time.Time) {
+	e.t.Helper()
+	type straggler struct {
+		Node        string `json:"node_id"`
+		Rank        int
+		Collectives struct {
+			LateMS float64 `json:"late_ms"`
+			Every  int64
+		}
+		Why json.RawMessage
+	}
+	var answer struct {
+		Result struct{ Stragglers []straggler }
+	}
+	var raw json.RawMessage
+	for end := time.Now().Add(settleTime); time.Now().Before(end); time.Sleep(time.Second) {
+		e.post("tools/fleet.cluster.find_stragglers", map[string]any{"window": "10m"}, &raw)
+		answer.Result.Stragglers = nil
+		if err := json.Unmarshal(raw, &answer); err != nil {
+			e.t.Fatalf("%s: %v", raw, err)
+		}
+		if list := answer.Result.Stragglers; len(list) > 0 && list[0].Collectives.Every > 0 &&
+			strings.Contains(string(list[0].Why), "backup-agent") {
+			break
+		}
+	}
+	e.t.Logf("asked after %s: %s", time.Since(began).Round(time.Second), raw)
+	list := answer.Result.Stragglers
+	if len(list) != 1 {
+		e.t.Fatalf("%d ranks are blamed", len(list))
+	}
+	s := list[0]
+	if s.Rank != late || s.Node != nodeName(1) || s.Collectives.LateMS < echoLateMS*0.95 || s.Collectives.LateMS > echoLateMS*1.05 ||
+		s.Collectives.Every != echoEvery || !strings.Contains(string(s.Why), "backup-agent") {
+		e.t.Errorf("blamed is rank %d of %s", s.Rank, s.Node)
+	}
 }
 
 // blames checks what Echo knows of why: that of all ranks only the late one is waited for, and for whom it waits.

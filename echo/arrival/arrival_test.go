@@ -182,3 +182,51 @@ func TestOddSpans(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// Of what is sent by samples, as much is counted as the samples stand for: of a rank that is always late, and of one that is
+// late now and then, whose late collectives are all sent.
+func TestSamplesStandForOthers(t *testing.T) {
+	const every, steps = 16, 1600
+	for name, c := range map[string]struct {
+		late        func(rank, step int) float64
+		times       int
+		every, lost float64
+	}{
+		"always": {func(rank, _ int) float64 {
+			if rank == 5 {
+				return 20 * ms
+			}
+			return 0
+		}, steps, 0, 20. / (90 + 20 + 4.5)},
+		"now and then": {func(rank, step int) float64 {
+			if rank == 5 && step%14 == 13 {
+				return 290 * ms
+			}
+			return 0
+		}, steps / 14, 14, 290. / (14*94.5 + 290)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var sent []arrival.Span
+			for _, s := range (job{steps: steps, ranks: 8, late: c.late}).spans() {
+				switch {
+				case c.every > 0 && s.Seq%14 == 13:
+					s.OneOf = 1
+				case s.Seq%every == 0:
+					s.OneOf = every
+				default:
+					continue
+				}
+				sent = append(sent, s)
+			}
+			got := arrival.Compare(sent, arrival.Options{})
+			if len(got.Late) != 1 {
+				t.Fatalf("%+v", got)
+			}
+			l := got.Late[0]
+			if l.Rank.Rank != 5 || !l.Blamed || l.Times < c.times*98/100 || l.Times > c.times*102/100 || l.Every != int64(c.every) ||
+				l.Collectives < steps*98/100 || l.Collectives > steps*110/100 || math.Abs(l.LostShare-c.lost) > 0.1*c.lost {
+				t.Errorf("%+v; want %d times, %v of the time", l, c.times, c.lost)
+			}
+		})
+	}
+}
