@@ -350,9 +350,12 @@ func TestFilesOfTheChart(t *testing.T) {
 // plain are the manifests for those without helm, and the values they are rendered with.
 var plain = []struct{ file, values, what string }{
 	{"agent.yaml", "", "The tracer on each node with a GPU."},
-	{"cluster.yaml", "fleet.enabled=true,fleet.replicas=2,push.enabled=true,sink.enabled=true,echo.enabled=true," +
-		"networkPolicies.enabled=true,tls.existingSecret=ingero-tls,tokens.existingSecret=ingero-tokens",
-		"The tracer, two Fleets, the sink and Echo. They need two Secrets: docs/kubernetes.md."},
+	{
+		"cluster.yaml",
+		"fleet.enabled=true,fleet.replicas=2,push.enabled=true,sink.enabled=true,echo.enabled=true," +
+			"networkPolicies.enabled=true,tls.existingSecret=ingero-tls,tokens.existingSecret=ingero-tokens",
+		"The tracer, two Fleets, the sink and Echo. They need two Secrets: docs/kubernetes.md.",
+	},
 }
 
 const namespace = `apiVersion: v1
