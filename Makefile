@@ -85,6 +85,60 @@ test-reproducible: $(RELEASE_TOOLS)/built ## build what is released twice, and c
 test-packages: release-snapshot ## install, use, upgrade and remove what was built, in a Debian with systemd (root, qemu, mmdebstrap, cpio)
 	INGERO_DIST=$(CURDIR)/dist $(GO) test -count=1 -timeout 20m -v -run 'TestDeb|TestOnBusyBox' ./packaging
 
+# helm and a whole Kubernetes are built from their modules, pinned in tools/helm and tools/kubernetes. Their versions are
+# what they would be told when they are released; helm checks charts against that of Kubernetes.
+KUBERNETES := .cache/kubernetes
+HELM_FLAGS := -s -w -X helm.sh/helm/v3/internal/version.version=v3.22.0 $(foreach p,chartutil lint/rules, \
+	-X helm.sh/helm/v3/pkg/$(p).k8sVersionMajor=1 -X helm.sh/helm/v3/pkg/$(p).k8sVersionMinor=35)
+
+$(KUBERNETES)/helm: tools/helm/go.mod tools/helm/go.sum
+	@mkdir -p $(KUBERNETES)
+	CGO_ENABLED=0 $(GO) -C tools/helm build -trimpath -ldflags '$(HELM_FLAGS)' -o $(CURDIR)/$@ helm.sh/helm/v3/cmd/helm
+
+# etcd, the API server, the controllers, the scheduler, the kubelet and kubectl are one program, and CoreDNS another.
+# containerd, runc and the network plugins are Debian's, unpacked and not installed.
+KUBERNETES_FLAGS := -s -w $(foreach v,gitVersion=v1.35.0 gitMajor=1 gitMinor=35,-X k8s.io/component-base/version.$(v))
+
+.PHONY: kubernetes
+kubernetes: $(KUBERNETES)/bin/built $(KUBERNETES)/debian/unpacked $(KUBERNETES)/helm ## build a Kubernetes for tests (10 minutes the first time)
+
+$(KUBERNETES)/bin/built: tools/kubernetes/go.mod tools/kubernetes/go.sum $(wildcard tools/kubernetes/*/*.go)
+	@mkdir -p $(KUBERNETES)/bin
+	CGO_ENABLED=0 $(GO) -C tools/kubernetes build -trimpath -ldflags '$(KUBERNETES_FLAGS)' -o $(CURDIR)/$(KUBERNETES)/bin/ ./node ./pause ./dns
+	@for p in etcd kube-apiserver kube-controller-manager kube-scheduler kubelet kubectl; do ln -sf node $(KUBERNETES)/bin/$$p; done
+	@touch $@
+
+$(KUBERNETES)/debian/unpacked:
+	@rm -rf $(KUBERNETES)/debian && mkdir -p $(KUBERNETES)/debian/packages
+	cd $(KUBERNETES)/debian/packages && apt-get -qq download containerd runc containernetworking-plugins && \
+		for p in *.deb; do dpkg-deb -x "$$p" ..; done
+	@touch $@
+
+$(KUBERNETES)/image: $(wildcard tools/release/image/*.go) tools/release/go.mod
+	@mkdir -p $(KUBERNETES)
+	CGO_ENABLED=0 $(GO) -C tools/release build -o $(CURDIR)/$@ ./image
+
+# A program without libraries, as an image needs it that has nothing else.
+.PHONY: echo-static
+echo-static:
+	CGO_ENABLED=1 $(GO) -C echo build -trimpath -tags osusergo,netgo \
+		-ldflags '-s -w -linkmode external -extldflags "-static -Wl,--no-warnings"' -o ../bin/ingero-echo-static ./cmd/ingero-echo
+
+.PHONY: test-k8s
+test-k8s: kubernetes $(KUBERNETES)/image fleet-server echo-static ## install the Helm chart on a real Kubernetes, use, upgrade and remove it (root)
+	KUBERNETES=$(CURDIR)/$(KUBERNETES) packaging/kubernetes/images $(KUBERNETES)/images
+	INGERO_KUBERNETES=$(CURDIR)/$(KUBERNETES) $(GO) test -count=1 -timeout 15m -v -run TestKubernetes ./packaging
+
+.PHONY: test-helm
+test-helm: $(KUBERNETES)/helm ## render the Helm chart, and compare it and deploy/kubernetes with what is expected
+	INGERO_HELM=$(CURDIR)/$(KUBERNETES)/helm $(GO) test -count=1 -run '$(CHART_TESTS)' ./packaging
+
+CHART_TESTS := Chart|RightsOfContainers|SchemaKnows|PlainManifests
+
+.PHONY: manifests
+manifests: $(KUBERNETES)/helm ## write what the Helm chart renders: deploy/kubernetes, and the golden files of its test
+	INGERO_HELM=$(CURDIR)/$(KUBERNETES)/helm $(GO) test -count=1 -run '$(CHART_TESTS)' ./packaging -update
+
 .PHONY: test-fleet
 test-fleet: fleet-collector generate-collector ## test the collector's components, and run the collector as it is shipped
 	@git diff --exit-code --stat -- ':(glob)collector/**/generated_*' ':(glob)collector/*/documentation.md' || { echo "commit what make generate-collector wrote" >&2; exit 1; }

@@ -40,7 +40,7 @@ type Options struct {
 	URL string
 	// Token is sent as "Authorization: Bearer TOKEN". Empty: none.
 	Token string
-	// TLS has the files for mutual TLS: all or none.
+	// TLS has the files for TLS.
 	TLS Files
 }
 

@@ -472,8 +472,8 @@ func TestMutualTLS(t *testing.T) {
 		}
 	}
 	for why, f := range map[string]Files{
-		"belong together":    {CA: all.CA},
-		"all or none":        {Cert: all.Cert, Key: all.Key},
+		"belong together":    {CA: all.CA, Key: all.Key},
+		"or none":            {Cert: all.Cert, Key: all.Key},
 		"give all":           {CA: all.CA, Cert: all.Cert},
 		"read the cert":      {all.CA, all.Cert, others.file("agent.key")},
 		"certificates of":    {ours.file("absent.pem"), all.Cert, all.Key},
@@ -485,6 +485,27 @@ func TestMutualTLS(t *testing.T) {
 	}
 	if _, err := New(Options{URL: "http://fleet", TLS: all}); err == nil || !strings.Contains(err.Error(), "without TLS") {
 		t.Error(err)
+	}
+}
+
+// An agent that identifies itself with a token needs no certificate of its own to check the fleet's.
+func TestTLSWithAToken(t *testing.T) {
+	ours, others, conf := authorities(t)
+	conf.ClientAuth = tls.NoClientCert
+	s := httptest.NewUnstartedServer(fleetserver.New(fleetserver.Options{Token: "secret"}).Handler())
+	s.TLS = conf
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	s.StartTLS()
+	defer s.Close()
+	push := func(token string, f Files) error {
+		_, err := client(t, Options{URL: s.URL, Token: token, TLS: f}).Push(t.Context(), some())
+		return err
+	}
+	if err := push("secret", Files{CA: ours.file("ca.pem")}); err != nil {
+		t.Error(err)
+	}
+	if push("another", Files{CA: ours.file("ca.pem")}) == nil || push("secret", Files{CA: others.file("ca.pem")}) == nil {
+		t.Error("accepted")
 	}
 }
 

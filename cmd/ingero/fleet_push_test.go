@@ -308,11 +308,11 @@ func TestFleetPushSaysWhatIsWrong(t *testing.T) {
 		t.Fatal(err)
 	}
 	for args, want := range map[string]string{
-		"--db " + bad:                               "--fleet HOST:4318",
-		"--fleet 127.0.0.1:1 --db " + bad:           "read what is to be pushed",
-		"--fleet ftp://f --db " + bad:               "unknown scheme",
-		"--fleet 127.0.0.1:1 x":                     "takes no arguments",
-		"--fleet 127.0.0.1:1 --fleet-ca /no --db x": "all or none",
+		"--db " + bad:                                "--fleet HOST:4318",
+		"--fleet 127.0.0.1:1 --db " + bad:            "read what is to be pushed",
+		"--fleet ftp://f --db " + bad:                "unknown scheme",
+		"--fleet 127.0.0.1:1 x":                      "takes no arguments",
+		"--fleet 127.0.0.1:1 --fleet-key /no --db x": "or none",
 	} {
 		r := runIn(t, home, append([]string{"fleet-push"}, strings.Fields(args)...)...)
 		if r.code == 0 || !strings.Contains(r.err, want) {

@@ -12,13 +12,13 @@ import (
 // What the flags do is tested live: internal/e2e/fleetlive.
 func TestFlagsOfAFleet(t *testing.T) {
 	for args, want := range map[string]string{
-		"--fleet grpc://fleet:4317/path":          "invalid endpoint",
-		"--fleet ftp://fleet":                     "unknown scheme",
-		"--fleet fleet:4318,ftp://fleet":          "unknown scheme",
-		"--fleet f:4318 --fleet https://f":        "is there twice",
-		"--cluster east":                          "--fleet HOST:4318",
-		"--events":                                "--fleet HOST:4318",
-		"--fleet https://f:1 --fleet-ca /no/file": "all or none",
+		"--fleet grpc://fleet:4317/path":           "invalid endpoint",
+		"--fleet ftp://fleet":                      "unknown scheme",
+		"--fleet fleet:4318,ftp://fleet":           "unknown scheme",
+		"--fleet f:4318 --fleet https://f":         "is there twice",
+		"--cluster east":                           "--fleet HOST:4318",
+		"--events":                                 "--fleet HOST:4318",
+		"--fleet https://f:1 --fleet-key /no/file": "or none",
 	} {
 		c := &console{in: strings.NewReader(""), out: io.Discard, err: io.Discard, env: func(k string) string {
 			return map[string]string{"HOME": t.TempDir()}[k]

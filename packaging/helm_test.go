@@ -1,0 +1,386 @@
+package packaging_test
+
+import (
+	"bytes"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+)
+
+var update = flag.Bool("update", false, "write what the chart renders into testdata/helm and deploy/kubernetes")
+
+const (
+	chart = "../deploy/helm/ingero"
+	// helmEnv names the program helm.
+	helmEnv = "INGERO_HELM"
+)
+
+func helmPath(t *testing.T) string {
+	t.Helper()
+	h := os.Getenv(helmEnv)
+	if h == "" {
+		t.Skip("make test-helm runs it, with the helm that it builds")
+	}
+	return h
+}
+
+// render is what helm makes of the chart.
+func render(t *testing.T, args ...string) string {
+	t.Helper()
+	return run(t, ".", helmPath(t), append([]string{"template", "ingero", chart, "--namespace", "ingero"}, args...)...) + "\n"
+}
+
+// refused is what helm says of values with which it renders nothing.
+func refused(t *testing.T, args ...string) string {
+	t.Helper()
+	cmd := exec.Command(helmPath(t), append([]string{"template", "ingero", chart, "--namespace", "ingero"}, args...)...)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	if out, err := cmd.Output(); err == nil {
+		t.Errorf("%s: rendered %d bytes", strings.Join(args, " "), len(out))
+	}
+	return stderr.String()
+}
+
+// object is a Kubernetes object, as it is in a manifest.
+type object map[string]any
+
+// at is what lies at a path of keys and, in lists, of names; nil if there is nothing.
+func (o object) at(path ...string) any {
+	var v any = map[string]any(o)
+	for _, key := range path {
+		switch x := v.(type) {
+		case map[string]any:
+			v = x[key]
+		case []any:
+			i := slices.IndexFunc(x, func(e any) bool { m, _ := e.(map[string]any); return m["name"] == key })
+			if i < 0 {
+				return nil
+			}
+			v = x[i]
+		default:
+			return nil
+		}
+	}
+	return v
+}
+
+// objects are those of manifests, by kind and name.
+func objects(t *testing.T, manifests string) map[string]object {
+	t.Helper()
+	all := map[string]object{}
+	d := yaml.NewDecoder(strings.NewReader(manifests))
+	for {
+		var m map[string]any
+		err := d.Decode(&m)
+		if errors.Is(err, io.EOF) {
+			return all
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m == nil {
+			continue
+		}
+		o := object(m)
+		name := fmt.Sprint(o["kind"], "/", o.at("metadata", "name"))
+		if all[name] != nil {
+			t.Errorf("%s is there twice", name)
+		}
+		if o.at("metadata", "namespace") != "ingero" && o["kind"] != "Namespace" {
+			t.Errorf("%s is in no namespace", name)
+		}
+		all[name] = o
+	}
+}
+
+// golden compares a text with a file.
+func golden(t *testing.T, file, got string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(want) == got {
+		return
+	}
+	a, b := strings.Split(string(want), "\n"), strings.Split(got, "\n")
+	for i := range min(len(a), len(b)) {
+		if a[i] != b[i] {
+			t.Fatalf("%s:%d is %q, rendered %q; go test ./packaging -update writes it", file, i+1, a[i], b[i])
+		}
+	}
+	t.Fatalf("%s has %d lines, rendered %d; go test ./packaging -update writes it", file, len(a), len(b))
+}
+
+func TestChartIsLinted(t *testing.T) {
+	values, err := filepath.Glob("testdata/helm/*.values.yaml")
+	if err != nil || len(values) == 0 {
+		t.Fatalf("%v, %v", values, err)
+	}
+	for _, v := range values {
+		out := run(t, ".", helmPath(t), "lint", "--strict", "--quiet", "--values", v, chart)
+		if strings.Contains(out, "[WARNING]") || strings.Contains(out, "[ERROR]") {
+			t.Errorf("%s: %s", v, out)
+		}
+	}
+}
+
+func TestChartRenders(t *testing.T) {
+	values, err := filepath.Glob("testdata/helm/*.values.yaml")
+	if err != nil || len(values) == 0 {
+		t.Fatalf("%v, %v", values, err)
+	}
+	for _, v := range values {
+		t.Run(strings.TrimSuffix(filepath.Base(v), ".values.yaml"), func(t *testing.T) {
+			got := render(t, "--values", v)
+			golden(t, strings.TrimSuffix(v, ".values.yaml")+".golden.yaml", got)
+			objects(t, got)
+			if strings.Contains(got, " \n") {
+				t.Error("a line ends with a space")
+			}
+		})
+	}
+}
+
+// What is not asked for is off.
+func TestChartAlone(t *testing.T) {
+	all := objects(t, render(t))
+	if len(all) != 2 || all["ServiceAccount/ingero"] == nil {
+		t.Errorf("%d objects: %v", len(all), all)
+	}
+	pod := object(all["DaemonSet/ingero"].at("spec", "template", "spec").(map[string]any))
+	if containers := pod["containers"].([]any); len(containers) != 1 {
+		t.Errorf("%d containers", len(containers))
+	}
+	if pod.at("containers", "trace", "ports") != nil {
+		t.Error("a port is open")
+	}
+}
+
+// No container is privileged, and only the tracer has capabilities: the four that tracing needs.
+func TestRightsOfContainers(t *testing.T) {
+	for name, o := range objects(t, render(t, "--values", "testdata/helm/cluster.values.yaml")) {
+		spec, ok := o.at("spec", "template", "spec").(map[string]any)
+		if !ok {
+			continue
+		}
+		pod := object(spec)
+		if pod.at("securityContext", "seccompProfile", "type") != "RuntimeDefault" {
+			t.Errorf("%s: no seccomp profile", name)
+		}
+		if pod["automountServiceAccountToken"] != false {
+			t.Errorf("%s has a token of the Kubernetes API", name)
+		}
+		for _, c := range pod["containers"].([]any) {
+			c := object(c.(map[string]any))
+			name := fmt.Sprint(name, " ", c["name"])
+			if c.at("securityContext", "readOnlyRootFilesystem") != true ||
+				c.at("securityContext", "allowPrivilegeEscalation") != false ||
+				c.at("securityContext", "privileged") != nil {
+				t.Errorf("%s: %v", name, c["securityContext"])
+			}
+			want := "map[drop:[ALL]]"
+			if c["name"] == "trace" {
+				want = "map[add:[BPF PERFMON SYS_PTRACE DAC_READ_SEARCH] drop:[ALL]]"
+			}
+			if got := fmt.Sprint(c.at("securityContext", "capabilities")); got != want {
+				t.Errorf("%s has the capabilities %s", name, got)
+			}
+			if c.at("resources", "limits", "memory") == nil {
+				t.Errorf("%s has no limit of memory", name)
+			}
+		}
+		if agent := strings.HasPrefix(name, "DaemonSet/"); !agent && (pod.at("securityContext", "runAsNonRoot") != true ||
+			pod["hostPID"] != nil) {
+			t.Errorf("%s is root: %v", name, pod["securityContext"])
+		}
+	}
+}
+
+func TestChartRefuses(t *testing.T) {
+	for args, want := range map[string]string{
+		"agnet.enabled=true":                              "additional properties 'agnet' not allowed",
+		"agent.enable=true":                               "additional properties 'enable' not allowed",
+		"agent.resources.limit.cpu=1":                     "additional properties 'limit' not allowed",
+		"fleet.replicas=0":                                "minimum: got 0, want 1",
+		"agent.hostPath=var/lib":                          "agent/hostPath",
+		"echo.storage.whenDeleted=Never":                  "echo/storage/whenDeleted",
+		"sink.webhook=alerts.example":                     "sink/webhook",
+		"push.enabled=true":                               "push.enabled needs a fleet: set fleet.enabled, or push.fleets",
+		"sink.enabled=true":                               "sink.enabled serves what push tells: set push.enabled, too",
+		"agent.enabled=false":                             "nothing is enabled",
+		"agent.enabled=false,push.enabled=true":           "push.enabled reads what the tracer records",
+		"tls.insecure=true,tls.existingSecret=ingero-tls": "contradict each other",
+	} {
+		if got := refused(t, "--set", args); !strings.Contains(got, want) {
+			t.Errorf("%s: %q, without %q", args, got, want)
+		}
+	}
+}
+
+// A misspelt key is refused wherever it is: the schema has no object that takes others than it names.
+func TestSchemaKnowsAllKeys(t *testing.T) {
+	b, err := os.ReadFile(filepath.Join(chart, "values.schema.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var schema map[string]any
+	if err := json.Unmarshal(b, &schema); err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	var walk func(path string, v any)
+	walk = func(path string, v any) {
+		switch x := v.(type) {
+		case map[string]any:
+			if _, ok := x["properties"].(map[string]any); ok {
+				if n++; x["additionalProperties"] != false {
+					t.Errorf("%s takes keys that it does not know", path)
+				}
+			}
+			for k, e := range x {
+				walk(path+"/"+k, e)
+			}
+		case []any:
+			for i, e := range x {
+				walk(fmt.Sprint(path, "/", i), e)
+			}
+		}
+	}
+	walk("", schema)
+	if n < 15 {
+		t.Errorf("only %d objects", n)
+	}
+}
+
+// The Secrets that the chart makes: a certificate for the names by which tracers ask, and tokens that fit together.
+func TestChartMakesSecrets(t *testing.T) {
+	all := objects(t, render(t, "--set", "fleet.enabled=true,fleet.replicas=2,push.enabled=true,echo.enabled=true"))
+	text := func(o object, key string) []byte {
+		s, _ := o.at("data", key).(string)
+		b, err := base64.StdEncoding.DecodeString(s)
+		if err != nil || len(b) == 0 {
+			t.Fatalf("%s: %q, %v", key, s, err)
+		}
+		return b
+	}
+	tls := all["Secret/ingero-tls"]
+	block, _ := pem.Decode(text(tls, "tls.crt"))
+	cert, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(text(tls, "ca.crt"))
+	for _, host := range []string{
+		"ingero-fleet-0.ingero-fleet.ingero.svc", "ingero-fleet-1.ingero-fleet.ingero.svc", "ingero-fleet.ingero.svc",
+		"ingero-echo.ingero.svc", "localhost",
+	} {
+		if _, err := cert.Verify(x509.VerifyOptions{DNSName: host, Roots: roots}); err != nil {
+			t.Error(err)
+		}
+	}
+	tokens := all["Secret/ingero-tokens"]
+	of := func(key string) string { s, _ := tokens.at("stringData", key).(string); return s }
+	if want := of("echo") + " write\n" + of("echo-read") + " read\n"; of("echo-tokens") != want {
+		t.Errorf("tokens of Echo: %q, want %q", of("echo-tokens"), want)
+	}
+	if a, b, c := of("fleet"), of("echo"), of("echo-read"); len(a) != 32 || len(b) != 32 || len(c) != 32 || a == b || b == c {
+		t.Errorf("tokens %q, %q, %q", a, b, c)
+	}
+}
+
+// The chart has its own copies, as helm packs only what lies in its folder.
+func TestFilesOfTheChart(t *testing.T) {
+	for file, from := range map[string]string{
+		"ingero.json": "../deploy/grafana/ingero.json", "ingero-fleet.json": "../deploy/grafana/ingero-fleet.json",
+		"stragglers.yml": "../deploy/prometheus/stragglers.yml",
+	} {
+		want, err := os.ReadFile(from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		golden(t, filepath.Join(chart, "files", file), string(want))
+	}
+	if os.Getenv(helmEnv) == "" {
+		return
+	}
+	all := objects(t, render(t, "--set", "dashboards.enabled=true,alerts.enabled=true"))
+	for _, file := range []string{"ingero.json", "ingero-fleet.json"} {
+		name := strings.TrimSuffix(file, ".json")
+		got, _ := all["ConfigMap/ingero-dashboard-"+name].at("data", file).(string)
+		want, err := os.ReadFile(filepath.Join("../deploy/grafana", file))
+		if err != nil || strings.TrimSpace(got) != strings.TrimSpace(string(want)) {
+			t.Errorf("%s is another one in the ConfigMap (%d bytes), %v", file, len(got), err)
+		}
+	}
+	var rules struct{ Groups []any }
+	b, err := os.ReadFile("../deploy/prometheus/stragglers.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.Unmarshal(b, &rules); err != nil {
+		t.Fatal(err)
+	}
+	got, _ := all["PrometheusRule/ingero"].at("spec", "groups").([]any)
+	if len(got) == 0 || fmt.Sprint(got) != fmt.Sprint(rules.Groups) {
+		t.Errorf("rules %v, want %v", got, rules.Groups)
+	}
+}
+
+// plain are the manifests for those without helm, and the values they are rendered with.
+var plain = []struct{ file, values, what string }{
+	{"agent.yaml", "", "The tracer on each node with a GPU."},
+	{
+		"cluster.yaml",
+		"fleet.enabled=true,fleet.replicas=2,push.enabled=true,sink.enabled=true,echo.enabled=true," +
+			"networkPolicies.enabled=true,tls.existingSecret=ingero-tls,tokens.existingSecret=ingero-tokens",
+		"The tracer, two Fleets, the sink and Echo. They need two Secrets: docs/kubernetes.md.",
+	},
+}
+
+const namespace = `apiVersion: v1
+kind: Namespace
+metadata:
+  name: ingero
+  labels:
+    pod-security.kubernetes.io/enforce: privileged # the tracer has the host's process ids
+`
+
+func TestPlainManifestsAreCurrent(t *testing.T) {
+	for _, p := range plain {
+		var args []string
+		if p.values != "" {
+			args = []string{"--set", p.values}
+		}
+		b := &strings.Builder{}
+		fmt.Fprintf(b, "# %s\n# Made of deploy/helm/ingero by make manifests; without helm: kubectl apply -f %s\n%s", p.what, p.file, namespace)
+		for line := range strings.Lines(render(t, args...)) {
+			if !strings.HasPrefix(line, "# Source:") && !strings.Contains(line, "helm.sh/chart:") &&
+				!strings.Contains(line, "app.kubernetes.io/managed-by:") {
+				b.WriteString(line)
+			}
+		}
+		golden(t, filepath.Join("../deploy/kubernetes", p.file), b.String())
+		objects(t, b.String())
+	}
+}
