@@ -141,7 +141,10 @@ var Catalogue = []Instrument{
 	{tracerMemory, Gauge, "By", nil, "The tracer's own resident memory."},
 	{tracerRing, Gauge, "1", nil, "How full the ring of events is."},
 	{databaseSize, Gauge, "By", nil, "Size of the recording."},
-	{otlpLost, Counter, "{record}", nil, "Log records, spans and sums of collective operations that the receiver of --otlp did not get."},
+	{
+		otlpLost, Counter, "{record}", nil,
+		"Log records, spans and sums of collective operations that the receiver of --otlp did not get.",
+	},
 	{gpuUtilization, Gauge, "1", []string{attrHW}, "Share of the last sample period in which a kernel was resident."},
 	{gpuMemory, Gauge, "By", []string{attrHW}, "Memory of the GPU in use."},
 	{gpuMemoryLimit, Gauge, "By", []string{attrHW}, "Memory of the GPU."},

@@ -16,8 +16,8 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// The metrics of collective operations. Each push has the seconds since the last one, a point for each, and no sums since
-// the start.
+// The metrics of collective operations. Each push has the seconds since the last one, a point for each, and no sums
+// since the start.
 const (
 	sentCount = "ingero.collective.operations"
 	sentBytes = "ingero.collective.bytes"
@@ -48,8 +48,8 @@ const (
 	maxChains = 3
 )
 
-// Collectives sends what package arrivals chose: sums as points of metrics, single operations as spans. The spans of one
-// operation, of all its ranks on all nodes, are of one trace. Its methods are for one goroutine.
+// Collectives sends what package arrivals chose: sums as points of metrics, single operations as spans. The spans of
+// one operation, of all its ranks on all nodes, are of one trace. Its methods are for one goroutine.
 type Collectives struct {
 	pushed  *Pushed
 	tracer  trace.Tracer
@@ -145,7 +145,8 @@ func (c *Collectives) points(list []arrivals.Sum) *metricdata.ResourceMetrics {
 		if s.Waits > 0 {
 			wait = append(wait, metricdata.HistogramDataPoint[float64]{
 				Attributes: attrs, StartTime: from, Time: to, Count: s.Waits, BucketCounts: []uint64{s.Waits},
-				Sum: seconds(s.WaitNS), Min: metricdata.NewExtrema(seconds(s.WaitMin)), Max: metricdata.NewExtrema(seconds(s.WaitMax)),
+				Sum: seconds(s.WaitNS), Min: metricdata.NewExtrema(seconds(s.WaitMin)),
+				Max: metricdata.NewExtrema(seconds(s.WaitMax)),
 			})
 		}
 	}
@@ -229,7 +230,10 @@ func (c *Collectives) arrival(x *arrivals.Arrival, chains func(pid uint32) []str
 		name string
 		ns   uint64
 	}{
-		{"own_ms", x.OwnNS}, {"wait_ms", x.WaitNS}, {"usual_own_ms", x.UsualOwnNS}, {"usual_wait_ms", x.UsualWaitNS},
+		{"own_ms", x.OwnNS},
+		{"usual_own_ms", x.UsualOwnNS},
+		{"wait_ms", x.WaitNS},
+		{"usual_wait_ms", x.UsualWaitNS},
 		{"before_ms", x.BeforeNS},
 	} {
 		if t.ns > 0 {

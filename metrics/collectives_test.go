@@ -145,7 +145,8 @@ func TestSumsArePointsOfTheirSeconds(t *testing.T) {
 			}
 			for _, m := range rm.GetScopeMetrics()[0].GetMetrics() {
 				found[m.GetName()] = len(m.GetSum().GetDataPoints()) + len(m.GetHistogram().GetDataPoints())
-				if s := m.GetSum(); s != nil && s.GetAggregationTemporality() != metricspb.AggregationTemporality_AGGREGATION_TEMPORALITY_DELTA {
+				const delta = metricspb.AggregationTemporality_AGGREGATION_TEMPORALITY_DELTA
+				if s := m.GetSum(); s != nil && s.GetAggregationTemporality() != delta {
 					t.Errorf("%s has sums of all times", m.GetName())
 				}
 				for i, d := range m.GetHistogram().GetDataPoints() {

@@ -139,8 +139,8 @@ func Push(ctx context.Context, e Endpoint, of Sender) (*Pushed, error) {
 	return p, nil
 }
 
-// Close sends the log records and spans that are left, until ctx ends. What is not sent then is lost. A Collectives that
-// sends by p is closed before.
+// Close sends the log records and spans that are left, until ctx ends. What is not sent then is lost. A Collectives
+// that sends by p is closed before.
 func (p *Pushed) Close(ctx context.Context) error {
 	err := errors.Join(p.Logs.Shutdown(ctx), p.Spans.Shutdown(ctx), p.direct.Shutdown(ctx))
 	p.logs.close()

@@ -253,7 +253,8 @@ func (e *echo) findsStragglers(began time.Time) {
 		e.t.Fatalf("%d ranks are blamed", len(list))
 	}
 	s := list[0]
-	if s.Rank != late || s.Node != nodeName(1) || s.Collectives.LateMS < echoLateMS*0.95 || s.Collectives.LateMS > echoLateMS*1.05 ||
+	lateMS := s.Collectives.LateMS
+	if s.Rank != late || s.Node != nodeName(1) || lateMS < echoLateMS*0.95 || lateMS > echoLateMS*1.05 ||
 		s.Collectives.Every != echoEvery || !strings.Contains(string(s.Why), "backup-agent") {
 		e.t.Errorf("blamed is rank %d of %s", s.Rank, s.Node)
 	}

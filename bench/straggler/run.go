@@ -159,7 +159,8 @@ func (m *cell) serve(ctx context.Context, listen, grpc string) error {
 	return nil
 }
 
-// startJob starts the ranks, which wait at a gate, and returns their processes by rank. The last of equal options holds.
+// startJob starts the ranks, which wait at a gate, and returns their processes by rank. The last of equal options
+// holds.
 func (m *cell) startJob(ctx context.Context, options ...string) (pids []string, err error) {
 	args := append([]string{
 		"--ranks", strconv.Itoa(ranks), "--steps", "0", "--host-us", strconv.Itoa(hostUS), "--read-us", strconv.Itoa(readUS),

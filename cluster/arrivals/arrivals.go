@@ -1,8 +1,8 @@
 // Package arrivals chooses what a node sends of the collective operations of its ranks: for each second, how many there
-// were and how long they waited; and single operations. Whether a rank was late is known only where the operations of all
-// ranks come together, so each node sends those that may be needed there: of steps in which its rank worked longer than
-// usual, of steps in which it waited longer than usual, and now and then an operation that all ranks choose alike. The
-// package has no clock and no I/O.
+// were and how long they waited; and single operations. Whether a rank was late is known only where the operations of
+// all ranks come together, so each node sends those that may be needed there: of steps in which its rank worked longer
+// than usual, of steps in which it waited longer than usual, and now and then an operation that all ranks choose alike.
+// The package has no clock and no I/O.
 package arrivals
 
 import (

@@ -126,12 +126,13 @@ func lateness(sent [][]arrivals.Arrival) map[uint32]arrivals.Arrival {
 // waited for.
 func TestALateRankIsSentWithItsPeers(t *testing.T) {
 	for _, perStep := range []int{1, 3} {
-		j := job{ranks: 8, perStep: perStep, stepNS: int(90 * ms), rng: rand.New(rand.NewSource(1)), late: func(r, n int) uint64 {
+		j := job{ranks: 8, perStep: perStep, stepNS: int(90 * ms), rng: rand.New(rand.NewSource(1))}
+		j.late = func(r, n int) uint64 {
 			if r == 5 && n%14 == 0 {
 				return 290 * ms
 			}
 			return 0
-		}}
+		}
 		_, sent, left := j.run(t, 300)
 		if left > 0 {
 			t.Errorf("%d a step: %d operations are left out", perStep, left)
@@ -237,7 +238,8 @@ func TestAFloodIsBounded(t *testing.T) {
 			at += 1e9 / uint64(steps)
 			seq++
 			b.Collectives = append(b.Collectives, event.Collective{
-				At: at, Op: op, CommID: comm, Rank: 0, Ranks: 2, Seq: seq, Thread: event.Thread{PID: 7, TID: 7}, SyncOp: 1, SyncEnd: at + 1,
+				At: at, Op: op, CommID: comm, Rank: 0, Ranks: 2, Seq: seq, Thread: event.Thread{PID: 7, TID: 7},
+				SyncOp: 1, SyncEnd: at + 1,
 			}, event.Collective{At: at, Op: op, Rank: -1, Thread: event.Thread{PID: 8, TID: 8}})
 			row.Steps = append(row.Steps, store.RankStep{Seq: uint64(seq) - 1, End: at, OwnNS: own, WaitNS: 1})
 		}

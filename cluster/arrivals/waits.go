@@ -47,8 +47,8 @@ func (w *waits) add(o off) {
 	w.n++
 }
 
-// within is for how long a thread was off the CPU from one time to another, by class. Of a time that lies partly outside,
-// the same share of each class is taken.
+// within is for how long a thread was off the CPU from one time to another, by class. Of a time that lies partly
+// outside, the same share of each class is taken.
 func (w *waits) within(tid uint32, from, to uint64) (ns [event.NumClasses]uint64) {
 	for i := range w.list[:min(w.n, maxOff)] {
 		o := &w.list[i]

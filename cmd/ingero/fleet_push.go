@@ -201,7 +201,8 @@ func (p *pusher) wait(ctx context.Context) (ended bool, err error) {
 	case !writes(&run, time.Now()):
 		p.say("no tracer writes %s; waiting for one: sudo ingero trace --db %[1]s", quote(p.path))
 	case comparesItself(&run):
-		p.say("the tracer of %s has --fleet, and the fleet would hear of each rank twice; waiting for one without", quote(p.path))
+		p.say("the tracer of %s has --fleet, and the fleet would hear of each rank twice; waiting for one without",
+			quote(p.path))
 	default:
 		return true, p.follow(ctx, &run)
 	}

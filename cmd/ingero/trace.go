@@ -145,7 +145,8 @@ func (c *console) trace(ctx context.Context, f *traceFlags, command []string) er
 	if len(t.opts.PIDs) > 0 {
 		t.opts.Sinks = append(t.opts.Sinks, &watchEnd{fs: proc.New(""), pids: t.opts.PIDs, end: cancel})
 	}
-	if t.metrics, err = f.metrics.open(ctx, sender(t.node, f.peers.cluster), askedAt(f.serve, t.node), t.opts.Logger); err != nil {
+	of := sender(t.node, f.peers.cluster)
+	if t.metrics, err = f.metrics.open(ctx, of, askedAt(f.serve, t.node), t.opts.Logger); err != nil {
 		return err
 	}
 	sum, err := t.watch(ctx, f)

@@ -82,7 +82,9 @@ func (s *sentCollectives) chains(pid uint32) (ids []string) {
 }
 
 // open starts what the flags request; nil if nothing. address is where the node can be asked, or empty.
-func (f *metricsFlags) open(ctx context.Context, of metrics.Sender, address string, log *slog.Logger) (*metricsSink, error) {
+func (f *metricsFlags) open(ctx context.Context, of metrics.Sender, address string, log *slog.Logger) (*metricsSink,
+	error,
+) {
 	if f.prometheus == "" && f.otlp == "" {
 		return nil, nil
 	}

@@ -198,7 +198,8 @@ var table = []row{
 	// The command line and the terminal.
 	{"tui", "agent event fleet serve/nodeapi/wire explain/report store account/live"},
 	{"cmd/ingero", `agent bench bench/accuracy bench/agent bench/straggler internal/config serve/dashboard demo
-		cluster/agentsocket cluster/arrivals cluster/eventsocket cluster/fleetagent cluster/fleetclient cluster/health cluster/node
+		cluster/agentsocket cluster/arrivals cluster/eventsocket cluster/fleetagent cluster/fleetclient cluster/health
+		cluster/node
 		cluster/wire
 		explain/compare explain/diagnose explain/label event export fleet capture/host/proc capture/label capture/label/socket
 		internal/cudastub internal/doctor

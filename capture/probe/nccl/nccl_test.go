@@ -69,7 +69,8 @@ func exercise(t *testing.T) (calls [2][]event.Call, lost uint64, backend probe.B
 	if err != nil {
 		t.Fatal(err)
 	}
-	return calls, n[event.LostComm] + n[event.LostCall] + n[event.LostUnmatched], tr.Backend(), published(t, truth.UniqueID)
+	lost = n[event.LostComm] + n[event.LostCall] + n[event.LostUnmatched]
+	return calls, lost, tr.Backend(), published(t, truth.UniqueID)
 }
 
 // published is the hash of a ncclUniqueId that other programs send as nccl.comm_id_hash: its 16 words folded with the
@@ -235,10 +236,6 @@ func checkMade(t *testing.T, rank int, calls [2][]event.Call) {
 	if c := get("ncclBcast", 0); c.Args[0] != parent || c.Args[1] != 6000 || uint32(c.Args[2]) != 0 {
 		t.Errorf("rank %d: bcast %+v", rank, c)
 	}
-}
-
-func indexOf(calls []event.Call, op string) int {
-	return slices.IndexFunc(calls, func(c event.Call) bool { return c.Op.String() == op })
 }
 
 // A collective that does not return is in flight, as any call.
