@@ -1,7 +1,6 @@
 package duckdb_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -9,8 +8,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -98,42 +95,5 @@ func TestAQuestionThatTakesMemoryIsEndedAndFreesIt(t *testing.T) {
 	r, err := s.Query(t.Context(), "select count(*) from events", limits)
 	if err != nil || r.Rows[0][0] != int64(40_000) {
 		t.Errorf("%v, %v", r, err)
-	}
-}
-
-// What comes is kept, whatever questions take.
-func TestWritesHaveMemoryBesideQuestions(t *testing.T) {
-	s := open(t, filepath.Join(t.TempDir(), "echo.db"), duckdb.Options{Memory: 128 << 20})
-	write := func(second int64) {
-		rows := gauges(10_000, second)
-		for i := range rows {
-			rows[i].Attrs = fmt.Sprintf(`{"i":%d,"text":"%s"}`, i, strings.Repeat("x", 500))
-		}
-		if _, err := s.Write(t.Context(), rows); err != nil {
-			t.Errorf("second %d: %v", second, err)
-		}
-	}
-	write(1)
-	ctx, stop := context.WithCancel(t.Context())
-	var asking sync.WaitGroup
-	var ended atomic.Int64 // questions that ended by a limit
-	for range 2 {
-		asking.Go(func() {
-			for ctx.Err() == nil {
-				_, err := s.Query(ctx, "select a.attrs_json from events a, events b order by a.attrs_json || b.attrs_json",
-					store.Limits{Time: time.Minute, Rows: 10, Bytes: 1 << 20})
-				if errors.As(err, new(*store.LimitError)) {
-					ended.Add(1)
-				}
-			}
-		})
-	}
-	for second := int64(2); second < 12 || ended.Load() == 0 && second < 100; second++ {
-		write(second)
-	}
-	stop()
-	asking.Wait()
-	if ended.Load() == 0 {
-		t.Error("no question took the memory: this tests nothing")
 	}
 }

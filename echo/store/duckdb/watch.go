@@ -24,8 +24,6 @@ const grown = 32 << 20
 type watch struct {
 	most int64 // bytes of this process, or half as much more than before the first of them
 
-	admits sync.RWMutex // held for writing while no question may begin
-
 	mu      sync.Mutex // guards the rest
 	running map[*context.CancelCauseFunc]struct{}
 	stop    chan struct{} // closed to end the goroutine that looks
@@ -38,8 +36,6 @@ func newWatch(most int64) *watch {
 
 // begin watches a question until done is called. The context ends if it is to end.
 func (w *watch) begin(ctx context.Context) (_ context.Context, done func()) {
-	w.admits.RLock()
-	defer w.admits.RUnlock()
 	ctx, cancel := context.WithCancelCause(ctx)
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -64,25 +60,6 @@ func (w *watch) end(cancel *context.CancelCauseFunc) {
 	if ended != nil {
 		<-ended
 	}
-}
-
-// without does something while no question runs: those that do are ended.
-func (w *watch) without(why error, do func()) {
-	w.admits.Lock()
-	defer w.admits.Unlock()
-	w.mu.Lock()
-	var ended chan struct{}
-	if len(w.running) > 0 {
-		ended = w.ended
-	}
-	for cancel := range w.running {
-		(*cancel)(why)
-	}
-	w.mu.Unlock()
-	if ended != nil {
-		<-ended
-	}
-	do()
 }
 
 func (w *watch) run(before int64, stop, ended chan struct{}) {

@@ -19,16 +19,6 @@ import (
 func (s *Store) Write(ctx context.Context, rows []row.Row) (store.Written, error) {
 	s.writing.Lock()
 	defer s.writing.Unlock()
-	out, err := s.tryWrite(ctx, rows)
-	if noMemory(err) { // questions have it, which are the less important
-		s.watch.without(&store.LimitError{Limit: "what came to be kept needed the memory"}, func() {
-			out, err = s.tryWrite(ctx, rows)
-		})
-	}
-	return out, err
-}
-
-func (s *Store) tryWrite(ctx context.Context, rows []row.Row) (store.Written, error) {
 	var out store.Written
 	err := s.use(func(*sql.DB) (err error) {
 		out, err = s.write(ctx, rows)
@@ -42,14 +32,6 @@ func (s *Store) tryWrite(ctx context.Context, rows []row.Row) (store.Written, er
 		s.mend(context.WithoutCancel(ctx))
 	}
 	return store.Written{}, err
-}
-
-// noMemory reports whether the engine had too little memory for a write. It has several errors for that.
-func noMemory(err error) bool {
-	var d *duckdb.Error
-	return errors.As(err, &d) && d.Type == duckdb.ErrorTypeOutOfMemory ||
-		err != nil && strings.Contains(err.Error(), "could not allocate block") ||
-		err != nil && strings.Contains(err.Error(), "failed to allocate data")
 }
 
 // lost reports whether the engine is not open though it should be.
