@@ -35,7 +35,7 @@ func Check(statement string, tree []string) (names []string, refused string) {
 		return nil, "WITH RECURSIVE is not allowed"
 	}
 	for _, n := range names { // the tree writes a name with a dot as the table of a database
-		if !word.MatchString(n) {
+		if !plainName.MatchString(n) {
 			return nil, "names in WITH are words"
 		}
 	}
@@ -93,7 +93,7 @@ func defined(list []token) (names []string, recursive bool) {
 	return names, false
 }
 
-var word = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+var plainName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 var (
 	childrenSuffix = regexp.MustCompile(` \(children \d+\)$`)
