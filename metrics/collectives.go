@@ -44,6 +44,8 @@ const (
 	// sumsEvery is how often sums are sent, and maxSums how many wait at most. Further ones are lost, and counted.
 	sumsEvery = 5 * time.Second
 	maxSums   = 1 << 14
+	// sumsAtOnce is how many a request has: some 500 bytes each, and receivers may take a mebibyte.
+	sumsAtOnce = 1024
 	// maxChains is how many findings a late operation names.
 	maxChains = 3
 )
@@ -55,8 +57,9 @@ type Collectives struct {
 	tracer  trace.Tracer
 	address string
 
-	stop    chan struct{}
+	stop    context.CancelFunc
 	running sync.WaitGroup
+	closing sync.Once
 
 	mu      sync.Mutex // guards the rest
 	waiting []arrivals.Sum
@@ -65,23 +68,22 @@ type Collectives struct {
 
 // NewCollectives sends by p. address is where the node can be asked, empty: nowhere.
 func NewCollectives(p *Pushed, address string) *Collectives {
-	c := &Collectives{
-		pushed: p, tracer: p.Spans.Tracer("github.com/ingero-io/ingero"), address: address, stop: make(chan struct{}),
-	}
-	c.running.Go(c.run)
+	ctx, stop := context.WithCancel(context.Background())
+	c := &Collectives{pushed: p, tracer: p.Spans.Tracer("github.com/ingero-io/ingero"), address: address, stop: stop}
+	c.running.Go(func() { c.run(ctx) })
 	return c
 }
 
-// run sends sums until it is stopped.
-func (c *Collectives) run() {
+// run sends sums until ctx ends.
+func (c *Collectives) run(ctx context.Context) {
 	tick := time.NewTicker(sumsEvery)
 	defer tick.Stop()
 	for {
 		select {
-		case <-c.stop:
+		case <-ctx.Done():
 			return
 		case <-tick.C:
-			ctx, stop := context.WithTimeout(context.Background(), retryAll)
+			ctx, stop := context.WithTimeout(ctx, retryAll)
 			c.send(ctx)
 			stop()
 		}
@@ -110,22 +112,26 @@ func (c *Collectives) send(ctx context.Context) {
 	list := c.waiting
 	c.waiting = nil
 	c.mu.Unlock()
-	if len(list) == 0 {
-		return
-	}
-	if err := c.pushed.direct.Export(ctx, c.points(list)); err != nil {
-		otel.Handle(err)
-		c.mu.Lock()
-		c.lost += uint64(len(list))
-		c.mu.Unlock()
+	for len(list) > 0 {
+		n := min(len(list), sumsAtOnce)
+		if err := c.pushed.direct.Export(ctx, c.points(list[:n])); err != nil {
+			otel.Handle(err)
+			c.mu.Lock()
+			c.lost += uint64(n)
+			c.mu.Unlock()
+		}
+		list = list[n:]
 	}
 }
 
-// Close sends the sums that are left, until ctx ends. What is not sent then is lost.
+// Close sends the sums that are left, until ctx ends. What is not sent then is lost, also of what is being sent. It may
+// be called twice.
 func (c *Collectives) Close(ctx context.Context) {
-	close(c.stop)
-	c.running.Wait()
-	c.send(ctx)
+	c.closing.Do(func() {
+		c.stop()
+		c.running.Wait()
+		c.send(ctx)
+	})
 }
 
 // points are sums as OTLP has them.

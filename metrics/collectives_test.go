@@ -3,6 +3,7 @@ package metrics
 import (
 	"bytes"
 	"context"
+	"net/http"
 	"net/http/httptest"
 	"testing"
 	"time"
@@ -190,5 +191,48 @@ func TestSumsThatAreNotSentAreCounted(t *testing.T) {
 	}
 	if err := p.Close(t.Context()); err != nil {
 		t.Error(err)
+	}
+	c.Close(t.Context()) // a second time
+}
+
+// A receiver that says "try again" does not keep a tracer from ending when it is told to.
+func TestClosingDoesNotWaitForAReceiver(t *testing.T) {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}))
+	defer srv.Close()
+	c, p := collectives(t, srv.URL)
+	c.Sums(make([]arrivals.Sum, 3))
+	ctx, stop := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer stop()
+	c.Close(ctx)
+	if ctx.Err() == nil {
+		t.Error("it did not try until the end")
+	}
+	if n := c.Lost(); n != 3 {
+		t.Errorf("%d are lost", n)
+	}
+	_ = p.Close(ctx) // what it has to say is said by Lost
+}
+
+// Many sums are sent in requests that receivers take.
+func TestManySumsAreSentInPieces(t *testing.T) {
+	box := &inbox{}
+	srv := httptest.NewServer(box)
+	defer srv.Close()
+	c, p := collectives(t, srv.URL)
+	list := make([]arrivals.Sum, 3000)
+	for i := range list {
+		list[i] = arrivals.Sum{From: 1e18, To: 1e18 + 1e9, PID: uint32(i), Rank: -1, Op: allReduce, Count: 1}
+	}
+	c.Sums(list)
+	c.Close(t.Context())
+	if err := p.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	box.mu.Lock()
+	defer box.mu.Unlock()
+	if len(box.metrics) != 3 || c.Lost() != 0 {
+		t.Errorf("%d requests, %d lost", len(box.metrics), c.Lost())
 	}
 }

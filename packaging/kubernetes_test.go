@@ -233,7 +233,9 @@ token=$(kubectl -n ingero get secret ingero-tokens -o jsonpath='{.data.echo-read
 func rows(t *testing.T, answer string) [][]any {
 	t.Helper()
 	var a struct{ Rows [][]any }
-	if err := json.Unmarshal([]byte(answer), &a); err != nil {
+	d := json.NewDecoder(strings.NewReader(answer))
+	d.UseNumber() // a time in ns is no float64
+	if err := d.Decode(&a); err != nil {
 		t.Fatalf("%v: %s", err, answer)
 	}
 	return a.Rows

@@ -43,15 +43,19 @@ func startEcho(t *testing.T, l *lab, programs string) (e *echo, port string) {
 		"--db-path", filepath.Join(l.dir, "echo.db"), "--otlp-addr", "127.0.0.1:0", "--otlp-http-addr", "127.0.0.1:0",
 		"--mcp-addr", "127.0.0.1:0", "--health-addr", "127.0.0.1:0")
 	ports := make([]string, 6)
+	var taken []net.Listener
 	for i := range ports {
 		s, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer func() { _ = s.Close() }() // its port is all that was wanted
+		taken = append(taken, s)
 		if _, ports[i], err = net.SplitHostPort(s.Addr().String()); err != nil {
 			t.Fatal(err)
 		}
+	}
+	for _, s := range taken { // when all have been chosen: their ports are all that was wanted
+		_ = s.Close()
 	}
 	e.start([]string{
 		"INGERO_FLEET_GRPC=0.0.0.0:" + ports[0], "INGERO_FLEET_HTTP=127.0.0.1:" + ports[1],
@@ -81,11 +85,8 @@ func (e *echo) start(env []string, args ...string) {
 	if filepath.Base(args[0]) != "ingero-echo" {
 		return
 	}
-	for _, what := range []string{"OTLP over gRPC", "questions"} {
-		rest, err := p.after(e.t.Context(), `listening for=`+strconv.Quote(what)+` at=`)
-		if err != nil {
-			rest, err = p.after(e.t.Context(), `listening for=`+what+` at=`)
-		}
+	for what, text := range map[string]string{"OTLP over gRPC": `"OTLP over gRPC"`, "questions": "questions"} {
+		rest, err := p.after(e.t.Context(), "listening for="+text+" at=")
 		if err != nil {
 			e.t.Fatal(err)
 		}
@@ -274,19 +275,28 @@ func (e *echo) blames(pid string) {
 		e.t.Error("who had the late rank's CPU is not named")
 	}
 	// What travels with the late operation itself.
-	for _, r := range e.ask(`select rank, json_extract_string(attrs_json, '$."ingero.collective.before.runq_ms"')::double
+	sent := e.ask(`select rank, json_extract_string(attrs_json, '$."ingero.collective.before.runq_ms"')::double
 		from events where json_extract_string(attrs_json, '$."ingero.collective.why"') = 'late'
-			and json_extract_string(attrs_json, '$."ingero.collective.own_ms"')::double > 200`) {
+			and json_extract_string(attrs_json, '$."ingero.collective.own_ms"')::double > 200`)
+	if len(sent) < 3 {
+		e.t.Errorf("%d late operations were sent", len(sent))
+	}
+	for _, r := range sent {
 		if r[0].(float64) != late || r[1].(float64) < echoLateMS*0.95 {
 			e.t.Errorf("rank and ms in the run queue are %v", r)
 		}
 	}
 	// Sums have every operation of every rank once: as many as it has entered.
-	for _, r := range e.ask(`select rank, sum(value), max(nccl_seq) from (
+	sums := e.ask(`select rank, sum(value), max(nccl_seq) from (
 		select rank, value, null as nccl_seq from events where metric_name = 'ingero.collective.operations'
-		union all select rank, 0, seq from collectives) group by rank order by rank`) {
-		if n, last := r[1].(float64), r[2].(float64); n < last {
-			e.t.Errorf("rank %v: %v operations, and one has the number %v", r[0], n, last)
+		union all select rank, 0, seq from collectives) group by rank order by rank`)
+	if len(sums) != ranks {
+		e.t.Errorf("there are sums of %d ranks", len(sums))
+	}
+	for _, r := range sums {
+		// The newest single operation is of two seconds at most before the end.
+		if n, last := r[1].(float64), r[2].(float64); n < last || n > last+64 {
+			e.t.Errorf("rank %v: %v operations, and the newest that was sent has the number %v", r[0], n, last)
 		}
 	}
 }

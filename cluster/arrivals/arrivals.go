@@ -29,8 +29,9 @@ const (
 // Bounds. A rank sends at most maxNotable steps a second, and for each of them two operations.
 const (
 	maxNotable = 4
-	// maxOps is how many operations of a rank are kept. It is a power of two.
-	maxOps = 256
+	// minOps and maxOps are how many operations of a rank are kept: as many as come between two rows of its steps, which is
+	// a second. Both are powers of two.
+	minOps, maxOps = 256, 1 << 13
 	// maxOff is how many waits of a rank's threads are kept.
 	maxOff = 512
 	// pendingFor is how long an operation that was chosen may take to be waited for.
@@ -61,9 +62,10 @@ type Arrival struct {
 	Why Why
 	// OneOf is for how many steps a sample stands: 1 of a step that is sent for itself.
 	OneOf uint64
-	// OwnNS is the rank's own work before it, since the same operation of the step before. WaitNS is, if the rank waited
-	// longer than usual, for how long it waited for others from this operation on, until that of the next step. UsualOwnNS
-	// and UsualWaitNS are the medians of the steps before. 0: not known.
+	// OwnNS is the rank's own work in the step that ends with it, or of which it is the one before which the rank took
+	// longest. WaitNS is, if the rank waited longer than usual, for how long it waited for others in the step that begins
+	// with it, or of which it is the one that it waited for longest. UsualOwnNS and UsualWaitNS are the medians of the
+	// steps before. 0: not known.
 	OwnNS, WaitNS, UsualOwnNS, UsualWaitNS uint64
 	// Off is for how long the thread was off the CPU in the last BeforeNS before it entered, in ns by class. Only of a
 	// late operation.
@@ -80,10 +82,11 @@ type Chooser struct {
 	leftOut uint64
 }
 
-// sumKey is what operations are added up by.
+// sumKey is what operations are added up by. A process may be several ranks.
 type sumKey struct {
 	pid  uint32
 	comm uint64
+	rank int32
 	op   event.Op
 }
 
@@ -114,7 +117,7 @@ func (c *Chooser) Batch(b *store.Batch) {
 	}
 }
 
-// Second ends a second. It appends what was finished in it and the operations that were chosen, both in a fixed order.
+// Second ends a second. It appends what was finished in it, in a fixed order, and the operations that were chosen.
 func (c *Chooser) Second(at uint64, sums []Sum, chosen []Arrival) ([]Sum, []Arrival) {
 	first := len(sums)
 	for _, s := range c.sums {
@@ -122,7 +125,8 @@ func (c *Chooser) Second(at uint64, sums []Sum, chosen []Arrival) ([]Sum, []Arri
 		sums = append(sums, *s)
 	}
 	slices.SortFunc(sums[first:], func(a, b Sum) int {
-		return cmp.Or(cmp.Compare(a.PID, b.PID), cmp.Compare(a.Comm, b.Comm), cmp.Compare(a.Op, b.Op))
+		return cmp.Or(cmp.Compare(a.PID, b.PID), cmp.Compare(a.Comm, b.Comm), cmp.Compare(a.Rank, b.Rank),
+			cmp.Compare(a.Op, b.Op))
 	})
 	clear(c.sums)
 	c.from = at
@@ -147,7 +151,7 @@ func (c *Chooser) forget(pid uint32) {
 
 // add takes an operation.
 func (c *Chooser) add(x *event.Collective) {
-	k := sumKey{x.PID, x.CommID, x.Op}
+	k := sumKey{x.PID, x.CommID, x.Rank, x.Op}
 	s := c.sums[k]
 	if s == nil {
 		s = &Sum{PID: x.PID, Rank: x.Rank, Ranks: x.Ranks, Comm: x.CommID, Op: x.Op}
@@ -162,10 +166,10 @@ func (c *Chooser) add(x *event.Collective) {
 		s.WaitNS, s.WaitMin, s.WaitMax = s.WaitNS+ns, min(s.WaitMin, ns), max(s.WaitMax, ns)
 	}
 	r := c.ranks[x.PID]
-	if r == nil || x.CommID != r.comm || x.Seq == 0 || x.PairWise() {
+	if r == nil || x.CommID != r.comm || x.Rank != r.rank || x.Seq == 0 || x.PairWise() {
 		return
 	}
-	r.ops[x.Seq&(maxOps-1)] = *x
+	r.put(x)
 	if a, ok := r.pending[x.Seq]; ok {
 		delete(r.pending, x.Seq)
 		c.choose(r, x, a)

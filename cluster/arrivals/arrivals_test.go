@@ -125,7 +125,7 @@ func lateness(sent [][]arrivals.Arrival) map[uint32]arrivals.Arrival {
 // Of a rank that is late in every 14th step, all ranks send those operations, and with the late one what its thread
 // waited for.
 func TestALateRankIsSentWithItsPeers(t *testing.T) {
-	for _, perStep := range []int{1, 3} {
+	for _, perStep := range []int{1, 3, 160} { // 160: some 1,700 operations a second
 		j := job{ranks: 8, perStep: perStep, stepNS: int(90 * ms), rng: rand.New(rand.NewSource(1))}
 		j.late = func(r, n int) uint64 {
 			if r == 5 && n%14 == 0 {
@@ -153,9 +153,11 @@ func TestALateRankIsSentWithItsPeers(t *testing.T) {
 				t.Errorf("%d a step: own work is %d ms, usually %d", perStep, a.OwnNS/ms, a.UsualOwnNS/ms)
 			}
 		}
-		for seq, a := range got {
-			if late := int(seq)%(14*perStep) == 0; late != (a.Why == arrivals.Late) && seq > uint32(42*perStep) {
-				t.Errorf("%d a step: operation %d is sent as %s", perStep, seq, a.Why)
+		for r, list := range sent { // also what only some ranks sent
+			for _, a := range list {
+				if late := r == 5 && int(a.Seq)%(14*perStep) == 0; late != (a.Why == arrivals.Late) && a.Seq > uint32(42*perStep) {
+					t.Errorf("%d a step: rank %d sends operation %d as %s", perStep, r, a.Seq, a.Why)
+				}
 			}
 		}
 	}
@@ -288,5 +290,83 @@ func TestWhatDoesNotEndIsGivenUp(t *testing.T) {
 	_, sent := c.Second(at+20e9, nil, nil)
 	if n := c.LeftOut(); n != 3 || len(sent) != 0 {
 		t.Errorf("%d are left out, %d sent", n, len(sent))
+	}
+}
+
+// What a rank does in every 16th step is in as many samples as it should be: one in 16.
+func TestSamplesAreNotPeriodic(t *testing.T) {
+	j := job{ranks: 4, perStep: 1, stepNS: int(90 * ms), rng: rand.New(rand.NewSource(4)), late: func(r, n int) uint64 {
+		if r == 0 && n%16 == 0 { // less than is notable
+			return 5 * ms
+		}
+		return 0
+	}}
+	_, sent, _ := j.run(t, 4000)
+	in, all := 0, 0
+	for _, a := range sent[0] {
+		if all++; a.Seq%16 == 0 {
+			in++
+		}
+	}
+	if all < 150 || in < all/40 || in > all/6 {
+		t.Errorf("%d of %d samples are of every 16th operation", in, all)
+	}
+}
+
+// When another pattern of operations makes the steps, what was usual is learned anew.
+func TestOtherStepsHaveAnotherUsual(t *testing.T) {
+	c := arrivals.NewChooser()
+	seq, at := uint32(0), uint64(1e18)
+	var sent []arrivals.Arrival
+	second := func(every uint32, own uint64) {
+		var b store.Batch
+		row := store.RankSteps{PID: 7, Rank: 0, Ranks: 2, Comm: comm, Every: every}
+		for range 24 {
+			at += 1000 * ms / 24
+			seq++
+			b.Collectives = append(b.Collectives, event.Collective{
+				At: at, Op: op, CommID: comm, Rank: 0, Ranks: 2, Seq: seq, Thread: event.Thread{PID: 7, TID: 7},
+				SyncOp: 1, SyncEnd: at + 1,
+			})
+			if seq%every == 0 {
+				row.Steps = append(row.Steps, store.RankStep{Seq: uint64(seq/every) - 1, End: at, OwnNS: own, WaitNS: 1})
+			}
+		}
+		row.At = at
+		b.RankSteps = []store.RankSteps{row}
+		c.Batch(&b)
+		_, sent = c.Second(at, nil, sent)
+	}
+	for range 4 {
+		second(1, 3*ms)
+	}
+	for range 4 {
+		second(12, 300*ms)
+	}
+	for _, a := range sent {
+		if a.Why != arrivals.Sample {
+			t.Errorf("operation %d is sent as %s: own work %d ms, usually %d", a.Seq, a.Why, a.OwnNS/ms, a.UsualOwnNS/ms)
+		}
+	}
+}
+
+// A process may be several ranks of a communicator.
+func TestSumsTellRanksOfAProcessApart(t *testing.T) {
+	c := arrivals.NewChooser()
+	var b store.Batch
+	for rank := range int32(8) {
+		b.Collectives = append(b.Collectives, event.Collective{
+			At: 1e18, Op: op, CommID: comm, Rank: rank, Ranks: 8, Seq: 1, Thread: event.Thread{PID: 7, TID: 7},
+		})
+	}
+	c.Batch(&b)
+	sums, _ := c.Second(1e18+1e9, nil, nil)
+	if len(sums) != 8 {
+		t.Fatalf("%+v", sums)
+	}
+	for i, s := range sums {
+		if s.Rank != int32(i) || s.Count != 1 {
+			t.Errorf("%+v", s)
+		}
 	}
 }

@@ -9,9 +9,13 @@ import (
 
 // rank is what is kept of a rank: of the communicator by which its steps are counted.
 type rank struct {
-	comm      uint64                   // event.Collective.CommID
-	ops       [maxOps]event.Collective // by number modulo maxOps
-	pending   map[uint32]Arrival       // that are to be sent when their end is seen, by number
+	comm      uint64 // event.Collective.CommID
+	rank      int32
+	every     uint32             // operations of a step
+	ops       []event.Collective // by number modulo their count, which is a power of two
+	newest    uint32             // number of the newest
+	needed    uint32             // number from which on they are needed
+	pending   map[uint32]Arrival // that are to be sent when their end is seen, by number
 	own, wait usual
 	off       waits
 	before    store.RankStep
@@ -30,12 +34,32 @@ func (r *rank) expire(at uint64) (n uint64) {
 	return n
 }
 
+// put keeps an operation.
+func (r *rank) put(x *event.Collective) {
+	for x.Seq-min(r.needed, x.Seq) >= uint32(len(r.ops)) && len(r.ops) < maxOps {
+		grown := make([]event.Collective, 2*len(r.ops))
+		for i := range r.ops {
+			if at := &grown[r.ops[i].Seq&uint32(len(grown)-1)]; r.ops[i].Seq > at.Seq {
+				*at = r.ops[i]
+			}
+		}
+		r.ops = grown
+	}
+	r.ops[x.Seq&uint32(len(r.ops)-1)] = *x
+	r.newest = max(r.newest, x.Seq)
+}
+
 // op is an operation, nil if it has not ended or is not kept any more.
 func (r *rank) op(seq uint32) *event.Collective {
-	if x := &r.ops[seq&(maxOps-1)]; seq > 0 && x.Seq == seq {
+	if x := &r.ops[seq&uint32(len(r.ops)-1)]; seq > 0 && x.Seq == seq {
 		return x
 	}
 	return nil
+}
+
+// lost reports whether an operation is not kept any more.
+func (r *rank) lost(seq uint32) bool {
+	return r.op(seq) == nil && r.newest-min(seq, r.newest) >= uint32(len(r.ops))
 }
 
 // enteredBefore is when the operation before x was entered, 0 if that is not known.
@@ -50,9 +74,12 @@ func (r *rank) enteredBefore(x *event.Collective) uint64 {
 // (n+1)·Every is.
 func (c *Chooser) steps(row *store.RankSteps) {
 	r := c.ranks[row.PID]
-	if r == nil || r.comm != row.Comm {
+	if r == nil || r.comm != row.Comm || r.rank != row.Rank || r.every != row.Every { // its steps are others
 		c.forget(row.PID)
-		r = &rank{comm: row.Comm, pending: map[uint32]Arrival{}, since: row.At}
+		r = &rank{
+			comm: row.Comm, rank: row.Rank, every: row.Every, ops: make([]event.Collective, minOps),
+			pending: map[uint32]Arrival{}, since: row.At,
+		}
 		c.ranks[row.PID] = r
 	}
 	stride := uint64(1) // a power of two, so that ranks whose counts of steps differ still choose many alike
@@ -76,13 +103,14 @@ func (c *Chooser) steps(row *store.RankSteps) {
 		end := begin + row.Every
 		switch a.Why {
 		case Late: // it enters the operation at the end late, or one between
-			c.send(r, end, r.longest(Late, begin+1, end), a)
+			c.send(r, end, r.late(begin, end, s.End), a)
 		case Waited: // for the operation at the begin, or one between
-			c.send(r, begin, r.longest(Waited, begin, end-1), a)
+			c.send(r, begin, r.waited(begin, end), a)
 		default:
 			c.send(r, end, 0, a)
 		}
 	}
+	r.needed = uint32(row.Steps[len(row.Steps)-1].Seq+1) * row.Every
 }
 
 // step says why operations of a step are sent; ok is false if none are.
@@ -97,7 +125,7 @@ func (r *rank) step(s *store.RankStep, stride uint64) (a Arrival, ok bool) {
 		if s.Seq == r.before.Seq+1 {
 			a.OwnNS = r.before.OwnNS
 		}
-	case s.Seq%stride == 0:
+	case mix(s.Seq)%stride == 0:
 		a.Why, a.OneOf = Sample, stride
 	}
 	r.before = *s
@@ -107,11 +135,22 @@ func (r *rank) step(s *store.RankStep, stride uint64) (a Arrival, ok bool) {
 	return a, a.Why != ""
 }
 
+// mix spreads the numbers of steps: what a program does in every 8th or 100th step is in as many samples as it should
+// be. It is the finaliser of splitmix64.
+func mix(n uint64) uint64 {
+	n = (n ^ n>>30) * 0xbf58476d1ce4e5b9
+	n = (n ^ n>>27) * 0x94d049bb133111eb
+	return n ^ n>>31
+}
+
 // send has an operation sent, later if it has not been seen to end; and a second one, which has, unless that is 0.
 func (c *Chooser) send(r *rank, seq, second uint32, a Arrival) {
-	if x := r.op(seq); x != nil {
+	switch x := r.op(seq); {
+	case x != nil:
 		c.choose(r, x, a)
-	} else {
+	case r.lost(seq):
+		c.leftOut++
+	default:
 		r.pending[seq] = a
 	}
 	if second != 0 && second != seq {
@@ -119,25 +158,41 @@ func (c *Chooser) send(r *rank, seq, second uint32, a Arrival) {
 	}
 }
 
-// longest is the number of the operation, of those from one to another, before which the rank took longest if it was
-// late, and after which it waited longest if it waited; 0 if none is known.
-func (r *rank) longest(why Why, from, to uint32) (seq uint32) {
+// late is the number of the operation of a step before which the rank took longest, which may be the one at the end,
+// entered at a time; 0 if none is known.
+func (r *rank) late(begin, end uint32, entered uint64) (seq uint32) {
 	most := uint64(0)
-	for n := max(from, to-min(to, maxOps-1)); n <= to; n++ {
-		x := r.op(n)
-		if x == nil {
-			continue
-		}
-		ns, _ := x.Wait()
-		if why == Late {
-			at := r.enteredBefore(x)
-			if at == 0 {
+	for n := begin + 1; n <= end; n++ {
+		before, at := r.op(n-1), entered
+		if n < end {
+			x := r.op(n)
+			if x == nil {
 				continue
 			}
-			ns = x.At - min(at, x.At)
+			at = x.At
 		}
-		if ns > most {
+		if before == nil {
+			continue
+		}
+		if ns := at - min(before.At, at); ns > most {
 			most, seq = ns, n
+		}
+	}
+	if r.op(seq) == nil { // it has not ended: send waits for it
+		return 0
+	}
+	return seq
+}
+
+// waited is the number of the operation of a step, without the one at its end, for which the rank waited longest; 0 if
+// none is known.
+func (r *rank) waited(begin, end uint32) (seq uint32) {
+	most := uint64(0)
+	for n := begin; n < end; n++ {
+		if x := r.op(n); x != nil {
+			if ns, _ := x.Wait(); ns > most {
+				most, seq = ns, n
+			}
 		}
 	}
 	return seq

@@ -55,8 +55,16 @@ type sentCollectives struct {
 	sums    []arrivals.Sum
 	chosen  []arrivals.Arrival
 
-	mu   sync.Mutex // guards last
+	mu   sync.Mutex // guards the rest
 	last *report.Report
+	at   time.Time // when it came
+}
+
+// found takes a report of the live diagnosis.
+func (s *sentCollectives) found(r *report.Report) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last, s.at = r, time.Now()
 }
 
 // second ends a second.
@@ -70,7 +78,7 @@ func (s *sentCollectives) second(at time.Time) {
 func (s *sentCollectives) chains(pid uint32) (ids []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.last == nil {
+	if s.last == nil || time.Since(s.at) > causeFor {
 		return nil
 	}
 	for i := range s.last.Chains {
@@ -148,9 +156,7 @@ func (e *metricsSink) found(r *report.Report) {
 		e.logs.Findings(r, time.Now())
 	}
 	if e.sent != nil {
-		e.sent.mu.Lock()
-		e.sent.last = r
-		e.sent.mu.Unlock()
+		e.sent.found(r)
 	}
 }
 
@@ -183,6 +189,9 @@ func (e *metricsSink) end() error {
 		logs, spans := e.pushed.Lost()
 		if sums := e.sent.to.Lost(); logs+spans+sums > 0 {
 			e.log.Warn("the receiver of --otlp did not get all that was sent", "log_records", logs, "spans", spans, "sums", sums)
+		}
+		if n := e.sent.chooser.LeftOut(); n > 0 {
+			e.log.Info("not all collective operations that matter were sent: there were too many", "left_out", n)
 		}
 	}
 	if e.scraped != nil {

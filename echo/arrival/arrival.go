@@ -227,13 +227,15 @@ func without(numbers []float64) func(i int) float64 {
 	}
 }
 
-// oneOf is for how many collectives one stands.
-func oneOf(one []Span) int {
-	n := int64(math.MaxInt32)
-	for _, s := range one {
-		n = min(n, max(1, s.OneOf))
+// oneOf returns for how many collectives a rank's part of one stands. Ranks need not agree on that, but if one of them
+// tells of it for itself, it stands for itself.
+func oneOf(one []Span) func(s *Span) int {
+	for i := range one {
+		if one[i].OneOf <= 1 {
+			return func(*Span) int { return 1 }
+		}
 	}
-	return int(n)
+	return func(s *Span) int { return int(min(s.OneOf, math.MaxInt32)) }
 }
 
 // clocks adds by how much each rank's clock differs from the median, as all leave at the same moment.
@@ -269,9 +271,9 @@ func (c *comparison) blame(one []Span, late []float64) {
 	if len(own) >= Fewest {
 		others = without(own)
 	}
-	last, stands := 0, oneOf(one)
+	last, of := 0, oneOf(one)
 	for i, s := range one {
-		c.ranks[s.Rank].Collectives += stands
+		c.ranks[s.Rank].Collectives += of(&s)
 		if late[i] > late[last] {
 			last = i
 		}
@@ -280,7 +282,7 @@ func (c *comparison) blame(one []Span, late []float64) {
 		if late[i] < c.out.ThresholdNS || others == nil || at[i] < 0 {
 			continue
 		}
-		t := c.ranks[s.Rank]
+		t, stands := c.ranks[s.Rank], of(&s)
 		mine, peers := own[at[i]], others(at[i])
 		if mine-peers < ownShare*late[i] {
 			t.Held += stands

@@ -34,6 +34,11 @@ func Check(statement string, tree []string) (names []string, refused string) {
 	if recursive {
 		return nil, "WITH RECURSIVE is not allowed"
 	}
+	for _, n := range names { // the tree writes a name with a dot as the table of a database
+		if !plainName.MatchString(n) {
+			return nil, "names in WITH are words"
+		}
+	}
 	root, ok := parse(tree)
 	if !ok {
 		return nil, "its tree cannot be read"
@@ -87,6 +92,8 @@ func defined(list []token) (names []string, recursive bool) {
 	}
 	return names, false
 }
+
+var plainName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 var (
 	childrenSuffix = regexp.MustCompile(` \(children \d+\)$`)

@@ -75,6 +75,10 @@ func TestCheck(t *testing.T) {
 		"a gap":                {"SELECT 1", []string{"SelectWithUnionQuery (children 1)", "  ExpressionList"}, "cannot be read"},
 		"WITH":                 {"WITH a AS (SELECT 1) SELECT 1 FROM a", tree(append(element, "TableExpression (children 1)", " TableIdentifier a")...), ""},
 		"WITH of another name": {"WITH a AS (SELECT 1) SELECT 1 FROM b", tree(append(element, "TableExpression (children 1)", " TableIdentifier b")...), `the table "b"`},
+		"a table's name in WITH": {
+			"WITH `system.users` AS (SELECT 1) SELECT 1 FROM `system.users`",
+			tree(append(element, "TableExpression (children 1)", " TableIdentifier system.users")...), "names in WITH are words",
+		},
 		"a window like a name in WITH": {
 			"SELECT 1 FROM p, `x` WINDOW w AS (ORDER BY 1), p AS (SELECT PARTITION BY 1)",
 			tree("TableExpression (children 1)", " TableIdentifier p"), "the names in WITH",

@@ -185,8 +185,12 @@ func (s *Tools) priced(ctx context.Context, sc question.Scope, in *costIn, out *
 	out.GPUHours, out.Money = significant(out.GPUHours, 4), significant(out.Money, 4)
 	switch {
 	case total > 0:
+		ranks := map[arrival.Rank]bool{} // a rank may have been slow more than once
+		for i := range list {
+			ranks[list[i].rank] = true
+		}
 		out.Verdict = data(fmt.Sprintf("%v GPU-hours of waiting for %s, %v %s by rates of %s (%s)", out.GPUHours,
-			counted(len(list), "rank"), out.Money, out.Currency, out.Rates.Date, firstWords(out.Rates.Source)))
+			counted(len(ranks), "rank"), out.Money, out.Currency, out.Rates.Date, firstWords(out.Rates.Source)))
 	case out.Seen.Collectives == 0 && out.Seen.AgentEvents == 0:
 		out.Verdict = "not known: no node told of collectives, and no agent of ranks, in this window"
 	default:

@@ -30,7 +30,7 @@ var analysisTool = tool[analysisIn, analysisOut]{
 	name: analysisName,
 	about: "Read-only SQL. Tables: events (timestamp_ns, cluster_id, node_id, rank, nranks, kind, metric_name, value, " +
 		"unit, event_name, severity, body, duration_ns, attrs_json, resource_json), findings, stragglers, collectives, " +
-		"health.",
+		"health, minutes.",
 	run: func(ctx context.Context, s *Tools, in analysisIn) (out analysisOut, err error) {
 		from, _, err := in.begin(in)
 		if err != nil {

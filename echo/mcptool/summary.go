@@ -44,6 +44,8 @@ type nodeSummary struct {
 
 	open int // events that have not ended
 	high int // findings
+	// medium are the other findings that are told
+	medium int
 }
 
 func (s summaryOut) rows() int { return len(s.Nodes) }
@@ -154,6 +156,8 @@ func (s *Tools) ills(ctx context.Context, sc question.Scope, out *summaryOut, no
 		}
 		if f.Severity == "HIGH" {
 			n.high++
+		} else {
+			n.medium++
 		}
 		n.tell(prose(f.Severity + ": " + f.Summary))
 	}
@@ -174,9 +178,9 @@ func (c *common) cut(more bool, what string) {
 }
 
 func (s *summaryOut) verdict(nodes []nodeSummary) {
-	open, high, silent := 0, 0, 0
+	open, high, other, silent := 0, 0, 0, 0
 	for i := range nodes {
-		open, high = open+nodes[i].open, high+nodes[i].high
+		open, high, other = open+nodes[i].open, high+nodes[i].high, other+nodes[i].medium
 		if nodes[i].LastS > silentAfter.Seconds() {
 			silent++
 		}
@@ -185,6 +189,8 @@ func (s *summaryOut) verdict(nodes []nodeSummary) {
 	case len(nodes) == 0:
 		s.Verdict = "no node sent anything in this window"
 		return
+	case open == 0 && high == 0 && other > 0:
+		s.Verdict = data(fmt.Sprintf("nodes' agents tell of %s, and of nothing worse", counted(other, "MEDIUM finding")))
 	case open == 0 && high == 0:
 		s.Verdict = "no node's agent says that anything is wrong"
 	default:

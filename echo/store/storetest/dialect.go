@@ -67,6 +67,8 @@ var ClickHouse = Dialect{
 		"WITH x AS (SELECT 1) SELECT * FROM point WINDOW point AS (ORDER BY rank)", "WITH point AS (SELECT 1) SELECT * FROM point",
 		"WITH `a\n TableIdentifier events` AS (SELECT 1) SELECT * FROM point", "SELECT 1 AS `a\n  b`", "SELECT * FROM events AS `x\ty`",
 		"SELECT 1 FROM (WITH meta AS (SELECT 1) SELECT 1), meta",
+		"WITH `system.users` AS (SELECT * FROM system.users) SELECT * FROM `system.users`",
+		"SELECT * FROM system.query_log WHERE 1 IN (WITH `system.query_log` AS (SELECT 1 AS x) SELECT x FROM `system.query_log`)",
 		// Functions in place of a table, and what reads.
 		"SELECT * FROM file('/etc/passwd', 'LineAsString')", "SELECT * FROM url('http://127.0.0.1/', 'LineAsString')",
 		"SELECT * FROM remote('127.0.0.1', system.one)", "SELECT * FROM remoteSecure('127.0.0.1', system.one)",
