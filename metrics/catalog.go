@@ -143,7 +143,7 @@ var Catalogue = []Instrument{
 	{databaseSize, Gauge, "By", nil, "Size of the recording."},
 	{
 		otlpLost, Counter, "{record}", nil,
-		"Log records, spans and sums of collective operations that the receiver of --otlp did not get, or that were too many.",
+		"Log records, spans and sums of collective operations that the receiver of --otlp did not get, or were too many.",
 	},
 	{gpuUtilization, Gauge, "1", []string{attrHW}, "Share of the last sample period in which a kernel was resident."},
 	{gpuMemory, Gauge, "By", []string{attrHW}, "Memory of the GPU in use."},

@@ -29,8 +29,8 @@ const (
 // Bounds. A rank sends at most maxNotable steps a second, and for each of them two operations.
 const (
 	maxNotable = 4
-	// minOps and maxOps are how many operations of a rank are kept: as many as come between two rows of its steps, which is
-	// a second. Both are powers of two.
+	// minOps and maxOps are how many operations of a rank are kept: as many as come between two rows of its steps, in a
+	// second. Both are powers of two.
 	minOps, maxOps = 256, 1 << 13
 	// maxOff is how many waits of a rank's threads are kept.
 	maxOff = 512
