@@ -105,7 +105,10 @@ func (f *serveFlags) overGRPC(ctx context.Context, l net.Listener, s *settings, 
 	late := time.AfterFunc(webserver.Patience, g.Stop)
 	defer late.Stop()
 	g.GracefulStop()
-	return <-served
+	if err := <-served; !errors.Is(err, grpc.ErrServerStopped) { // it ended before it had begun
+		return err
+	}
+	return nil
 }
 
 func (f *serveFlags) overHTTP(ctx context.Context, l net.Listener, s *settings, h http.Handler, end webserver.Drain,
