@@ -10,7 +10,6 @@ import (
 	"math"
 	"os"
 	"os/signal"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -157,14 +156,6 @@ func writes(s *store.Session, now time.Time) bool {
 	return s.Started > 0 && s.Stopped == 0 && now.Sub(wrote) < wroteWithin
 }
 
-// comparesItself reports whether the run's tracer pushes what it measures by itself.
-func comparesItself(s *store.Session) bool {
-	own, _, _ := strings.Cut(s.Flags+" ", " -- ") // what follows is the traced command
-	return slices.ContainsFunc(strings.Fields(own), func(f string) bool {
-		return f == "--fleet" || strings.HasPrefix(f, "--fleet=")
-	})
-}
-
 // run waits for tracers, and pushes what they record, until ctx ends.
 func (p *pusher) run(ctx context.Context) error {
 	seen := "never"
@@ -200,9 +191,6 @@ func (p *pusher) wait(ctx context.Context) (ended bool, err error) {
 		p.say("%s cannot be read: %v; waiting for a tracer: sudo ingero trace --db %[1]s", quote(p.path), err)
 	case !writes(&run, time.Now()):
 		p.say("no tracer writes %s; waiting for one: sudo ingero trace --db %[1]s", quote(p.path))
-	case comparesItself(&run):
-		p.say("the tracer of %s has --fleet, and the fleet would hear of each rank twice; waiting for one without",
-			quote(p.path))
 	default:
 		return true, p.follow(ctx, &run)
 	}

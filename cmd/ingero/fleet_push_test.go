@@ -320,15 +320,3 @@ func TestFleetPushSaysWhatIsWrong(t *testing.T) {
 		}
 	}
 }
-
-// Of a tracer that pushes by itself, fleet-push pushes nothing. What a traced command is given is another matter.
-func TestATracerThatPushesByItself(t *testing.T) {
-	for flags, want := range map[string]bool{
-		"trace --fleet fleet-1:4318 --db x.db": true, "trace --fleet=fleet-1:4318": true, "": false,
-		"trace --fleet-ca ca.pem": false, "trace -- train --fleet x": false, "trace --fleet f -- train": true,
-	} {
-		if got := comparesItself(&store.Session{Flags: flags}); got != want {
-			t.Errorf("%q: %v", flags, got)
-		}
-	}
-}
