@@ -235,8 +235,8 @@ func nanoseconds(ms *float64) uint64 {
 	return uint64(*ms * 1e6)
 }
 
-// send tells readers of the socket, and the receiver of OTLP; neither waits. mu is held, so that what is told of a rank
-// is sent in order.
+// send sends an event to readers of the socket and to the receiver of OTLP; neither blocks. mu is held, so that the
+// events of a rank are sent in order.
 func (p *peers) send(t *toldEvent) {
 	if p.otlp != nil {
 		p.otlp.Event(&t.event, t.event.Summary(t.who))

@@ -44,8 +44,8 @@ type Span struct {
 	// Enter and Exit are when the rank was in it, and Before when it left the last one before, of any communicator; 0:
 	// not known.
 	Enter, Exit, Before int64
-	// OneOf is for how many collectives it stands, if not all are told of; 0: for itself. What is told of for itself by
-	// any rank stands for itself.
+	// OneOf is how many collectives it represents, if only samples were sent; 0: only itself. If any rank sent its part as
+	// no sample, the collective represents only itself.
 	OneOf int64
 }
 
@@ -53,7 +53,7 @@ type Span struct {
 type Late struct {
 	Rank
 	// Times is how often it was late, of Collectives in which it was compared, and Held how often others held it up. All
-	// are of the collectives that are told of and of those for which they stand.
+	// count the collectives that samples represent, too.
 	Times, Collectives, Held int
 	// First and Last are when it was late first and last: when it entered, in nanoseconds since the Unix epoch.
 	First, Last int64
@@ -123,7 +123,7 @@ type comparison struct {
 type tally struct {
 	Late
 	lateness, own, peers, waiting []float64
-	lates                         int                // collectives that are told of in which it was late
+	sentLate                      int                // collectives that were sent in which it was late
 	seqs                          map[string][]int64 // by communicator
 	offsets                       []float64          // of its clock
 	from, to                      int64              // by its clock
@@ -227,8 +227,8 @@ func without(numbers []float64) func(i int) float64 {
 	}
 }
 
-// oneOf returns for how many collectives a rank's part of one stands. Ranks need not agree on that, but if one of them
-// tells of it for itself, it stands for itself.
+// oneOf returns how many collectives a rank's part of one represents. Ranks need not agree on that, but if one of them
+// sent it as no sample, it represents only itself.
 func oneOf(one []Span) func(s *Span) int {
 	for i := range one {
 		if one[i].OneOf <= 1 {
@@ -289,13 +289,13 @@ func (c *comparison) blame(one []Span, late []float64) {
 			continue
 		}
 		t.Times += stands
-		t.lates++
+		t.sentLate++
 		if t.First == 0 || s.Enter < t.First {
 			t.First = s.Enter
 		}
 		t.Last, t.MaxNS = max(t.Last, s.Enter), max(t.MaxNS, late[i])
 		t.lateness, t.own, t.peers = append(t.lateness, late[i]), append(t.own, mine), append(t.peers, peers)
-		if stands == 1 { // else the distances are those of what is told of
+		if stands == 1 { // else the distances are those of samples
 			t.seqs[s.Comm] = append(t.seqs[s.Comm], s.Seq)
 		}
 		t.waiting = append(t.waiting, float64(len(one)-1))
@@ -327,7 +327,7 @@ func (c *comparison) finish() {
 		switch {
 		case c.out.Thin != "":
 			l.Why = c.out.Thin
-		case t.lates < fewestLate:
+		case t.sentLate < fewestLate:
 			l.Why = "it was late less than 3 times"
 		case l.LostShare < leastLost:
 			l.Why = "it cost less than 1 % of the time"

@@ -136,3 +136,25 @@ func (e *LimitError) Error() string { return "ended: " + e.Limit }
 type StatementError struct{ Why string }
 
 func (e *StatementError) Error() string { return e.Why }
+
+// Size is about how many bytes a value takes in an answer.
+func Size(v any) int64 {
+	const few = 16
+	switch v := v.(type) {
+	case string:
+		return int64(len(v)) + few
+	case []any:
+		n := int64(few)
+		for _, one := range v {
+			n += Size(one)
+		}
+		return n
+	case map[string]any:
+		n := int64(few)
+		for name, one := range v {
+			n += int64(len(name)) + Size(one)
+		}
+		return n
+	}
+	return few
+}

@@ -161,7 +161,7 @@ func read(ctx context.Context, rows driver.Rows, l store.Limits) (*store.Result,
 		}
 		for i := range into {
 			into[i] = plain(reflect.ValueOf(into[i]).Elem())
-			left -= size(into[i])
+			left -= store.Size(into[i])
 		}
 		if left < 0 {
 			out.Cut = "bytes"
@@ -231,28 +231,6 @@ func plain(v reflect.Value) any {
 		return m
 	}
 	return fmt.Sprint(v.Interface())
-}
-
-// size is about how many bytes a value takes in an answer.
-func size(v any) int64 {
-	const few = 16
-	switch v := v.(type) {
-	case string:
-		return int64(len(v)) + few
-	case []any:
-		n := int64(few)
-		for _, one := range v {
-			n += size(one)
-		}
-		return n
-	case map[string]any:
-		n := int64(few)
-		for name, one := range v {
-			n += int64(len(name)) + size(one)
-		}
-		return n
-	}
-	return few
 }
 
 // Quote writes a text as a literal of a statement.

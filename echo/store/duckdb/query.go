@@ -156,7 +156,7 @@ func read(ctx context.Context, rows *sql.Rows, l store.Limits) (*store.Result, e
 		}
 		for i := range values {
 			values[i] = plain(values[i])
-			left -= size(values[i])
+			left -= store.Size(values[i])
 		}
 		if left < 0 {
 			out.Cut = "bytes"
@@ -212,26 +212,4 @@ func plain(v any) any {
 // interval is as ISO 8601 writes it.
 func interval(v duckdb.Interval) string {
 	return fmt.Sprintf("P%dM%dDT%gS", v.Months, v.Days, float64(v.Micros)/1e6)
-}
-
-// size is about how many bytes a value takes in an answer.
-func size(v any) int64 {
-	const few = 16
-	switch v := v.(type) {
-	case string:
-		return int64(len(v)) + few
-	case []any:
-		n := int64(few)
-		for _, one := range v {
-			n += size(one)
-		}
-		return n
-	case map[string]any:
-		n := int64(few)
-		for name, one := range v {
-			n += int64(len(name)) + size(one)
-		}
-		return n
-	}
-	return few
 }
