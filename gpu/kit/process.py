@@ -45,19 +45,27 @@ def run(args, limit, **more):
 
 class Talk:
     """A running program and what it prints. `trace --json` sends the traced program's output to
-    standard error, so both streams are read; lines that are not JSON go to the log."""
+    standard error, so both streams are read, each from its own pipe: in one, a line of the tracer
+    could begin within a line of the program. Lines that are not JSON go to the log."""
 
     def __init__(self, args, log, **more):
         self.lines, self.said = queue.Queue(), []
         self.log = open(log, "w", errors="replace")
         self.log_path = log
-        self.proc = subprocess.Popen(args, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        self.proc = subprocess.Popen(args, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                      text=True, errors="replace", bufsize=1, start_new_session=True, **more)
-        self.reader = threading.Thread(target=self._read, daemon=True)
+        self.reader = threading.Thread(target=self._read_both, daemon=True)
         self.reader.start()
 
-    def _read(self):
-        for line in self.proc.stdout:
+    def _read_both(self):
+        beside = threading.Thread(target=self._read, args=(self.proc.stderr,), daemon=True)
+        beside.start()
+        self._read(self.proc.stdout)
+        beside.join()
+        self.lines.put(None)
+
+    def _read(self, stream):
+        for line in stream:
             try:
                 value = json.loads(line)
             except ValueError:
@@ -67,7 +75,6 @@ class Talk:
             else:
                 self.log.write(line)
                 self.log.flush()
-        self.lines.put(None)
 
     def tell(self, line):
         try:

@@ -7,7 +7,6 @@ counted part has more than a second without calls before and after it, so that n
 in its seconds of Unix time."""
 
 import argparse
-import json
 import os
 import re
 import subprocess
@@ -17,9 +16,7 @@ import time
 import torch
 from torch import nn
 
-
-def tell(**what):
-    print(json.dumps(what), flush=True)
+from tell import tell
 
 
 def quiet():

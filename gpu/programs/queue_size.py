@@ -1,10 +1,11 @@
 """Prints a JSON line: how many launches a stream's queue holds, and how long the first one that found
 no room took. One kernel keeps the GPU busy meanwhile."""
 
-import json
 import time
 
 import torch
+
+from tell import tell
 
 BUSY = 1.5  # s for which the GPU is kept busy
 FULL = 0.02  # s from which on a launch has waited for room
@@ -35,7 +36,7 @@ def main():
             n += 1
         torch.cuda.synchronize()
         found.append({"launches": n, "waited_ms": round(took * 1e3, 1)})
-    print(json.dumps({"what": "queue", "tries": found}), flush=True)
+    tell("queue", tries=found)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,6 @@ for that long: eager (a small network, whose launches take most of a step), busy
 matrix products, which keep the GPU busy), graph (a CUDA graph of the small network)."""
 
 import argparse
-import json
 import os
 import sys
 import time
@@ -18,6 +17,8 @@ if CPUS:
 
 import torch  # noqa: E402
 from torch import nn  # noqa: E402
+
+from tell import tell  # noqa: E402
 
 
 def main():
@@ -50,7 +51,7 @@ def main():
     with torch.cuda.graph(graph):
         forward()
     modes = {"eager": forward, "busy": busy, "graph": graph.replay}
-    print(json.dumps({"what": "ready"}), flush=True)
+    tell("ready")
     for line in sys.stdin:
         mode, seconds = line.split()
         steps, step = 0, modes[mode]
@@ -61,7 +62,7 @@ def main():
             torch.cuda.synchronize()
             steps += 5
         rate = steps / (time.monotonic() - began)
-        print(json.dumps({"what": "speed", "mode": mode, "steps_per_s": rate}), flush=True)
+        tell("speed", mode=mode, steps_per_s=rate)
 
 
 if __name__ == "__main__":

@@ -2,16 +2,13 @@
 healthy program does. It prints JSON lines: missing (the framework cannot be imported), or measured
 with the time of the steady part (Unix s), which has neither the start nor what follows."""
 
-import json
 import os
 import sys
 import time
 
+from tell import tell
+
 WARM_UP, MEASURED = 1.5, 4.5  # s
-
-
-def tell(**what):
-    print(json.dumps(what), flush=True)
 
 
 def need(module):

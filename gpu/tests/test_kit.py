@@ -2,6 +2,8 @@
 needed. Run: python3 -m unittest discover -s gpu/tests"""
 
 import os
+import socket
+import subprocess
 import sys
 import tempfile
 import time
@@ -278,9 +280,9 @@ class Frameworks(unittest.TestCase):
 
 
 class Talks(unittest.TestCase):
-    def wait(self, text, *args, **more):
+    def wait(self, text, *args, command=("echo",), **more):
         with tempfile.TemporaryDirectory() as folder:
-            talk = process.Talk(["echo", text], os.path.join(folder, "log"))
+            talk = process.Talk([*command, text], os.path.join(folder, "log"))
             try:
                 return talk.wait_for(*args, **more)
             finally:
@@ -293,6 +295,19 @@ class Talks(unittest.TestCase):
             self.wait('{"what": "b"}', "what", "a", 10)
         with self.assertRaises(result.NotDone):
             self.wait('{"type": "b"}', "what", "a", 10)
+
+    def test_a_line_of_the_other_stream_may_come_within_one(self):
+        both = """printf '{"what": ' >&2; printf '{"what": "a"}\\n'; printf '"b"}\\n' >&2"""
+        for value in "ab":
+            self.assertEqual(self.wait(both, "what", value, 10, command=("sh", "-c")), {"what": value})
+
+    def test_programs_write_a_line_at_once(self):
+        programs = os.path.join(os.path.dirname(__file__), "..", "programs")
+        tell = [sys.executable, "-u", "-c", "import tell; tell.tell('a', n=1)"]
+        one, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)  # what is received is what one write sent
+        with one, other:
+            subprocess.run(tell, check=True, stdout=other, env={**os.environ, "PYTHONPATH": programs})
+            self.assertEqual(one.recv(1000), b'{"what": "a", "n": 1}\n')
 
 
 class Ranks(unittest.TestCase):
