@@ -213,6 +213,10 @@ func (s *server) failed(w http.ResponseWriter, err error) {
 		refuse(w, http.StatusBadRequest, "statement", err.Error())
 	case errors.Is(err, context.Canceled):
 		refuse(w, http.StatusServiceUnavailable, "canceled", "the question was given up")
+	case errors.Is(err, store.ErrAway):
+		s.Logger.Warn("a question failed", "err", err, "request", w.Header().Get(requestID))
+		w.Header().Set("Retry-After", "1")
+		refuse(w, http.StatusServiceUnavailable, "away", store.ErrAway.Error())
 	default:
 		s.Logger.Error("a question failed", "err", err, "request", w.Header().Get(requestID))
 		refuse(w, http.StatusInternalServerError, "internal", "the store failed; see its log")

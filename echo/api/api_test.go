@@ -35,6 +35,8 @@ func (m *made) Query(ctx context.Context, sql string, _ store.Limits) (*store.Re
 		return nil, &store.LimitError{Limit: "it took longer than 10s"}
 	case "statement":
 		return nil, &store.StatementError{Why: "there is no column x"}
+	case "away":
+		return nil, fmt.Errorf("%w: shard 2", store.ErrAway)
 	case "internal":
 		return nil, errors.New("open /secret: no such file")
 	case "slow":
@@ -122,6 +124,7 @@ func TestStatuses(t *testing.T) {
 		"another tool":        {both, "POST /api/v1/tools/fleet.cluster.x", "", 404, `{"code":"not_found","error":"there is no such tool; see GET /api/v1/tools/list"}`},
 		"a limit":             {both, sql, `{"sql":"limit"}`, 422, `{"code":"limit","error":"ended: it took longer than 10s"}`},
 		"a tool's limit":      {both, tool, `{"args":{"sql":"limit"}}`, 422, `{"code":"limit","error":"ended: it took longer than 10s"}`},
+		"a part is away":      {both, sql, `{"sql":"away"}`, 503, `{"code":"away","error":"the store does not answer as a whole; ask again"}`},
 		"the store fails":     {both, sql, `{"sql":"internal"}`, 500, `{"code":"internal","error":"the store failed; see its log"}`},
 	} {
 		got := send(t.Context(), h, c.token, c.request, c.body)

@@ -30,7 +30,7 @@ var statuses = []struct{ status, codes string }{
 	{"404", "not_found"},
 	{"422", "limit"},
 	{"500", "internal"},
-	{"503", "busy, canceled"},
+	{"503", "busy, canceled, away"},
 }
 
 // Document is the OpenAPI 3.1 document of the API: of its routes, and one path for each tool, with its schemas.

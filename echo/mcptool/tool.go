@@ -103,6 +103,9 @@ func (s *Tools) told(err error) string {
 		errors.As(err, new(*store.LimitError)), errors.As(err, new(*store.StatementError)),
 		errors.Is(err, context.Canceled):
 		return err.Error()
+	case errors.Is(err, store.ErrAway):
+		s.options.Logger.Warn("a question failed", "err", err)
+		return store.ErrAway.Error()
 	}
 	s.options.Logger.Error("a question failed", "err", err)
 	return "the store failed; see the log of ingero-echo"

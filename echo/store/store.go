@@ -32,8 +32,8 @@ type Written struct {
 type Reader interface {
 	// Check reports why a statement may not be run: a *RefusedError. It runs nothing.
 	Check(ctx context.Context, sql string) error
-	// Query checks a statement and runs it. It changes nothing. Errors are *RefusedError, *LimitError, or say what is
-	// wrong with the statement: *StatementError.
+	// Query checks a statement and runs it. It changes nothing. Errors are *RefusedError, *LimitError, ErrAway, or say
+	// what is wrong with the statement: *StatementError.
 	Query(ctx context.Context, sql string, l Limits) (*Result, error)
 }
 
@@ -118,6 +118,9 @@ type Stats struct {
 
 // ErrUnavailable is an error of Write that may pass, such as a disk that is full.
 var ErrUnavailable = errors.New("the store cannot be written")
+
+// ErrAway is an error of Query that may pass: the store, or a part of it on another machine, does not answer.
+var ErrAway = errors.New("the store does not answer as a whole; ask again")
 
 // RefusedError says why a statement is not run.
 type RefusedError struct{ Why string }

@@ -108,7 +108,7 @@ func ended(ctx context.Context, err error) error {
 	case slices.Contains(limits, c):
 		return &store.LimitError{Limit: message(err)}
 	case c == 0 || slices.Contains(away, c) || slices.Contains(denied, c) || slices.Contains(ours, c):
-		return fmt.Errorf("the store does not answer as a whole: %w", err)
+		return fmt.Errorf("%w: %w", store.ErrAway, err)
 	}
 	return &store.StatementError{Why: message(err)}
 }
