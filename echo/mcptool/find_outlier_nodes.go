@@ -100,6 +100,10 @@ var outliersTool = tool[outliersIn, outliersOut]{
 		if err != nil || m == nil {
 			return out, err
 		}
+		if m.Kind == "sum" && in.Threshold != nil {
+			in.Threshold = nil
+			out.add("the threshold is not used: points of a sum are compared by their growth only")
+		}
 		values, more, err := s.ask.Values(ctx, sc, *m, in.Of == "rank", in.Threshold, in.Worse == "lower")
 		if err != nil {
 			return out, err

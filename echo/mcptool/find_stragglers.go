@@ -232,7 +232,7 @@ func (s *stragglersOut) told(e *question.Episode, byRank map[arrival.Rank]*strag
 	one := byRank[who]
 	if one == nil {
 		one = &straggler{
-			ClusterID: name(e.Cluster), NodeID: name(e.Node), Rank: *e.Rank, rank: who, from: e.Since, to: e.Last,
+			ClusterID: name(e.Cluster), NodeID: name(e.Node), Rank: *e.Rank, rank: who, from: e.Since, to: e.Until,
 			Resolved: e.Resolved,
 		}
 		if e.LostMS != nil && e.StepMS != nil && *e.StepMS > 0 {
@@ -244,7 +244,7 @@ func (s *stragglersOut) told(e *question.Episode, byRank map[arrival.Rank]*strag
 		one.from = min(one.from, e.Since)
 		return
 	}
-	one.from, one.to = min(one.from, e.Since), max(one.to, e.Last)
+	one.from, one.to = min(one.from, e.Since), max(one.to, e.Until)
 	one.Agent = &agentSays{
 		ExcessPct: rounded(e.Excess, 100), OwnMS: rounded(e.OwnMS, 1), PeerMS: rounded(e.PeerMS, 1),
 		LostMS: rounded(e.LostMS, 1), EventID: name(e.ID),

@@ -136,16 +136,15 @@ func (s *Tools) wasted(ctx context.Context, sc question.Scope, out *costOut) ([]
 	return list, nil
 }
 
-// episodeWaste is what an agent's event says; nil: not enough. One that has not ended goes on to the window's end.
+// episodeWaste is what an agent's event says; nil: not enough. One that has not ended goes on until nothing more comes
+// from its node.
 func episodeWaste(e *question.Episode, sc question.Scope) *waste {
 	if e.LostMS == nil || e.StepMS == nil {
 		return nil
 	}
-	one := cost.Episode{FromNS: max(e.Since, sc.From), ToNS: sc.To, LostMS: *e.LostMS, StepMS: *e.StepMS, Ranks: e.Ranks}
-	if e.Resolved {
-		one.ToNS = min(e.Last, sc.To)
-	}
-	waited := one.Waited()
+	waited := cost.Episode{
+		FromNS: max(e.Since, sc.From), ToNS: min(e.Until, sc.To), LostMS: *e.LostMS, StepMS: *e.StepMS, Ranks: e.Ranks,
+	}.Waited()
 	if waited == 0 {
 		return nil
 	}

@@ -278,6 +278,19 @@ func TestStragglers(t *testing.T) {
 				s.Attributes().PutInt("nccl.peer_rank", int64(3-rank))
 			}
 		}}.requests(t), nil, "in 50 collectives of 4 ranks none was late", ""},
+		"one from before the window, whose node goes on": {
+			all(one(logs(t, "east", "n03", state(7000, 3, false, nil), state(6000, 3, false, map[string]any{"cause.kind": "lock"}))),
+				one(metrics(t, "east", "n03", series{"m", []float64{1}, nil, ""}))),
+			[]string{"n03 lock"}, "25 % slower", "",
+		},
+		"whose node is silent": {
+			all(one(logs(t, "east", "n03", state(7000, 3, false, nil))), one(metrics(t, "east", "n02", series{"m", []float64{1}, nil, ""}))),
+			nil, "nobody is blamed", "",
+		},
+		"which ended before the window": {
+			all(one(logs(t, "east", "n03", state(7000, 3, false, nil), state(6000, 3, true, nil))), one(metrics(t, "east", "n03", series{"m", []float64{1}, nil, ""}))),
+			nil, "nobody is blamed", "",
+		},
 		"a hang": {
 			one(logs(t, "east", "n03", entry{before: 9, event: "hang", severity: 17, attributes: map[string]any{"rank": 3, "event_id": "h"}})),
 			nil, "no agent tells of a straggler", "",
@@ -360,8 +373,12 @@ func TestOutliers(t *testing.T) {
 		t.Errorf("a sum that goes on: %+v", got)
 	}
 	call(t, cs, "fleet.cluster.find_outlier_nodes", map[string]any{"metric": "errors", "window": "10m"}, &got)
-	if got.Ranked[0].NodeID != "n03" || !got.Ranked[0].Outlier || got.Ranked[0].Value != 3 || got.Cohorts[0].Median != 1 {
+	if got.Ranked[0].NodeID != "n03" || !got.Ranked[0].Outlier || got.Ranked[0].Value != 30 || got.Cohorts[0].Median != 10 {
 		t.Errorf("a sum of differences: %+v", got)
+	}
+	call(t, cs, "fleet.cluster.find_outlier_nodes", map[string]any{"metric": "errors", "threshold": 20, "window": "10m"}, &got)
+	if got.Ranked[0].Beyond != 0 || !strings.Contains(got.Note, "threshold is not used") {
+		t.Errorf("a sum, by a threshold: %+v", got)
 	}
 	// As it was published: points below 0.4. The median of the node does not show them.
 	call(t, cs, "fleet.cluster.find_outlier_nodes", map[string]any{"metric": "ingero.health.score", "threshold": 0.4, "window": "20:00-20:30"}, &got)
@@ -379,6 +396,8 @@ func TestCostByAgents(t *testing.T) {
 	state := entry{before: 1800, event: "straggler_state", severity: 13, attributes: map[string]any{
 		"event_id": "e", "rank": 3, "ranks": 8, "lost_ms_per_step": 20.0, "step_ms": 100.0,
 	}}
+	earlier := state
+	earlier.before = 7200
 	vague := entry{before: 900, event: "straggler_state", severity: 13, attributes: map[string]any{"event_id": "f", "rank": 4, "excess": 0.2}}
 	ended := entry{before: 900, event: "straggler_resolved", severity: 9, attributes: map[string]any{"event_id": "e", "rank": 3}}
 	var got costs
@@ -388,7 +407,9 @@ func TestCostByAgents(t *testing.T) {
 		hours   float64
 		note    string
 	}{
-		"which goes on":  {[]entry{state}, 0.2 * 7 * 1803 / 3600, ""},
+		"which goes on":  {[]entry{state, {before: 0, event: "other"}}, 0.2 * 7 * 1800 / 3600, ""},
+		"since long":     {[]entry{earlier, {before: 0, event: "other"}}, 0.2 * 7 * 3597 / 3600, ""},
+		"until silence":  {[]entry{state, {before: 1200, event: "other"}}, 0.2 * 7 * 600 / 3600, ""},
 		"which ended":    {[]entry{state, ended}, 0.2 * 7 * 900 / 3600, ""},
 		"which is vague": {[]entry{vague}, 0, "how long a step takes"},
 	} {

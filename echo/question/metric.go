@@ -32,7 +32,8 @@ func (a *Asker) Metrics(ctx context.Context, s Scope, name string) (list []Metri
 type Value struct {
 	Cluster, Node string
 	Rank          *int32
-	// Value is the median of points, of histograms that of their means; of sums how much they grew a second.
+	// Value is the median of points, of histograms that of their means; of sums how much they grew a second, of the time
+	// that their points are about.
 	Value  *float64
 	Points int64
 	// Beyond is how many points are beyond a limit.
@@ -73,8 +74,15 @@ func (a *Asker) Values(ctx context.Context, s Scope, m Metric, byRank bool, limi
 			group by cluster_id, node_id%[4]s having max(to_ns) > min(from_ns) order by cluster_id, node_id%[4]s`,
 			rank, beyond, from, by)
 	case m.Kind == "sum":
-		more, err = a.rows(ctx, each, `select cluster_id, node_id, %s, sum(value) / %d * 1000000000, count(*), %s %s
-			group by cluster_id, node_id%s order by cluster_id, node_id%[5]s`, rank, s.To-s.From, beyond, from, by)
+		// The first point begins at its start, or as long before it as one comes after the other.
+		more, err = a.rows(ctx, each, `select cluster_id, node_id, %[1]s,
+				sum(grew) / (max(to_ns) - min(from_ns)) * 1000000000, sum(points), sum(beyond)
+			from (select cluster_id, node_id, rank, sum(value) as grew, max(timestamp_ns) as to_ns, count(*) as points,
+					%[2]s as beyond, coalesce(min(start_ns) * 1e0, case when count(*) > 1 then min(timestamp_ns)
+						- (max(timestamp_ns) - min(timestamp_ns)) / (count(*) - 1) end) as from_ns
+				%[3]s group by cluster_id, node_id, rank, attrs_json, resource_json) as series
+			group by cluster_id, node_id%[4]s having max(to_ns) > min(from_ns) order by cluster_id, node_id%[4]s`,
+			rank, beyond, from, by)
 	default:
 		more, err = a.rows(ctx, each, `select cluster_id, node_id, %s, median(value), count(*), %s %s
 			group by cluster_id, node_id%s order by cluster_id, node_id%[4]s`, rank, beyond, from, by)

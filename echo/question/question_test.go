@@ -3,11 +3,14 @@ package question
 import (
 	"context"
 	"math"
+	"os"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/ingero-io/ingero/cluster/health"
+	"github.com/ingero-io/ingero/cluster/wire"
 	"github.com/ingero-io/ingero/echo/store"
 )
 
@@ -52,6 +55,34 @@ func TestQuote(t *testing.T) {
 	}
 	if !strings.Contains(plain.sql, "timestamp_ns >= 1 and timestamp_ns < 9 and rank = 5") {
 		t.Error(plain.sql)
+	}
+}
+
+// The events of ranks that agents send are in both stores' views, and are left out where other events are listed.
+func TestEventsOfRanks(t *testing.T) {
+	lists := map[string]string{"told": told}
+	for _, s := range []string{"duckdb", "clickhouse"} {
+		views, err := os.ReadFile("../store/" + s + "/sql/views.sql")
+		if err != nil {
+			t.Fatal(err)
+		}
+		lists[s] = regexp.MustCompile(`(?s)create or replace view stragglers.*?event_name in \((.*?)\)`).FindString(string(views))
+	}
+	names := map[string]bool{}
+	for kind := health.KindStraggler; kind <= health.KindCohortDegraded; kind++ {
+		for _, resolved := range []bool{false, true} {
+			names[wire.NewEvent(health.Verdict{Kind: kind, Resolved: resolved}, wire.About{}, nil).Type] = true
+		}
+	}
+	for name := range names {
+		for which, list := range lists {
+			if !strings.Contains(list, "'"+name+"'") {
+				t.Errorf("%s lacks %s", which, name)
+			}
+		}
+	}
+	if len(names) != 8 {
+		t.Errorf("%v", names)
 	}
 }
 

@@ -3,7 +3,9 @@ package question
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -13,9 +15,10 @@ type Episode struct {
 	Rank          *int32
 	Type          string // that of the first event: straggler_state, hang and so on
 	ID            string
-	// Since is when it began, First and Last when it was told of, and Resolved whether it has ended: at Last.
-	Since, First, Last int64
-	Resolved           bool
+	// Since is when it began, First and Last when it was told of, and Resolved whether it has ended: at Last. Until is
+	// its end; of one that has not ended, when something came from its node last, as far as the scope goes.
+	Since, First, Last, Until int64
+	Resolved                  bool
 	// What the newest event that has it says. Excess is a share; times are milliseconds a step.
 	Excess, OwnMS, PeerMS, LostMS, StepMS *float64
 	Ranks                                 int // compared; 0: not known
@@ -35,9 +38,36 @@ type event struct {
 	since string
 }
 
-// Episodes are what agents told of ranks, the newest first. If there are more than can be read, the newest are.
+// carried is for how long before a scope events are looked for of episodes that had not ended when it began.
+const carried = 7 * 24 * time.Hour
+
+// Episodes are what agents told of ranks that was so at some time of the scope, the newest first. If there are more
+// than can be read, the newest are. An episode that began before the scope is there if its node sent something in it.
 func (a *Asker) Episodes(ctx context.Context, s Scope) (list []Episode, more bool, err error) {
-	var events []event
+	before := s
+	before.From, before.To = max(0, s.From-int64(carried)), s.From
+	// An event belongs to the ones of the same rank, and of the same id, or type if there is none.
+	open := fmt.Sprintf(`select *, first_value(resolved) over (partition by cluster_id, node_id, rank, event_id,
+				case when event_id is null then type end order by timestamp_ns desc) as ended
+			from stragglers where %s`, a.where(before, "timestamp_ns"))
+	earlier, _, err := a.events(ctx, "("+open+") as e where not ended")
+	if err != nil {
+		return nil, false, err
+	}
+	events, more, err := a.events(ctx, "stragglers where "+a.where(s, "timestamp_ns"))
+	if err != nil {
+		return nil, false, err
+	}
+	list = joined(append(earlier, events...))
+	list = slices.DeleteFunc(list, func(e Episode) bool { return e.Resolved && e.Last < s.From })
+	if err := a.until(ctx, s, list); err != nil {
+		return nil, false, err
+	}
+	return slices.DeleteFunc(list, func(e Episode) bool { return e.Until < s.From }), more, nil
+}
+
+// events are those of a source, in order.
+func (a *Asker) events(ctx context.Context, from string) (events []event, more bool, err error) {
 	more, err = a.rows(ctx, func(l *line) {
 		var e event
 		e.Cluster, e.Node, e.Rank, e.Type, e.ID = l.text(), l.text(), l.rank(), l.text(), l.text()
@@ -49,9 +79,46 @@ func (a *Asker) Episodes(ctx context.Context, s Scope) (list []Episode, more boo
 		events = append(events, e)
 	}, `select cluster_id, node_id, rank, type, event_id, timestamp_ns, resolved, since, excess, own_ms, peer_ms,
 			lost_ms_per_step, step_ms, ranks, nranks, cause, culprit, cause_ms_per_step, cause_explained, evidence_ids
-		from stragglers where %s order by timestamp_ns desc`, a.where(s, "timestamp_ns"))
+		from %s order by timestamp_ns desc`, from)
 	slices.Reverse(events) // in order
-	return joined(events), more, err
+	return events, more, err
+}
+
+// fewNodes is how many nodes a question names at most.
+const fewNodes = 50
+
+// until finds until when episodes are known to be.
+func (a *Asker) until(ctx context.Context, s Scope, list []Episode) error {
+	open := map[string]bool{}
+	for i := range list {
+		if list[i].Until = list[i].Last; !list[i].Resolved {
+			open[list[i].Node] = true
+		}
+	}
+	if len(open) == 0 {
+		return nil
+	}
+	which := ""
+	if len(open) <= fewNodes {
+		var names []string
+		for n := range open {
+			names = append(names, a.quote(n))
+		}
+		slices.Sort(names)
+		which = " and node_id in (" + strings.Join(names, ", ") + ")"
+	}
+	s.Rank = nil // other ranks show as well that the node goes on
+	type node struct{ cluster, name string }
+	last := map[node]int64{}
+	_, err := a.rows(ctx, func(l *line) { last[node{l.text(), l.text()}] = l.int() },
+		"select cluster_id, node_id, max(timestamp_ns) from events where %s%s group by cluster_id, node_id",
+		a.where(s, "timestamp_ns"), which)
+	for i := range list {
+		if e := &list[i]; !e.Resolved {
+			e.Until = max(e.Last, last[node{e.Cluster, e.Node}])
+		}
+	}
+	return err
 }
 
 // joined are the episodes of events in order.
