@@ -30,10 +30,12 @@ var table = []struct{ name, imports string }{
 	{"echo/intake", "echo/row echo/store"},
 	{"echo/ingest", "cluster/rawcodec echo/access echo/intake echo/otlp echo/row echo/store serve/webserver"},
 	{"echo/demo", ""},
+	{"echo/load", "cluster/rawcodec cluster/wire"},
 	{"echo/question", "echo/arrival echo/store"},
 	{"echo/mcptool", "echo/arrival echo/cost echo/outlier echo/question echo/store serve/mcpshape"},
 	{"echo/api", "echo/access echo/mcptool echo/store serve/webserver"},
-	{"echo/cmd/ingero-echo", `echo/access echo/api echo/cost echo/demo echo/ingest echo/intake echo/mcptool echo/store
+	{"echo/cmd/ingero-echo", `cluster/load echo/access echo/api echo/cost echo/demo echo/ingest echo/intake echo/load
+		echo/mcptool echo/store
 		echo/store/clickhouse echo/store/duckdb serve/mcpserver serve/webserver`},
 }
 

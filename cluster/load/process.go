@@ -138,13 +138,19 @@ func (p *Process) CPU() (time.Duration, error) {
 }
 
 // Memory implements Server: the resident set.
-func (p *Process) Memory() (int64, error) {
+func (p *Process) Memory() (int64, error) { return p.status("VmRSS:") }
+
+// Peak is the most that the resident set was.
+func (p *Process) Peak() (int64, error) { return p.status("VmHWM:") }
+
+// status is a number of kilobytes in what the kernel tells of the process, in bytes.
+func (p *Process) status(field string) (int64, error) {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
 	if err != nil {
 		return 0, fmt.Errorf("read how much memory the server has: %w", err)
 	}
 	for line := range strings.Lines(string(b)) {
-		if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+		if rest, ok := strings.CutPrefix(line, field); ok {
 			n, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64)
 			return n << 10, err
 		}

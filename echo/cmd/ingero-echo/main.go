@@ -53,7 +53,7 @@ func run(ctx context.Context, args []string, out, errs io.Writer, env func(strin
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usage("%w; see %s --help", err, cmd.CommandPath())
 	})
-	root.AddCommand(serveCommand(errs, env), demoCommand(errs))
+	root.AddCommand(serveCommand(errs, env), demoCommand(errs), loadCommand(out, errs, env))
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	if err == nil {

@@ -1,0 +1,136 @@
+package load
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// question is one that readers ask: a tool, or SQL.
+type question struct{ name, path, body string }
+
+const sqlPath = "/api/v1/sql"
+
+// questions are the tools with the arguments that they are called with first, and the published statements.
+func questions() []question {
+	tool := func(name, args string) question {
+		return question{name, "/api/v1/tools/fleet.cluster." + name, `{"args":` + args + `}`}
+	}
+	const one = `"cluster_id":"cluster-00"`
+	return []question{
+		tool("summary", `{}`), tool("find_stragglers", `{}`), tool("find_outlier_nodes", `{}`),
+		tool("find_outlier_nodes", `{"metric":"hw.gpu.utilization","of":"rank",`+one+`}`),
+		tool("event_history", `{"node_id":"gpu-node-0001.load.example"}`), tool("anomaly_list", `{}`),
+		tool("get_cost", `{}`),
+		{"SQL: the newest of a node", sqlPath, statement(`select timestamp_ns, metric_name, rank, value from events
+			where node_id = 'gpu-node-0001.load.example' and timestamp_ns > (select max(timestamp_ns) from events) - 60000000000
+			order by timestamp_ns desc limit 100`)},
+	}
+}
+
+func statement(sql string) string {
+	b, err := json.Marshal(map[string]string{"sql": sql})
+	if err != nil {
+		panic(err) // texts can be written
+	}
+	return string(b)
+}
+
+// answers are how long answers took, by question.
+type answers struct {
+	mu     sync.Mutex // guards the rest
+	took   map[string][]time.Duration
+	failed map[string]int
+	first  map[string]string
+}
+
+func newAnswers() *answers {
+	return &answers{took: map[string][]time.Duration{}, failed: map[string]int{}, first: map[string]string{}}
+}
+
+func (a *answers) add(name string, took time.Duration, why string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.took[name] = append(a.took[name], took)
+	if why != "" {
+		if a.failed[name]++; a.first[name] == "" {
+			a.first[name] = why
+		}
+	}
+}
+
+// list is sorted by question; the first is of all of them.
+func (a *answers) list() []Answer {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var all []time.Duration
+	list := []Answer{{Question: "all"}}
+	for name, took := range a.took {
+		all = append(all, took...)
+		list = append(list, answer(name, took, a.failed[name], a.first[name]))
+		list[0].Failed += a.failed[name]
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	list[0] = answer("all", all, list[0].Failed, "")
+	slices.SortFunc(list[1:], func(x, y Answer) int { return strings.Compare(x.Question, y.Question) })
+	return list
+}
+
+func answer(name string, took []time.Duration, failed int, first string) Answer {
+	slices.Sort(took)
+	return Answer{
+		Question: name, N: len(took), Failed: failed, FirstError: first, P50MS: quantile(took, 0.5),
+		P99MS: quantile(took, 0.99), MostMS: quantile(took, 1),
+	}
+}
+
+// quantile is one of a sorted list that is not empty, in milliseconds.
+func quantile(list []time.Duration, q float64) float64 {
+	return float64(list[int(q*float64(len(list)-1)+0.5)]) / float64(time.Millisecond)
+}
+
+// ask asks until ctx ends, one question after the other, beginning with the one of that number.
+func (r *run) ask(ctx context.Context, to *answers, first int) {
+	all := questions()
+	for i := first; ctx.Err() == nil; i++ {
+		q := all[i%len(all)]
+		began := time.Now()
+		why := r.one(ctx, q)
+		if ctx.Err() == nil { // else it was given up
+			to.add(q.name, time.Since(began), why)
+		}
+	}
+}
+
+// one asks a question and says why there was no answer.
+func (r *run) one(ctx context.Context, q question) (why string) {
+	p, err := http.NewRequestWithContext(ctx, http.MethodPost, trimmed(r.o.Ask)+q.path, strings.NewReader(q.body))
+	if err != nil {
+		return err.Error()
+	}
+	p.Header.Set("Content-Type", "application/json")
+	if r.o.Token != "" {
+		p.Header.Set("Authorization", "Bearer "+r.o.Token)
+	}
+	a, err := http.DefaultClient.Do(p)
+	if err != nil {
+		return err.Error()
+	}
+	body, err := io.ReadAll(a.Body)
+	_ = a.Body.Close() // it was read
+	switch {
+	case err != nil:
+		return err.Error()
+	case a.StatusCode != http.StatusOK:
+		return a.Status + ": " + string(bytes.TrimSpace(body))
+	}
+	return ""
+}
