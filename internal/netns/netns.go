@@ -6,8 +6,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
+	"regexp"
 	"strings"
 )
 
@@ -19,9 +21,12 @@ type Namespace struct {
 }
 
 // New makes the node number n, from 0 to 25, of this process, with the network NETWORK.0/24, where network is
-// as in "10.213.77".
+// as in "10.213.77". It removes the nodes of processes that ended without removing theirs.
 func New(ctx context.Context, n int, network string) (*Namespace, error) {
-	id := fmt.Sprintf("%d%c", os.Getpid()%100_000, 'a'+n)
+	if err := removeLeft(ctx); err != nil {
+		return nil, fmt.Errorf("make a node: %w", err)
+	}
+	id := fmt.Sprintf("%d%c", os.Getpid(), 'a'+n)
 	ns := &Namespace{Name: "ingero-" + id, link: "ig" + id, Address: network + ".1"}
 	for _, args := range [][]string{
 		{"netns", "add", ns.Name},
@@ -54,10 +59,36 @@ func (n *Namespace) Connect(ctx context.Context, up bool) error {
 // Close removes the namespace, and its link with it.
 func (n *Namespace) Close() error { return ip(context.Background(), "netns", "delete", n.Name) }
 
-func ip(ctx context.Context, args ...string) error {
-	out, err := exec.CommandContext(ctx, "ip", args...).CombinedOutput()
+// made finds the process in a node's name.
+var made = regexp.MustCompile(`(?m)^ingero-(\d+)[a-z]\b`)
+
+// removeLeft removes the nodes of processes that are no more.
+func removeLeft(ctx context.Context) error {
+	list, err := output(ctx, "netns", "list")
 	if err != nil {
-		return fmt.Errorf("ip %s: %w: %s", strings.Join(args, " "), err, out)
+		return err
+	}
+	for _, m := range made.FindAllStringSubmatch(list, -1) {
+		if _, err := os.Stat("/proc/" + m[1]); !errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		// Another process may remove it at the same time.
+		if err := ip(ctx, "netns", "delete", m[0]); err != nil && !strings.Contains(err.Error(), "No such file") {
+			return err
+		}
 	}
 	return nil
+}
+
+func ip(ctx context.Context, args ...string) error {
+	_, err := output(ctx, args...)
+	return err
+}
+
+func output(ctx context.Context, args ...string) (string, error) {
+	out, err := exec.CommandContext(ctx, "ip", args...).CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("ip %s: %w: %s", strings.Join(args, " "), err, out)
+	}
+	return string(out), nil
 }
