@@ -183,15 +183,15 @@ $(CHDB)/libchdb.so:
 .PHONY: test-echo-clickhouse
 test-echo-clickhouse: $(CHDB)/libchdb.so ## test Echo's store of ClickHouse with the real engine (see echo-clickhouse-engine)
 	INGERO_CHDB=$(CURDIR)/$(CHDB)/libchdb.so CGO_ENABLED=0 $(GO) -C echo test -count=1 -timeout 15m ./chsql ./store/clickhouse/...
-	INGERO_CHDB=$(CURDIR)/$(CHDB)/libchdb.so CGO_ENABLED=1 $(GO) -C echo test -count=1 -timeout 4m -run ClickHouse ./cmd/ingero-echo
+	INGERO_CHDB=$(CURDIR)/$(CHDB)/libchdb.so CGO_ENABLED=1 $(GO) -C echo test -count=1 -p 1 -timeout 4m -run ClickHouse ./mcptool ./cmd/ingero-echo
 
 .PHONY: bench-echo
-bench-echo: ## measure how many points Echo keeps a second, and what one costs
+bench-echo: echo fleet ## measure how many points Echo keeps a second, and what one costs (LARGE=50000000, SOAK=30m: more)
 	CGO_ENABLED=1 $(GO) -C echo test -run '^$$' -bench Write -benchtime 100x ./store/duckdb
 	@if [ -e $(CHDB)/libchdb.so ]; then \
 		INGERO_CHDB=$(CURDIR)/$(CHDB)/libchdb.so CGO_ENABLED=0 $(GO) -C echo test -run '^$$' -bench Write -benchtime 100x ./store/clickhouse; \
 	else echo "SKIPPED: the store of ClickHouse; first make echo-clickhouse-engine"; fi
-	CGO_ENABLED=1 $(GO) -C echo test -run '^$$' -bench GRPC -benchtime 2000x ./cmd/ingero-echo
+	echo/load/bench.sh
 
 .PHONY: demo
 demo: build ## show how the cause of a stall is found, no GPU needed

@@ -29,10 +29,16 @@ func now() time.Time { return time.Unix(0, end).Add(3 * time.Second) }
 
 func limits() store.Limits { return store.Limits{Time: 30 * time.Second, Rows: 10_000, Bytes: 8 << 20} }
 
-// filled is a store of DuckDB into which requests came as over HTTP.
+// open makes an empty store.
+var open = func(t testing.TB) (store.Store, error) {
+	t.Helper()
+	return duckdb.Open(context.Background(), filepath.Join(t.TempDir(), "echo.db"), duckdb.Options{})
+}
+
+// filled is a store into which requests came as over HTTP.
 func filled(t testing.TB, requests []demo.Request) store.Store {
 	t.Helper()
-	file, err := duckdb.Open(context.Background(), filepath.Join(t.TempDir(), "echo.db"), duckdb.Options{})
+	file, err := open(t)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,36 @@
+package mcptool_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/ingero-io/ingero/echo/store"
+	"github.com/ingero-io/ingero/echo/store/clickhouse"
+	"github.com/ingero-io/ingero/echo/store/clickhouse/clickhousetest"
+)
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	clickhousetest.Clean()
+	os.Exit(code)
+}
+
+// The same questions have the same answers, whatever keeps the rows.
+func TestOnClickHouse(t *testing.T) {
+	clickhousetest.Require(t)
+	server, databases := clickhousetest.Start(t, t.TempDir()), 0
+	before := open
+	t.Cleanup(func() { open = before })
+	open = func(testing.TB) (store.Store, error) {
+		databases++
+		return clickhouse.Open(context.Background(), server.URL(fmt.Sprint("tools", databases)), clickhouse.Options{})
+	}
+	t.Run("demo", TestTheDemo)
+	t.Run("stragglers", TestStragglers)
+	t.Run("many collectives", TestManyCollectives)
+	t.Run("outliers", TestOutliers)
+	t.Run("cost", TestCostByAgents)
+	t.Run("published", TestPublishedQuestions)
+}
