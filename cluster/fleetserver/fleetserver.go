@@ -174,8 +174,7 @@ func sizeOf(r *http.Request) int64 {
 func (s *Server) push(w http.ResponseWriter, r *http.Request) {
 	size := sizeOf(r)
 	if !s.room(size) {
-		w.Header().Set("Retry-After", busyTime)
-		refuse(w, http.StatusServiceUnavailable, tooMany)
+		refuseBusy(w)
 		return
 	}
 	defer s.leave(size)
@@ -204,6 +203,11 @@ func (s *Server) Take(pushes []wire.Push, err error, set func(wire.Answer) error
 		s.options.Logger.Error("an answer cannot be written", "err", t.Failed)
 	}
 	return t
+}
+
+func refuseBusy(w http.ResponseWriter) {
+	w.Header().Set("Retry-After", busyTime)
+	refuse(w, http.StatusServiceUnavailable, tooMany)
 }
 
 // refuse answers as OTLP asks for.

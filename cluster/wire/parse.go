@@ -45,24 +45,38 @@ func ParseRequest(b []byte) ([]Push, error) {
 	return pushes, errors.Join(errs...)
 }
 
+// ParseDataRequest reads a request that has the data of one push and no other metric, as most requests of agents.
+// ok is false if there is anything else in it, or anything wrong with it: ParseRequest says what.
+func ParseDataRequest(b []byte) (push Push, ok bool) {
+	p := pusher{rank: health.NoRank}
+	resources := 0
+	err := each(b, fieldResourceMetrics, func(b []byte) error {
+		if resources++; resources > 1 {
+			return nil
+		}
+		return p.read(b)
+	})
+	if err != nil || resources != 1 || p.others || p.data == nil {
+		return push, false
+	}
+	err = p.push.take(p.data)
+	return p.push, err == nil
+}
+
 // pusher puts a push together.
 type pusher struct {
-	push  Push
-	rank  int32  // of the resource: that of points that say none
-	found bool   // anything of ours
-	data  []byte // not yet read
-	last  int    // index of the gauges that were used last
+	push   Push
+	rank   int32  // of the resource: that of points that say none
+	found  bool   // anything of ours
+	others bool   // metrics other than DataMetric, or of other scopes
+	data   []byte // not yet read
+	last   int    // index of the gauges that were used last
 }
 
 // parsePush reads resource metrics, nil if they are none of ours. Fields come in any order.
 func parsePush(b []byte) (*Push, error) {
 	p := pusher{rank: health.NoRank}
-	err := each(b, fieldResource, func(b []byte) error {
-		return each(b, fieldAttributes, p.resource)
-	})
-	if err == nil {
-		err = each(b, fieldScopeMetrics, p.scope)
-	}
+	err := p.read(b)
 	switch {
 	case err != nil:
 		return nil, err
@@ -73,6 +87,17 @@ func parsePush(b []byte) (*Push, error) {
 		return &p.push, p.push.check()
 	}
 	return &p.push, p.push.take(p.data)
+}
+
+// read takes resource metrics apart.
+func (p *pusher) read(b []byte) error {
+	err := each(b, fieldResource, func(b []byte) error {
+		return each(b, fieldAttributes, p.resource)
+	})
+	if err == nil {
+		err = each(b, fieldScopeMetrics, p.scope)
+	}
+	return err
 }
 
 // NewPush is a push without gauges, of a node and cluster by name, of a world of so many ranks (0: not said), with the
@@ -122,6 +147,7 @@ func (p *pusher) scope(b []byte) error {
 		})
 	})
 	if err != nil || !ours {
+		p.others = true
 		return err
 	}
 	p.found = true
@@ -141,6 +167,9 @@ func (p *pusher) metric(b []byte) error {
 		}
 		return nil
 	})
+	if name != DataMetric {
+		p.others = true
+	}
 	if err != nil || name == "" {
 		return err
 	}

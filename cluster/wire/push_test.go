@@ -293,6 +293,43 @@ func TestSeveralPushes(t *testing.T) {
 	}
 }
 
+// What is read as data alone is what ParseRequest reads, and has nothing else.
+func TestDataRequest(t *testing.T) {
+	usual, full := request(t, usual()), request(t, full())
+	other := export(t, &metricspb.ResourceMetrics{ScopeMetrics: []*metricspb.ScopeMetrics{{
+		Scope: &commonpb.InstrumentationScope{Name: "other"}, Metrics: []*metricspb.Metric{gauge("m", 1)},
+	}}})
+	for name, c := range map[string]struct {
+		request []byte
+		want    bool
+	}{
+		"usual": {usual, true}, "gauges": {full, false}, "two": {slices.Concat(usual, usual), false},
+		"others beside it": {slices.Concat(usual, other), false}, "others": {other, false}, "nothing": {nil, false},
+		"truncated": {usual[:len(usual)-1], false}, "one byte more": {append(slices.Clip(usual), 0), false},
+		"other gauges": {export(t, earlier([]*commonpb.KeyValue{text("ingero.node.id", "x")}, gauge("ingero.health.score", 1))), false},
+	} {
+		got, ok := wire.ParseDataRequest(c.request)
+		if ok != c.want {
+			t.Errorf("%s: %t", name, ok)
+		}
+		if ok {
+			if d := cmp.Diff(one(t, c.request), got, cmpopts.EquateNaNs()); d != "" {
+				t.Errorf("%s: %s", name, d)
+			}
+		}
+	}
+	// A scope that is not ours within the same resource.
+	var r collectorpb.ExportMetricsServiceRequest
+	if err := proto.Unmarshal(usual, &r); err != nil {
+		t.Fatal(err)
+	}
+	rm := r.ResourceMetrics[0]
+	rm.ScopeMetrics = append(rm.ScopeMetrics, earlier(nil).ScopeMetrics[0])
+	if _, ok := wire.ParseDataRequest(export(t, rm)); ok {
+		t.Error("a scope that is not ours is read")
+	}
+}
+
 func fault(err error) wire.Fault {
 	if e, ok := errors.AsType[*wire.Error](err); ok {
 		return e.Fault

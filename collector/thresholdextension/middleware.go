@@ -59,19 +59,23 @@ func responseOf(ctx context.Context) *response {
 	return r
 }
 
-// GetHTTPHandler has answers written into the headers of HTTP responses, errors included. It also answers the
-// GET endpoints: agents poll at the address that they push to.
+// GetHTTPHandler has answers written into the headers of HTTP responses, errors included. A request with nothing
+// but data for the fleet is answered at once: no component of the pipeline takes anything of it. It also answers
+// the GET endpoints: agents poll at the address that they push to.
 func (t *Threshold) GetHTTPHandler(context.Context) (extensionmiddleware.WrapHTTPHandlerFunc, error) {
 	reads := t.fleet.Reads()
 	return func(_ context.Context, base http.Handler) (http.Handler, error) {
+		pushes := t.fleet.DataPushes(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+			r := &response{write: func(a wire.Answer, fields map[string][]string) error { return a.SetHTTP(fields) }}
+			base.ServeHTTP(&writer{ResponseWriter: w, response: r}, q.WithContext(
+				context.WithValue(q.Context(), responseKey{}, r)))
+		}))
 		return http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 			if q.Method == http.MethodGet && strings.HasPrefix(q.URL.Path, apiPath) {
 				reads.ServeHTTP(w, q)
 				return
 			}
-			r := &response{write: func(a wire.Answer, fields map[string][]string) error { return a.SetHTTP(fields) }}
-			base.ServeHTTP(&writer{ResponseWriter: w, response: r}, q.WithContext(
-				context.WithValue(q.Context(), responseKey{}, r)))
+			pushes.ServeHTTP(w, q)
 		}), nil
 	}, nil
 }

@@ -1,6 +1,7 @@
 package thresholdextension
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -102,6 +103,33 @@ func TestAnswersAreInTheHeadersOfHTTP(t *testing.T) {
 	w := ask(wrapped(t, e, 404), http.MethodGet, wire.PollPath+"?"+p.Query())
 	if a, err := wire.ParseAnswer(w.Body.Bytes()); w.Code != http.StatusOK || err != nil || !a.Quorum {
 		t.Errorf("a poll at the address of pushes: %d %+v %v", w.Code, a, err)
+	}
+}
+
+// Data for the fleet alone does not go through the pipeline.
+func TestDataIsAnsweredAtOnce(t *testing.T) {
+	e := made(t, componenttest.NewNopTelemetrySettings())
+	h := wrapped(t, e, http.StatusServiceUnavailable)
+	for rank := range int32(3) {
+		p := push(rank, time.Hour)
+		for gauges, want := range []int{http.StatusOK, http.StatusServiceUnavailable} {
+			if gauges == 1 {
+				p.Gauges = []wire.Gauges{wire.NoGauges(rank)}
+				p.Gauges[0].Score.Health = 0.5
+			}
+			body, err := wire.AppendRequest(nil, &p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			q := httptest.NewRequest(http.MethodPost, wire.PushPath, bytes.NewReader(body))
+			q.Header.Set("Content-Type", wire.TypeProtobuf)
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, q)
+			a, err := wire.AnswerOfHTTP(w.Result().Header)
+			if err != nil || w.Code != want || (a.Reply != nil) != (want == http.StatusOK) || a.Quorum != (rank == 2 && gauges == 0) {
+				t.Errorf("%d: %d %+v %v", rank, w.Code, a, err)
+			}
+		}
 	}
 }
 
