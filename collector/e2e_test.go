@@ -487,7 +487,8 @@ func TestAnOutageBehind(t *testing.T) {
 	}
 }
 
-// Without memory, pushes are refused in a way that agents wait and come again, and the collector lives on.
+// Without memory, what goes through the pipeline is refused in a way that agents wait and come again, and the collector
+// lives on. Data for the fleet alone does not go through it.
 func TestMemoryLimit(t *testing.T) {
 	c := start(t, "INGERO_FLEET_MEMORY_MIB=6", "INGERO_FLEET_SPIKE_MIB=2")
 	for _, url := range []string{"http://" + c.http, "grpc://" + c.grpc} {
@@ -501,6 +502,11 @@ func TestMemoryLimit(t *testing.T) {
 			}
 			return err != nil
 		})
+	}
+	data := push(0)
+	data.Gauges = nil
+	if a, err := c.client("http://"+c.http).Push(t.Context(), data); err != nil || a.Reply == nil {
+		t.Errorf("data alone: %+v %v", a, err)
 	}
 	if code, _, err := c.get("http://" + c.health); err != nil || code != http.StatusOK {
 		t.Errorf("%d %v", code, err)
