@@ -61,6 +61,7 @@ type Report struct {
 	Libraries []Library `json:"libraries"`
 	Processes []Process `json:"processes"`
 	Limits    Limits    `json:"limits"`
+	Tested    Tested    `json:"tested"`
 	Next      Step      `json:"next"`
 }
 
@@ -101,6 +102,7 @@ func Examine(o Options) *Report {
 // checks run in this order. A new check is a function and a line here.
 var checks = []func(*exam) Check{
 	(*exam).kernel,
+	(*exam).tested,
 	(*exam).btf,
 	(*exam).privileges,
 	(*exam).lockdown,
