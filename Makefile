@@ -139,6 +139,29 @@ CHART_TESTS := Chart|RightsOfContainers|SchemaKnows|PlainManifests
 manifests: $(KUBERNETES)/helm ## write what the Helm chart renders: deploy/kubernetes, and the golden files of its test
 	INGERO_HELM=$(CURDIR)/$(KUBERNETES)/helm $(GO) test -count=1 -run '$(CHART_TESTS)' ./packaging -update
 
+# Compose's own parser and Prometheus's are a module of their own.
+.PHONY: test-compose
+test-compose: ## read deploy/compose with Compose's parser and Prometheus's (2 minutes the first time)
+	$(GO) -C tools/compose vet ./...
+	$(GO) -C tools/compose test -count=1 ./...
+	$(GO) -C tools/release test -count=1 ./healthy
+
+# For this machine, without a container engine. A program in them is their health check.
+IMAGE = $(KUBERNETES)/image -version '$(VERSION)' -revision '$(COMMIT)' \
+	-time "$$(git show -s --format=%ct HEAD)" -file :bin/healthy:/usr/bin/healthy
+
+.PHONY: images
+images: fleet-collector echo-static $(KUBERNETES)/image ## build the images of deploy/compose into dist/: the collector for fleets, and Echo
+	@mkdir -p dist
+	CGO_ENABLED=0 $(GO) -C tools/release build -trimpath -ldflags '-s -w' -o $(CURDIR)/bin/healthy ./healthy
+	$(IMAGE) -name ghcr.io/ingero-io/ingero-fleet-collector:dev -title "What Ingero's tracers ask which rank is slow" \
+		-entrypoint /usr/bin/ingero-fleet-collector -user 65532:65532 \
+		-file "$$($(GO) env GOARCH):bin/ingero-fleet-collector:/usr/bin/ingero-fleet-collector" \
+		-file :collector/config/ingero-fleet.yaml:/etc/ingero-fleet/ingero-fleet.yaml -out dist/ingero-fleet-collector_image.tar
+	$(IMAGE) -name ghcr.io/ingero-io/ingero-echo:dev -title "Ingero's memory of a cluster" \
+		-entrypoint /usr/bin/ingero-echo -user 65532:65532 \
+		-file "$$($(GO) env GOARCH):bin/ingero-echo-static:/usr/bin/ingero-echo" -out dist/ingero-echo_image.tar
+
 .PHONY: test-fleet
 test-fleet: fleet-collector generate-collector ## test the collector's components, and run the collector as it is shipped
 	@git diff --exit-code --stat -- ':(glob)collector/**/generated_*' ':(glob)collector/*/documentation.md' || { echo "commit what make generate-collector wrote" >&2; exit 1; }
