@@ -65,6 +65,8 @@ generate-collector: collector-tools ## rebuild what is generated of the collecto
 
 # goreleaser makes the archives and packages, syft lists what is in them; both are pinned in tools/release/go.mod.
 RELEASE_TOOLS := .cache/release-tools
+# helm, and a whole Kubernetes for tests: see below.
+KUBERNETES := .cache/kubernetes
 
 $(RELEASE_TOOLS)/built: tools/release/go.mod tools/release/go.sum $(wildcard tools/release/*/*.go)
 	@mkdir -p $(RELEASE_TOOLS)
@@ -73,12 +75,12 @@ $(RELEASE_TOOLS)/built: tools/release/go.mod tools/release/go.sum $(wildcard too
 	@touch $@
 
 .PHONY: release-snapshot
-release-snapshot: $(RELEASE_TOOLS)/built ## build what is released into dist/: archives, deb, rpm, images, lists of contents, checksums, provenance
-	PATH="$(CURDIR)/$(RELEASE_TOOLS):$$PATH" INGERO_VERSION='$(RELEASE_VERSION)' \
+release-snapshot: $(RELEASE_TOOLS)/built $(KUBERNETES)/helm ## build what is released into dist/: archives, deb, rpm, images, chart, lists of contents, checksums, provenance
+	PATH="$(CURDIR)/$(RELEASE_TOOLS):$(CURDIR)/$(KUBERNETES):$$PATH" INGERO_VERSION='$(RELEASE_VERSION)' \
 		packaging/release
 
 .PHONY: test-reproducible
-test-reproducible: $(RELEASE_TOOLS)/built ## build what is released twice, and compare
+test-reproducible: $(RELEASE_TOOLS)/built $(KUBERNETES)/helm ## build what is released twice, and compare
 	INGERO_VERSION='$(RELEASE_VERSION)' packaging/reproducible
 
 .PHONY: test-packages
@@ -87,7 +89,6 @@ test-packages: release-snapshot ## install, use, upgrade and remove what was bui
 
 # helm and a whole Kubernetes are built from their modules, pinned in tools/helm and tools/kubernetes. Their versions are
 # what they would be told when they are released; helm checks charts against that of Kubernetes.
-KUBERNETES := .cache/kubernetes
 HELM_FLAGS := -s -w -X helm.sh/helm/v3/internal/version.version=v3.22.0 $(foreach p,chartutil lint/rules, \
 	-X helm.sh/helm/v3/pkg/$(p).k8sVersionMajor=1 -X helm.sh/helm/v3/pkg/$(p).k8sVersionMinor=35)
 
