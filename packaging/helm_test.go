@@ -55,6 +55,18 @@ func refused(t *testing.T, args ...string) string {
 	return stderr.String()
 }
 
+// TestValuesOfEarlierChartsAreAccepted: an upgrade takes the values that users have. When a key of values.yaml changes,
+// the file before is kept in another folder of testdata/values.
+func TestValuesOfEarlierChartsAreAccepted(t *testing.T) {
+	files, err := filepath.Glob("testdata/values/*/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%q %v", files, err)
+	}
+	for _, file := range files {
+		has(t, render(t, "--values", file), "kind: DaemonSet")
+	}
+}
+
 // TestTheChartIsPacked: what a release has installs images of its own tag, and is the same each time.
 func TestTheChartIsPacked(t *testing.T) {
 	helm, err := filepath.Abs(helmPath(t))
