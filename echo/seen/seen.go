@@ -21,6 +21,9 @@ type Set struct {
 	keys    int
 	seconds map[int64]*second
 	used    uint64 // counts calls of Missing
+	// last is the second of the row that came last, as most rows come in order; nil: none, or it was dropped.
+	last   *second
+	lastAt int64
 }
 
 type second struct {
@@ -60,7 +63,10 @@ func (s *Set) Load(at int64, key uint64) { s.add(at, key) }
 func (s *Set) Add(r *row.Row) bool { return s.add(r.Second(), r.Key) }
 
 func (s *Set) add(at int64, key uint64) bool {
-	sec := s.seconds[at]
+	if s.last == nil || s.lastAt != at {
+		s.last, s.lastAt = s.seconds[at], at
+	}
+	sec := s.last
 	if sec == nil {
 		panic("seen: a key of a second that was not asked for by Missing")
 	}
@@ -83,13 +89,14 @@ func (s *Set) Drop(rows []row.Row) {
 // DropAll forgets everything.
 func (s *Set) DropAll() {
 	clear(s.seconds)
-	s.keys = 0
+	s.keys, s.last = 0, nil
 }
 
 func (s *Set) drop(at int64) {
 	if sec, ok := s.seconds[at]; ok {
 		s.keys -= len(sec.keys) + perSecond
 		delete(s.seconds, at)
+		s.last = nil
 	}
 }
 

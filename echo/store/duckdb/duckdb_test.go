@@ -62,10 +62,10 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// The same with hardly any keys in memory, so that most are read from the file.
+// The same with hardly any keys and series in memory, so that most are read from the file.
 func TestConformanceWithFewKeys(t *testing.T) {
 	storetest.Run(t, storetest.DuckDB, func(t *testing.T, dir string) store.Store {
-		s, err := duckdb.Open(t.Context(), filepath.Join(dir, "echo.db"), duckdb.Options{Keys: 1})
+		s, err := duckdb.Open(t.Context(), filepath.Join(dir, "echo.db"), duckdb.Options{Keys: 1, Series: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -121,14 +121,21 @@ func TestAFileOfANewerVersionIsRefused(t *testing.T) {
 	}
 }
 
-// gauges are n rows of a second, of which each has its number as its value.
+// gauges are n rows of a second, of which each has its number as its value, and a series of its own.
 func gauges(n int, second int64) []row.Row {
+	return gaugesWith(n, second, func(i int) string { return fmt.Sprintf(`{"second":%d,"i":%d}`, second, i) })
+}
+
+// gaugesWith have given attributes.
+func gaugesWith(n int, second int64, attrs func(i int) string) []row.Row {
 	rows := make([]row.Row, n)
 	for i := range rows {
 		r := &rows[i]
 		*r = row.Row{
-			Kind: row.Gauge, Timestamp: row.SecondBegins(second) + int64(i), Received: row.SecondBegins(second), Rank: row.None,
-			Metric: "made", Int: int64(i), HasInt: true, Resource: `{}`, Attrs: fmt.Sprintf(`{"second":%d,"i":%d}`, second, i),
+			Series: row.NewSeries(row.Series{
+				Kind: row.Gauge, Rank: row.None, Metric: "made", Resource: `{}`, Attrs: attrs(i),
+			}),
+			Timestamp: row.SecondBegins(second) + int64(i), Received: row.SecondBegins(second), Int: int64(i), HasInt: true,
 		}
 		r.Key = row.Key(r, 0)
 	}

@@ -48,10 +48,9 @@ func forget(t *testing.T) {
 func TestAQuestionThatTakesMemoryIsEndedAndFreesIt(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "echo.db"), duckdb.Options{})
 	for second := range int64(4) {
-		rows := gauges(10_000, 1+second)
-		for i := range rows {
-			rows[i].Attrs = fmt.Sprintf(`{"i":%d,"text":"%s"}`, i, strings.Repeat("x", 500))
-		}
+		rows := gaugesWith(10_000, 1+second, func(i int) string {
+			return fmt.Sprintf(`{"i":%d,"text":"%s"}`, i, strings.Repeat("x", 500))
+		})
 		if _, err := s.Write(t.Context(), rows); err != nil {
 			t.Fatal(err)
 		}

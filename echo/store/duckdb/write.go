@@ -28,6 +28,7 @@ func (s *Store) Write(ctx context.Context, rows []row.Row) (store.Written, error
 		return out, nil
 	}
 	s.seen.Drop(rows)
+	s.numbers.forget() // some may have been given to series that are not there
 	if gaveUp(err) || s.lost() {
 		s.mend(context.WithoutCancel(ctx))
 	}
@@ -51,10 +52,10 @@ func (s *Store) write(ctx context.Context, rows []row.Row) (store.Written, error
 	if err := s.load(ctx, s.seen.Missing(nil, rows)); err != nil {
 		return store.Written{}, fmt.Errorf("find rows that are there already: %w", err)
 	}
-	fresh, newest := make([]*row.Row, 0, len(rows)), s.newest
+	fresh, newest := make([]point, 0, len(rows)), s.newest
 	for i := range rows {
 		if r := &rows[i]; s.seen.Add(r) {
-			fresh = append(fresh, r)
+			fresh = append(fresh, point{row: r})
 			newest = max(newest, r.Timestamp)
 		}
 	}
@@ -65,6 +66,7 @@ func (s *Store) write(ctx context.Context, rows []row.Row) (store.Written, error
 	}
 	s.newest = newest
 	s.seen.Trim()
+	s.numbers.trim()
 	return store.Written{Rows: len(fresh), Duplicates: len(rows) - len(fresh)}, nil
 }
 
@@ -121,7 +123,7 @@ func among(seconds []int64) string {
 }
 
 func (s *Store) loadWhere(ctx context.Context, condition string) error {
-	rows, err := s.conn.QueryContext(ctx, "select timestamp_ns, key from point where "+condition)
+	rows, err := s.conn.QueryContext(ctx, ofAll("timestamp_ns, key", condition))
 	if err != nil {
 		return err
 	}
@@ -137,12 +139,31 @@ func (s *Store) loadWhere(ctx context.Context, condition string) error {
 	return rows.Err()
 }
 
-// insert writes rows in a transaction.
-func (s *Store) insert(ctx context.Context, rows []*row.Row) error {
+// insert writes rows in a transaction, with the series that are not there yet.
+func (s *Store) insert(ctx context.Context, rows []point) error {
+	added, err := s.numbers.number(ctx, s.conn, rows)
+	if err != nil {
+		return fmt.Errorf("find series: %w", err)
+	}
+	return s.inTransaction(ctx, func() error {
+		return s.conn.Raw(func(c any) error {
+			if err := appendSeries(c.(driver.Conn), added); err != nil {
+				return err
+			}
+			if err := s.appendNumbers(c.(driver.Conn), rows); err != nil {
+				return err
+			}
+			return s.appendOthers(c.(driver.Conn), rows)
+		})
+	})
+}
+
+// inTransaction calls f, and keeps what it did if it returns no error.
+func (s *Store) inTransaction(ctx context.Context, f func() error) error {
 	if _, err := s.conn.ExecContext(ctx, "begin transaction"); err != nil {
 		return err
 	}
-	err := s.conn.Raw(func(c any) error { return s.appendRows(c.(driver.Conn), rows) })
+	err := f()
 	if err == nil {
 		_, err = s.conn.ExecContext(ctx, "commit")
 	}
@@ -153,37 +174,77 @@ func (s *Store) insert(ctx context.Context, rows []*row.Row) error {
 	return err
 }
 
-// appendRows gives rows to the engine, those of a kind together.
-func (s *Store) appendRows(c driver.Conn, rows []*row.Row) error {
-	for _, kinds := range alike {
-		of := func(r *row.Row) bool { return slices.Contains(kinds, r.Kind) }
-		if used := usedBy(rows, of); used != nil {
-			if err := s.appendAlike(c, rows, of, used); err != nil {
-				return err
+// appendNumbers gives points that are numbers to the engine, those that have the same columns together: a value that is
+// NULL costs a call of the engine, and one that is left out nothing.
+func (s *Store) appendNumbers(c driver.Conn, rows []point) error {
+	var there [shapes]bool
+	for i := range rows {
+		if isNumber(rows[i].row.Kind) {
+			there[shapeOf(rows[i].row)] = true
+		}
+	}
+	for shape, is := range there {
+		if !is {
+			continue
+		}
+		if err := s.appendShape(c, rows, shape); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Store) appendShape(c driver.Conn, rows []point, shape int) error {
+	a, err := duckdb.NewAppenderWithColumns(c, "", "", "point", columnsOf(shape))
+	if err != nil {
+		return err
+	}
+	for i := range rows {
+		p := &rows[i]
+		if !isNumber(p.row.Kind) || shapeOf(p.row) != shape {
+			continue
+		}
+		s.values = p.appendValues(s.values[:0], shape)
+		if err := a.AppendRow(s.values...); err != nil {
+			return errors.Join(err, a.Close())
+		}
+	}
+	return a.Close()
+}
+
+// appendOthers gives the other rows to the engine, those of a kind together.
+func (s *Store) appendOthers(c driver.Conn, rows []point) error {
+	for i := range others {
+		t := &others[i]
+		for _, kinds := range t.alike {
+			if used := t.usedBy(rows, kinds); used != nil {
+				if err := s.appendAlike(c, rows, t.name, kinds, used); err != nil {
+					return err
+				}
 			}
 		}
 	}
 	return nil
 }
 
-// appendAlike gives some of the rows to the engine, with no more columns than they use: each value costs a call of the
-// engine, NULL as well.
-func (s *Store) appendAlike(c driver.Conn, rows []*row.Row, of func(*row.Row) bool, used []column) error {
+// appendAlike gives rows of some kinds to the engine, with no more columns than they use.
+func (s *Store) appendAlike(c driver.Conn, rows []point, table string, kinds []row.Kind, used []column) error {
 	names := make([]string, len(used))
 	for i := range used {
 		names[i] = used[i].name
 	}
-	a, err := duckdb.NewAppenderWithColumns(c, "", "", "point", names)
+	a, err := duckdb.NewAppenderWithColumns(c, "", "", table, names)
 	if err != nil {
 		return err
 	}
-	for _, r := range rows {
-		if !of(r) {
+	for i := range rows {
+		p := &rows[i]
+		if !slices.Contains(kinds, p.row.Kind) {
 			continue
 		}
 		s.values = s.values[:0]
-		for i := range used {
-			s.values = append(s.values, used[i].of(r))
+		for j := range used {
+			s.values = append(s.values, used[j].of(p))
 		}
 		if err := a.AppendRow(s.values...); err != nil {
 			return errors.Join(err, a.Close())
