@@ -97,15 +97,20 @@ func quantile(list []time.Duration, q float64) float64 {
 	return float64(list[int(q*float64(len(list)-1)+0.5)]) / float64(time.Millisecond)
 }
 
-// ask asks until ctx ends, one question after the other, beginning with the one of that number.
+// ask asks until ctx ends, beginning with the question of that number.
 func (r *run) ask(ctx context.Context, to *answers, first int) {
 	all := questions()
+	due := time.Now()
 	for i := first; ctx.Err() == nil; i++ {
 		q := all[i%len(all)]
-		began := time.Now()
+		if r.o.Every == 0 {
+			due = time.Now()
+		} else if due = due.Add(r.o.Every); !sleep(ctx, time.Until(due)) {
+			return
+		}
 		why := r.one(ctx, q)
 		if ctx.Err() == nil { // else it was given up
-			to.add(q.name, time.Since(began), why)
+			to.add(q.name, time.Since(due), why)
 		}
 	}
 }

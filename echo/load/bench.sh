@@ -31,8 +31,10 @@ disk() { # file: bytes a point of the last load
 
 seconds=${1:-20}
 load --to "$grpc" --for "${seconds}s" -- "${serve[@]}"
-disk "$dir/echo.db"
 taken=$(sed -n 's/^points .*: \([0-9]*\) a second.*/\1/p' "$dir/result")
+disk "$dir/echo.db"
+load --to "$grpc" --for "${seconds}s" --every 0 -- "${serve[@]}"
+disk "$dir/echo.db"
 load --to "$grpc" --for "${seconds}s" --readers 0 -- "${serve[@]}"
 disk "$dir/echo.db"
 load --to "$grpc" --for "${seconds}s" --readers 0 -- "${collector[@]}"

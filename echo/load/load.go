@@ -40,8 +40,10 @@ type Options struct {
 	// Over is the time over which the points are spread, up to now; 0: each is of the time when it is sent. It needs
 	// Points.
 	Over time.Duration
-	// Readers is how many ask while points are sent, and then for Then, one question after the other.
+	// Readers is how many ask while points are sent, and then for Then. Each asks a question every Every, or one after
+	// the other if that is 0. An answer takes from when its question was due.
 	Readers int
+	Every   time.Duration
 	Then    time.Duration
 	// Server is the process that the load is on; nil: not known.
 	Server Server
@@ -60,7 +62,7 @@ func (o *Options) check() error {
 	switch {
 	case o.Nodes < 1 || o.Nodes > 4096:
 		return fmt.Errorf("%d nodes; from 1 to 4096", o.Nodes)
-	case o.For <= 0 || o.Rate < 0 || o.Points < 0 || o.Over < 0 || o.Then < 0:
+	case o.For <= 0 || o.Rate < 0 || o.Points < 0 || o.Over < 0 || o.Then < 0 || o.Every < 0:
 		return errors.New("times, rates and numbers must not be negative")
 	case o.Readers < 0 || o.Readers > 64:
 		return fmt.Errorf("%d readers; 64 at most", o.Readers)
@@ -102,7 +104,9 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	out := Result{To: o.To, Nodes: o.Nodes, Readers: o.Readers, Due: o.Rate, OverS: o.Over.Seconds()}
+	out := Result{
+		To: o.To, Nodes: o.Nodes, Readers: o.Readers, EveryS: o.Every.Seconds(), Due: o.Rate, OverS: o.Over.Seconds(),
+	}
 	cpu, err := r.cpu()
 	if err != nil {
 		return out, err

@@ -99,7 +99,7 @@ func TestEachPointIsAnotherOne(t *testing.T) {
 func TestRateAndQuestions(t *testing.T) {
 	k := &kept{rows: map[uint64]row.Row{}}
 	o := small(echo(t, k))
-	o.For, o.Rate = time.Second, 10_000
+	o.For, o.Rate, o.Every = time.Second, 10_000, 10*time.Millisecond
 	r, err := load.Run(t.Context(), o)
 	if err != nil || r.Points == 0 || float64(r.Points) > r.Seconds*o.Rate {
 		t.Fatalf("%+v %v", r, err)
@@ -159,7 +159,7 @@ func TestMemory(t *testing.T) {
 
 func TestResult(t *testing.T) {
 	r := load.Result{
-		To: "e:4317", Nodes: 64, Readers: 2, Seconds: 10, Points: 3_000_000, Requests: 1500, Refused: 3, ServerCPU: 15, LoadCPU: 2,
+		To: "e:4317", Nodes: 64, Readers: 2, EveryS: 0.5, Seconds: 10, Points: 3_000_000, Requests: 1500, Refused: 3, ServerCPU: 15, LoadCPU: 2,
 		Memory: 300e6, Peak: 400e6, MemoryPerMinute: -1.5e6,
 		Answers: []load.Answer{{Question: "all", N: 100, Failed: 1, FirstError: "500", P50MS: 20, P99MS: 150, MostMS: 190}},
 		Then:    []load.Answer{{Question: "summary", N: 5, P50MS: 10, P99MS: 11, MostMS: 12}},
@@ -169,7 +169,7 @@ func TestResult(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"64 nodes send 2000 points in a request to e:4317 for 10 s; 2 readers", "3000000: 300000 a second; 3 requests found no room, 0 failed\n",
+		"64 nodes send 2000 points in a request to e:4317 for 10 s; 2 readers, who ask a question every 0.5 s", "3000000: 300000 a second; 3 requests found no room, 0 failed\n",
 		"5.00 us a point; so two cores take 400000 points", "300 MB, 400 MB at most; -1.50 MB a minute",
 		"asked meanwhile   all: 100 answers; p50 20 ms, p99 150 ms, longest 190 ms; 1 failed, the first: 500",
 		"asked afterwards  summary: 5 answers; p50 10 ms",

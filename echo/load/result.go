@@ -13,9 +13,11 @@ import (
 
 // Result is what was measured.
 type Result struct {
-	To      string  `json:"to"`
-	Nodes   int     `json:"nodes"`
-	Readers int     `json:"readers"`
+	To      string `json:"to"`
+	Nodes   int    `json:"nodes"`
+	Readers int    `json:"readers"`
+	// EveryS is the time between two questions of a reader in seconds, 0: they come one after the other.
+	EveryS  float64 `json:"every_s"`
 	Seconds float64 `json:"seconds"`
 	// Due is how many points a second were due, 0: as many as are taken. OverS is over how many seconds they are spread,
 	// 0: each is of the time when it was sent.
@@ -78,8 +80,8 @@ func (r Result) MarshalJSON() ([]byte, error) {
 
 // WriteText writes the result for people.
 func (r *Result) WriteText(w io.Writer) error {
-	fmt.Fprintf(w, "%d nodes send %d points in a request to %s for %.0f s; %d readers\n", r.Nodes, perRequest, r.To,
-		r.Seconds, r.Readers)
+	fmt.Fprintf(w, "%d nodes send %d points in a request to %s for %.0f s; %s\n", r.Nodes, perRequest, r.To, r.Seconds,
+		r.readers())
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	due := ""
 	if r.Due > 0 {
@@ -111,6 +113,16 @@ func (r *Result) WriteText(w io.Writer) error {
 		}
 	}
 	return t.Flush()
+}
+
+func (r *Result) readers() string {
+	switch {
+	case r.Readers == 0:
+		return "nobody asks"
+	case r.EveryS == 0:
+		return fmt.Sprintf("%d readers, who ask one question after the other", r.Readers)
+	}
+	return fmt.Sprintf("%d readers, who ask a question every %v s", r.Readers, r.EveryS)
 }
 
 func because(why string) string {

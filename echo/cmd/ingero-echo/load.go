@@ -59,7 +59,9 @@ the same on any number of CPUs, how many there are in a second is not.`,
 	flags.StringVar(&o.To, "to", "127.0.0.1:4317", "`HOST:PORT` that nodes send to, by OTLP over gRPC")
 	flags.StringVar(&o.Ask, "ask", "http://127.0.0.1:18081", "`URL` of the API that is asked")
 	flags.IntVar(&o.Nodes, "nodes", 64, "how many nodes send, over a connection each")
-	flags.IntVar(&o.Readers, "readers", 2, "how many ask, one question after the other")
+	flags.IntVar(&o.Readers, "readers", 2, "how many ask questions")
+	flags.DurationVar(&o.Every, "every", time.Second,
+		"time between two questions of a reader; 0: one after the other")
 	flags.Float64Var(&o.Rate, "rate", 0, "points a second, of all nodes together; 0: as many as are taken")
 	flags.DurationVar(&o.For, "for", 20*time.Second, "how long points are sent")
 	flags.Int64Var(&o.Points, "points", 0, "how many points are sent at most; 0: any number")
