@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/duckdb/duckdb-go/v2"
 
@@ -136,7 +137,9 @@ func (s *Store) start(ctx context.Context) error {
 	db := sql.OpenDB(connector)
 	conn, err := db.Conn(ctx)
 	if err == nil {
-		err = s.prepare(ctx, conn)
+		if err = s.prepare(ctx, conn); err != nil {
+			err = errors.Join(err, conn.Close()) // else the engine would not end, and could never be opened again
+		}
 	}
 	if err != nil {
 		return errors.Join(fmt.Errorf("open %s: %w", s.path, err), db.Close())
@@ -145,15 +148,22 @@ func (s *Store) start(ctx context.Context) error {
 	return nil
 }
 
+// spill is how many bytes the engine may write to temporary files beside the file.
+const spill = 1 << 30
+
 // settings are those of the engine, in order: after the last one none can be changed.
 func (s *Store) settings() []string {
 	list := []string{
 		fmt.Sprintf("set memory_limit = '%d MiB'", s.options.Memory>>20),
-		"set temp_directory = ''", // what does not fit into memory ends, and does not fill the disk
+		// Rows that are not in the file yet make room for questions; the size is bounded, so that the disk is not filled.
+		fmt.Sprintf("set temp_directory = '%s'", strings.ReplaceAll(s.path+".tmp", "'", "''")),
+		fmt.Sprintf("set max_temp_directory_size = '%d MiB'", spill>>20),
 		"set autoinstall_known_extensions = false", "set autoload_known_extensions = false",
 		"set allow_community_extensions = false",
 		"set allocator_background_threads = true", "set allocator_flush_threshold = '1 MiB'", // free memory is given back
 		"set checkpoint_threshold = '128 MiB'", // a checkpoint writes the last group of rows again
+		// Close does it. What may be wrong in memory must not get into the file.
+		"pragma disable_checkpoint_on_shutdown",
 		"set enable_progress_bar = false", "set preserve_insertion_order = true",
 	}
 	if n := s.options.Threads; n > 0 {
@@ -220,9 +230,14 @@ func (s *Store) Close() error {
 		return nil
 	}
 	s.closed = true
-	return errors.Join(s.stop(), s.locked.Close())
+	var err error
+	if s.db != nil {
+		_, err = s.conn.ExecContext(context.Background(), "checkpoint")
+	}
+	return errors.Join(err, s.stop(), s.locked.Close())
 }
 
+// stop ends the engine. What is in its log stays there until it is opened again.
 func (s *Store) stop() error {
 	if s.db == nil {
 		return nil
@@ -245,10 +260,22 @@ func (s *Store) use(f func(*sql.DB) error) error {
 	return f(s.db)
 }
 
-// mend opens the engine again if it has given itself up, as it does after some errors of the disk. The caller holds
-// writing.
+// mend opens the engine again if it has given itself up, as it does after some errors of the disk, or if what it has in
+// memory may be wrong. Questions that run are ended. The caller holds writing.
 func (s *Store) mend(ctx context.Context) {
+	alone := make(chan struct{})
+	go func() {
+		for {
+			s.watch.endAll(store.ErrAway)
+			select {
+			case <-alone:
+				return
+			case <-time.After(look):
+			}
+		}
+	}()
 	s.open.Lock()
+	close(alone)
 	defer s.open.Unlock()
 	if s.closed {
 		return

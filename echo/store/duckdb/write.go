@@ -19,6 +19,14 @@ import (
 func (s *Store) Write(ctx context.Context, rows []row.Row) (store.Written, error) {
 	s.writing.Lock()
 	defer s.writing.Unlock()
+	out, err := s.try(ctx, rows)
+	if err != nil && outOfMemory(err) { // questions had it, and have been ended
+		out, err = s.try(ctx, rows)
+	}
+	return out, err
+}
+
+func (s *Store) try(ctx context.Context, rows []row.Row) (store.Written, error) {
 	var out store.Written
 	err := s.use(func(*sql.DB) (err error) {
 		out, err = s.write(ctx, rows)
@@ -29,10 +37,24 @@ func (s *Store) Write(ctx context.Context, rows []row.Row) (store.Written, error
 	}
 	s.seen.Drop(rows)
 	s.numbers.forget() // some may have been given to series that are not there
-	if gaveUp(err) || s.lost() {
+	if gaveUp(err) || errors.As(err, new(*commitError)) || s.lost() {
 		s.mend(context.WithoutCancel(ctx))
 	}
 	return store.Written{}, err
+}
+
+// commitError is a transaction that could not be ended. What the engine has in memory of the tables may be wrong then:
+// "Could not find node in column segment tree" and "Corrupted in-memory column" were what came next.
+type commitError struct{ error }
+
+func (e *commitError) Unwrap() error { return e.error }
+
+// outOfMemory reports whether an error of writing is that the engine had no memory for it, and no room to make some.
+func outOfMemory(err error) bool {
+	var d *duckdb.Error
+	return errors.As(err, &d) && d.Type == duckdb.ErrorTypeOutOfMemory || slices.ContainsFunc(
+		[]string{"could not allocate", "failed to allocate", "failed to offload"},
+		func(s string) bool { return strings.Contains(err.Error(), s) })
 }
 
 // lost reports whether the engine is not open though it should be.
@@ -165,7 +187,9 @@ func (s *Store) inTransaction(ctx context.Context, f func() error) error {
 	}
 	err := f()
 	if err == nil {
-		_, err = s.conn.ExecContext(ctx, "commit")
+		if _, err = s.conn.ExecContext(ctx, "commit"); err != nil {
+			err = &commitError{err}
+		}
 	}
 	if err != nil {
 		// If the transaction has ended already, this is an error that tells nothing.
