@@ -19,6 +19,9 @@ import (
 func (s *Store) Write(ctx context.Context, rows []row.Row) (store.Written, error) {
 	s.writing.Lock()
 	defer s.writing.Unlock()
+	if s.lost() {
+		s.mend(context.WithoutCancel(ctx))
+	}
 	out, err := s.try(ctx, rows)
 	if err != nil && outOfMemory(err) { // questions had it, and have been ended
 		out, err = s.try(ctx, rows)
