@@ -101,7 +101,7 @@ func BenchmarkAnswers(b *testing.B) {
 		{"summary", "tools/fleet.cluster.summary", []byte("{}")},
 		{"find_stragglers", "tools/fleet.cluster.find_stragglers", []byte("{}")},
 		{"find_outlier_nodes", "tools/fleet.cluster.find_outlier_nodes", []byte(`{"args":{"metric":"ingero.node.health_score"}}`)},
-		{"event_history", "tools/fleet.cluster.event_history", []byte(`{"args":{"node":"gpu-05","metric":"ingero.node.health_score"}}`)},
+		{"event_history", "tools/fleet.cluster.event_history", []byte(`{"args":{"node_id":"gpu-05","metric":"ingero.node.health_score"}}`)},
 		{"anomaly_list", "tools/fleet.cluster.anomaly_list", []byte("{}")},
 		{"get_cost", "tools/fleet.cluster.get_cost", []byte("{}")},
 	} {

@@ -18,26 +18,34 @@ func isNumber(k row.Kind) bool { return k == row.Gauge || k == row.Sum }
 // hasSeries reports whether rows of a kind have a series in the table series.
 func hasSeries(k row.Kind) bool { return k != row.Log && k != row.Span }
 
-// What a point may have, as bits. Together they are its shape.
+// What points may have, as bits. Those of several are their shape.
 const (
-	hasStart = 1 << iota
+	isPoint = 1 << iota
+	hasStart
 	hasDouble
 	hasInt
-	shapes
 )
 
-func shapeOf(r *row.Row) int {
-	shape := 0
-	if r.Start != 0 {
-		shape |= hasStart
+// numbersOf counts points that are numbers, and says what they have; 0: there are none.
+func numbersOf(rows []point) (n, shape int) {
+	for i := range rows {
+		r := rows[i].row
+		if !isNumber(r.Kind) {
+			continue
+		}
+		n++
+		shape |= isPoint
+		if r.Start != 0 {
+			shape |= hasStart
+		}
+		if r.HasDouble {
+			shape |= hasDouble
+		}
+		if r.HasInt {
+			shape |= hasInt
+		}
 	}
-	if r.HasDouble {
-		shape |= hasDouble
-	}
-	if r.HasInt {
-		shape |= hasInt
-	}
-	return shape
+	return n, shape
 }
 
 // columnsOf are the columns of points of a shape, in the order of appendValues. The others are NULL.
@@ -56,15 +64,16 @@ func columnsOf(shape int) []string {
 }
 
 func (p *point) appendValues(to []driver.Value, shape int) []driver.Value {
-	to = append(to, p.row.Timestamp, p.row.Received, p.series, p.row.Key)
+	r := p.row
+	to = append(to, r.Timestamp, r.Received, p.series, r.Key)
 	if shape&hasStart != 0 {
-		to = append(to, p.row.Start)
+		to = append(to, number(r.Start != 0, r.Start))
 	}
 	if shape&hasDouble != 0 {
-		to = append(to, p.row.Double)
+		to = append(to, number(r.HasDouble, r.Double))
 	}
 	if shape&hasInt != 0 {
-		to = append(to, p.row.Int)
+		to = append(to, number(r.HasInt, r.Int))
 	}
 	return to
 }

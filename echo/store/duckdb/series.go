@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -163,7 +162,7 @@ func appendSeries(c driver.Conn, list []numbered) error {
 		if err := a.AppendRow(one.number, id[0], id[1], s.Kind.String(), s.Cluster, s.Node,
 			number(s.Rank != row.None, s.Rank), number(s.NRanks != 0, s.NRanks), s.Metric, text(s.Unit),
 			text(s.Temporality), s.Attrs, s.Resource, text(s.Scope)); err != nil {
-			return errors.Join(err, a.Close())
+			return abandon(a, err)
 		}
 	}
 	return a.Close()
