@@ -186,12 +186,13 @@ test-echo-clickhouse: $(CHDB)/libchdb.so ## test Echo's store of ClickHouse with
 	INGERO_CHDB=$(CURDIR)/$(CHDB)/libchdb.so CGO_ENABLED=1 $(GO) -C echo test -count=1 -timeout 4m -run ClickHouse ./cmd/ingero-echo
 
 .PHONY: bench-echo
-bench-echo: ## measure how many points Echo keeps a second, and what one costs
+bench-echo: ## measure how many points Echo keeps a second, what one costs, and how long answers take (INGERO_ECHO_BENCH_POINTS: of how many)
 	CGO_ENABLED=1 $(GO) -C echo test -run '^$$' -bench Write -benchtime 100x ./store/duckdb
 	@if [ -e $(CHDB)/libchdb.so ]; then \
 		INGERO_CHDB=$(CURDIR)/$(CHDB)/libchdb.so CGO_ENABLED=0 $(GO) -C echo test -run '^$$' -bench Write -benchtime 100x ./store/clickhouse; \
 	else echo "SKIPPED: the store of ClickHouse; first make echo-clickhouse-engine"; fi
-	CGO_ENABLED=1 $(GO) -C echo test -run '^$$' -bench GRPC -benchtime 2000x ./cmd/ingero-echo
+	CGO_ENABLED=1 $(GO) -C echo test -run '^$$' -bench 'GRPC|Server' -benchtime 5000x ./cmd/ingero-echo
+	CGO_ENABLED=1 $(GO) -C echo test -run '^$$' -bench Answers -benchtime 50x -timeout 30m ./cmd/ingero-echo
 
 .PHONY: demo
 demo: build ## show how the cause of a stall is found, no GPU needed

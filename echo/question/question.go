@@ -161,8 +161,8 @@ func whole(v any) *int64 {
 	return &n
 }
 
-// Extent is from when to when rows are that are not before one time, and before another, by their own time; both 0: there
-// are none.
+// Extent is from when to when rows are, of those that are not before one time, and before another, by their own time;
+// both 0: there are none.
 func (a *Asker) Extent(ctx context.Context, cluster string, since, before int64) (from, to int64, err error) {
 	_, err = a.rows(ctx, func(l *line) { from, to = l.int(), l.int() },
 		`select min(timestamp_ns), max(timestamp_ns) from events where %s`,

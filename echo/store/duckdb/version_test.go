@@ -164,10 +164,11 @@ func TestAFileOfVersion1HasAllItsRows(t *testing.T) {
 	write(s, oldRows(61), store.Written{Rows: 5})
 	write(other, oldRows(61), store.Written{Rows: 5})
 	compare(s)
-	if n, err := s.Retain(t.Context(), row.SecondBegins(71), store.Retention{Age: 10 * time.Second}); err != nil || n != 5 {
+	keep := store.Retention{Age: 10 * time.Second}
+	if n, err := s.Retain(t.Context(), row.SecondBegins(71), keep); err != nil || n != 5 {
 		t.Errorf("%d rows are deleted, %v; want those of version 1", n, err)
 	}
-	if _, err := other.Retain(t.Context(), row.SecondBegins(71), store.Retention{Age: 10 * time.Second}); err != nil {
+	if _, err := other.Retain(t.Context(), row.SecondBegins(71), keep); err != nil {
 		t.Fatal(err)
 	}
 	compare(s)

@@ -45,7 +45,11 @@ func (s *Store) lost() bool {
 // gaveUp reports whether the engine does nothing more after an error.
 func gaveUp(err error) bool {
 	var d *duckdb.Error
-	return errors.As(err, &d) && d.Type == duckdb.ErrorTypeFatal || strings.Contains(err.Error(), "invalidated because of")
+	if errors.As(err, &d) && d.Type == duckdb.ErrorTypeFatal {
+		return true
+	}
+	text := err.Error()
+	return strings.Contains(text, "invalidated because of") || strings.Contains(text, "Failed to create checkpoint")
 }
 
 func (s *Store) write(ctx context.Context, rows []row.Row) (store.Written, error) {
@@ -156,6 +160,9 @@ func (s *Store) insert(ctx context.Context, rows []point) error {
 			}
 			if err := s.appendNumbers(c.(driver.Conn), rows, shape); err != nil {
 				return err
+			}
+			if numbers == len(rows) {
+				return nil
 			}
 			return s.appendOthers(c.(driver.Conn), rows)
 		})
