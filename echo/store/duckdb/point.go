@@ -2,6 +2,7 @@ package duckdb
 
 import (
 	"database/sql/driver"
+	"slices"
 
 	"github.com/ingero-io/ingero/echo/row"
 )
@@ -9,14 +10,22 @@ import (
 // point is a row that is written.
 type point struct {
 	row    *row.Row
-	series int64 // the number of its series, if it is a point
+	series int64 // the number of its series; or none
 }
 
-// isNumber reports whether rows of a kind are in the table point.
-func isNumber(k row.Kind) bool { return k == row.Gauge || k == row.Sum }
+// none is in the place of the number of a row without a series: a line or a span, or the first point of a series. Many
+// come only once.
+const none = -1
 
-// hasSeries reports whether rows of a kind have a series in the table series.
-func hasSeries(k row.Kind) bool { return k != row.Log && k != row.Span }
+// isNumber reports whether it is in the table point.
+func (p *point) isNumber() bool {
+	return p.series != none && (p.row.Kind == row.Gauge || p.row.Kind == row.Sum)
+}
+
+// isIn reports whether it is in one of the other tables, and of some kinds.
+func (p *point) isIn(table string, kinds []row.Kind) bool {
+	return (table == "record") == (p.series == none) && slices.Contains(kinds, p.row.Kind)
+}
 
 // What points may have, as bits. Those of several are their shape.
 const (
@@ -26,11 +35,11 @@ const (
 	hasInt
 )
 
-// numbersOf counts points that are numbers, and says what they have; 0: there are none.
+// numbersOf counts the rows of the table point, and says what they have; 0: there are none.
 func numbersOf(rows []point) (n, shape int) {
 	for i := range rows {
 		r := rows[i].row
-		if !isNumber(r.Kind) {
+		if !rows[i].isNumber() {
 			continue
 		}
 		n++

@@ -59,7 +59,7 @@ func (s *Store) write(ctx context.Context, rows []row.Row) (store.Written, error
 	fresh, newest := make([]point, 0, len(rows)), s.newest
 	for i := range rows {
 		if r := &rows[i]; s.seen.Add(r) {
-			fresh = append(fresh, point{row: r})
+			fresh = append(fresh, point{r, none})
 			newest = max(newest, r.Timestamp)
 		}
 	}
@@ -202,7 +202,7 @@ func (s *Store) appendNumbers(c driver.Conn, rows []point, shape int) error {
 	}
 	for i := range rows {
 		p := &rows[i]
-		if !isNumber(p.row.Kind) {
+		if !p.isNumber() {
 			continue
 		}
 		s.values = p.appendValues(s.values[:0], shape)
@@ -243,7 +243,7 @@ func (s *Store) appendAlike(c driver.Conn, rows []point, table string, kinds []r
 	}
 	for i := range rows {
 		p := &rows[i]
-		if !slices.Contains(kinds, p.row.Kind) {
+		if !p.isIn(table, kinds) {
 			continue
 		}
 		s.values = s.values[:0]
