@@ -38,18 +38,16 @@ func New(most int) *Set { return &Set{most: most, seconds: map[int64]*second{}} 
 // keys in the store must be given to Load.
 func (s *Set) Missing(dst []int64, rows []row.Row) []int64 {
 	s.used++
-	last, known := int64(0), false
-	for i := range rows {
-		at := rows[i].Second()
-		if known && at == last { // most rows are of the same second as those before
-			continue
+	for end := 0; end < len(rows); {
+		begin, at := end, rows[end].Second()
+		for end < len(rows) && rows[end].Second() == at { // most rows are of the same second as those before
+			end++
 		}
-		last, known = at, true
 		if sec, ok := s.seconds[at]; ok {
 			sec.used = s.used
 			continue
 		}
-		s.seconds[at] = &second{keys: map[uint64]struct{}{}, used: s.used}
+		s.seconds[at] = &second{keys: make(map[uint64]struct{}, end-begin), used: s.used}
 		s.keys += perSecond
 		dst = append(dst, at)
 	}

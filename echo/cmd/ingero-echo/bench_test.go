@@ -3,11 +3,13 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -18,17 +20,79 @@ import (
 	"github.com/ingero-io/ingero/echo/store/storetest"
 )
 
-// BenchmarkGRPC sends requests of 500 points, from four producers at once, and from 64 while two others ask questions.
-// An operation is such a request. Senders are in the same process, and their CPU time counts, too.
+// BenchmarkGRPC sends requests of 500 points from four producers at once. An operation is such a request. Senders are
+// in the same process, and their CPU time counts, too.
 func BenchmarkGRPC(b *testing.B) {
-	b.Run("4 senders", func(b *testing.B) { benchmarkGRPC(b, 4, 0) })
-	b.Run("64 senders and 2 readers", func(b *testing.B) { benchmarkGRPC(b, 64, 2) })
+	e := serve(b, filepath.Join(b.TempDir(), "echo.db"))
+	before, sent := cpu(b), 0
+	wait := e.produce(b, 4, func(work chan<- int) {
+		for b.Loop() {
+			work <- sent
+			sent++
+		}
+	})
+	wait()
+	b.StopTimer()
+	b.ReportMetric(float64(sent*perOne)/b.Elapsed().Seconds(), "points/s")
+	b.ReportMetric((cpu(b)-before)/float64(sent*perOne)*1e6, "us-CPU/point")
 }
 
-func benchmarkGRPC(b *testing.B, senders, readers int) {
+// BenchmarkServer sends from 64 producers at once to the program in a process of its own, of which two others ask a
+// question of all points up to ten times a second. The CPU time is that of the server, also for the answers, and its
+// memory is the most that it had.
+func BenchmarkServer(b *testing.B) {
+	otlp, api := free(b), free(b)
+	c := child(b, "serve", "--db-path", filepath.Join(b.TempDir(), "echo.db"), "--otlp-addr", otlp, "--otlp-http-addr", "",
+		"--mcp-addr", api, "--health-addr", "")
+	e := &echo{at: map[string]string{"OTLP over gRPC": otlp, "questions": api}}
+	var reading sync.WaitGroup
+	ctx, stop := context.WithCancel(b.Context())
+	var answers []time.Duration
+	var mu sync.Mutex // guards answers
+	for range 2 {
+		reading.Go(func() {
+			for ctx.Err() == nil {
+				begin := time.Now()
+				status, got := e.ask(b, "select node_id, rank, count(*), avg(value) from events group by node_id, rank")
+				if status != http.StatusOK {
+					b.Errorf("%d %s", status, got)
+				}
+				mu.Lock()
+				answers = append(answers, time.Since(begin))
+				mu.Unlock()
+				time.Sleep(100 * time.Millisecond)
+			}
+		})
+	}
+	before, sent := cpuOf(b, c.Process.Pid), 0
+	wait := e.produce(b, producers, func(work chan<- int) {
+		for b.Loop() {
+			work <- sent
+			sent++
+		}
+	})
+	wait()
+	b.StopTimer()
+	used := cpuOf(b, c.Process.Pid) - before
+	stop()
+	reading.Wait()
+	b.ReportMetric(float64(sent*perOne)/b.Elapsed().Seconds(), "points/s")
+	b.ReportMetric(used/float64(sent*perOne)*1e6, "us-CPU/point")
+	b.ReportMetric(peakOf(b, c.Process.Pid), "MiB")
+	reportTimes(b, answers)
+	if err := c.Process.Signal(os.Interrupt); err != nil {
+		b.Fatal(err)
+	}
+	if err := c.Wait(); err != nil {
+		b.Error(err)
+	}
+}
+
+// produce starts producers, which send the requests whose numbers give puts into work. It returns a function that waits
+// until they have ended.
+func (e *echo) produce(b *testing.B, senders int, give func(chan<- int)) (wait func()) {
 	b.Helper()
-	e := serve(b, filepath.Join(b.TempDir(), "echo.db"))
-	var all, reading sync.WaitGroup
+	var all sync.WaitGroup
 	work := make(chan int)
 	for range senders {
 		client, ctx := e.client(b)
@@ -40,38 +104,60 @@ func benchmarkGRPC(b *testing.B, senders, readers int) {
 			}
 		})
 	}
-	ctx, stop := context.WithCancel(b.Context())
-	for range readers {
-		reading.Go(func() {
-			for ctx.Err() == nil {
-				status, got := e.ask(b, "select node_id, rank, count(*), avg(value) from events group by node_id, rank")
-				if status != http.StatusOK {
-					b.Errorf("%d %s", status, got)
-				}
-				time.Sleep(100 * time.Millisecond)
-			}
-		})
-	}
-	before, sent := cpu(b), 0
-	for b.Loop() {
-		work <- sent
-		sent++
-	}
+	give(work)
 	close(work)
-	all.Wait()
-	b.StopTimer()
-	stop()
-	used := cpu(b) - before
-	reading.Wait()
-	b.ReportMetric(float64(sent*perOne)/b.Elapsed().Seconds(), "points/s")
-	b.ReportMetric(used/float64(sent*perOne)*1e6, "us-CPU/point")
+	return all.Wait
+}
+
+// cpuOf is how many seconds of CPU time another process has taken.
+func cpuOf(b *testing.B, pid int) float64 {
+	b.Helper()
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		b.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(stat), ") ")
+	fields := strings.Fields(rest)
+	const utime, stime, ticks = 11, 12, 100 // proc(5), without the first two fields; ticks a second
+	sum := 0.0
+	for _, text := range []string{fields[utime], fields[stime]} {
+		v, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			b.Fatal(err)
+		}
+		sum += v
+	}
+	return sum / ticks
+}
+
+// peakOf is the most memory that another process had, in MiB.
+func peakOf(b *testing.B, pid int) float64 {
+	b.Helper()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		b.Fatal(err)
+	}
+	var kB float64
+	_, rest, _ := strings.Cut(string(status), "VmHWM:")
+	if _, err := fmt.Sscan(rest, &kB); err != nil {
+		b.Fatal(err)
+	}
+	return kB / 1024
+}
+
+// reportTimes reports how long answers took.
+func reportTimes(b *testing.B, took []time.Duration) {
+	b.Helper()
+	slices.Sort(took)
+	b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "p50-ms")
+	b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, "p99-ms")
 }
 
 // pointsEnv is of how many points BenchmarkAnswers asks.
 const pointsEnv = "INGERO_ECHO_BENCH_POINTS"
 
-// BenchmarkAnswers asks the published questions and the tools, of 512 ranks that pushed 4 gauges every 10 seconds. The
-// published questions are about all points, the tools about the last hour. An operation is an answer.
+// BenchmarkAnswers asks the published questions and the tools, of 512 ranks that pushed 4 gauges every 10 seconds, until
+// now. The published questions are about all points, the tools about the last hour. An operation is an answer.
 func BenchmarkAnswers(b *testing.B) {
 	points := 500_000
 	if text := os.Getenv(pointsEnv); text != "" {
@@ -101,7 +187,7 @@ func BenchmarkAnswers(b *testing.B) {
 		{"summary", "tools/fleet.cluster.summary", []byte("{}")},
 		{"find_stragglers", "tools/fleet.cluster.find_stragglers", []byte("{}")},
 		{"find_outlier_nodes", "tools/fleet.cluster.find_outlier_nodes", []byte(`{"args":{"metric":"ingero.node.health_score"}}`)},
-		{"event_history", "tools/fleet.cluster.event_history", []byte(`{"args":{"node":"gpu-05","metric":"ingero.node.health_score"}}`)},
+		{"event_history", "tools/fleet.cluster.event_history", []byte(`{"args":{"node_id":"gpu-05","metric":"ingero.node.health_score"}}`)},
 		{"anomaly_list", "tools/fleet.cluster.anomaly_list", []byte("{}")},
 		{"get_cost", "tools/fleet.cluster.get_cost", []byte("{}")},
 	} {
@@ -114,14 +200,12 @@ func BenchmarkAnswers(b *testing.B) {
 				}
 				took = append(took, time.Since(begin))
 			}
-			slices.Sort(took)
-			b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "p50-ms")
-			b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, "p99-ms")
+			reportTimes(b, took)
 		})
 	}
 }
 
-// fillFile makes a file of points.
+// fillFile makes a file of points, of which the last one is of now.
 func fillFile(b *testing.B, path string, points int) {
 	b.Helper()
 	s, err := duckdb.Open(b.Context(), path, duckdb.Options{})
@@ -131,8 +215,15 @@ func fillFile(b *testing.B, path string, points int) {
 	series := storetest.Cluster()
 	apart := 10 * int64(time.Second) / int64(len(series))
 	const batch = 120_000
+	later := time.Now().UnixNano() - storetest.Health(series, 1, points, apart)[0].Timestamp
 	for from := 0; from < points; from += batch {
-		if _, err := s.Write(b.Context(), storetest.Health(series, min(batch, points-from), from, apart)); err != nil {
+		rows := storetest.Health(series, min(batch, points-from), from, apart)
+		for i := range rows {
+			r := &rows[i]
+			r.Timestamp += later
+			r.Received, r.Key = r.Timestamp, r.Series.Key(r.Timestamp)
+		}
+		if _, err := s.Write(b.Context(), rows); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -24,7 +24,7 @@ func cpu(b *testing.B) float64 {
 // BenchmarkWrite writes batches of 20,000 rows, and of 120,000, as many as a queue writes together under load. An
 // operation is a batch.
 func BenchmarkWrite(b *testing.B) {
-	for _, batch := range []int{20_000, 120_000} {
+	for _, batch := range []int{500, 2000, 20_000, 120_000} {
 		b.Run(fmt.Sprint(batch), func(b *testing.B) { benchmarkWrite(b, batch) })
 	}
 }

@@ -3,7 +3,6 @@ package duckdb
 import (
 	"database/sql/driver"
 	"math"
-	"slices"
 
 	"github.com/ingero-io/ingero/echo/row"
 )
@@ -25,7 +24,9 @@ type column struct {
 // others are the tables besides point. The order of columns does not matter.
 var others = []table{
 	{"distribution", distributionColumns, [][]row.Kind{{row.Histogram, row.ExponentialHistogram, row.Summary}}},
-	{"record", recordColumns, [][]row.Kind{{row.Log}, {row.Span}}},
+	{"record", recordColumns, [][]row.Kind{
+		{row.Gauge, row.Sum}, {row.Histogram, row.ExponentialHistogram, row.Summary}, {row.Log}, {row.Span},
+	}},
 }
 
 var recordColumns = []column{
@@ -34,8 +35,14 @@ var recordColumns = []column{
 	{"cluster_id", func(p *point) driver.Value { return p.row.Cluster }},
 	{"node_id", func(p *point) driver.Value { return p.row.Node }},
 	{"kind", func(p *point) driver.Value { return p.row.Kind.String() }},
+	{"metric_name", func(p *point) driver.Value { return text(p.row.Metric) }},
+	{"unit", func(p *point) driver.Value { return text(p.row.Unit) }},
+	{"temporality", func(p *point) driver.Value { return text(p.row.Temporality) }},
+	{"start_ns", func(p *point) driver.Value { return number(p.row.Start != 0, p.row.Start) }},
 	{"rank", func(p *point) driver.Value { return number(p.row.Rank != row.None, p.row.Rank) }},
 	{"nranks", func(p *point) driver.Value { return number(p.row.NRanks != 0, p.row.NRanks) }},
+	{"value_double", func(p *point) driver.Value { return number(p.row.HasDouble, p.row.Double) }},
+	{"value_int", func(p *point) driver.Value { return number(p.row.HasInt, p.row.Int) }},
 	{"event_name", ofRecord(func(t *row.Record) driver.Value { return text(t.Event) })},
 	{"severity", ofRecord(func(t *row.Record) driver.Value { return text(t.Severity) })},
 	{"severity_number", ofRecord(func(t *row.Record) driver.Value {
@@ -49,6 +56,16 @@ var recordColumns = []column{
 	{"attrs_json", func(p *point) driver.Value { return p.row.Attrs }},
 	{"resource_json", func(p *point) driver.Value { return p.row.Resource }},
 	{"scope", func(p *point) driver.Value { return text(p.row.Scope) }},
+	{"count", ofDistribution(func(d *row.Distribution) driver.Value { return int64(min(d.Count, math.MaxInt64)) })},
+	{"sum", ofDistribution(func(d *row.Distribution) driver.Value { return number(!math.IsNaN(d.Sum), d.Sum) })},
+	{"min", ofDistribution(func(d *row.Distribution) driver.Value { return number(!math.IsNaN(d.Min), d.Min) })},
+	{"max", ofDistribution(func(d *row.Distribution) driver.Value { return number(!math.IsNaN(d.Max), d.Max) })},
+	{"p50", ofDistribution(func(d *row.Distribution) driver.Value { return number(!math.IsNaN(d.P50), d.P50) })},
+	{"p90", ofDistribution(func(d *row.Distribution) driver.Value { return number(!math.IsNaN(d.P90), d.P90) })},
+	{"p99", ofDistribution(func(d *row.Distribution) driver.Value { return number(!math.IsNaN(d.P99), d.P99) })},
+	{"bucket_lower", ofBuckets(func(b *row.Bucket) float64 { return b.Lower })},
+	{"bucket_upper", ofBuckets(func(b *row.Bucket) float64 { return b.Upper })},
+	{"bucket_count", ofBuckets(func(b *row.Bucket) int64 { return int64(min(b.Count, math.MaxInt64)) })},
 	{"key", func(p *point) driver.Value { return p.row.Key }},
 }
 
@@ -113,12 +130,12 @@ func ofBuckets[T float64 | int64](of func(b *row.Bucket) T) func(p *point) drive
 	}
 }
 
-// usedBy are the columns that are not NULL in all of the rows that are of a kind; nil if there are no such rows.
+// usedBy are the columns that are not NULL in all of its rows that are of some kinds; nil if there are no such rows.
 func (t *table) usedBy(rows []point, kinds []row.Kind) (used []column) {
 	var left []column
 	for i := range rows {
 		p := &rows[i]
-		if !slices.Contains(kinds, p.row.Kind) {
+		if !p.isIn(t.name, kinds) {
 			continue
 		}
 		if left == nil {

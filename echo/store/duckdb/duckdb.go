@@ -161,7 +161,9 @@ func (s *Store) settings() []string {
 		"set autoinstall_known_extensions = false", "set autoload_known_extensions = false",
 		"set allow_community_extensions = false",
 		"set allocator_background_threads = true", "set allocator_flush_threshold = '1 MiB'", // free memory is given back
-		"set checkpoint_threshold = '128 MiB'", // a checkpoint writes the last group of rows again
+		// A checkpoint writes the last group of rows again. What came since the last one is in memory, and takes more
+		// than in the log.
+		"set checkpoint_threshold = '64 MiB'",
 		// Close does it. What may be wrong in memory must not get into the file.
 		"pragma disable_checkpoint_on_shutdown",
 		"set enable_progress_bar = false", "set preserve_insertion_order = true",

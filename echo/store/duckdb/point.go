@@ -2,6 +2,7 @@ package duckdb
 
 import (
 	"database/sql/driver"
+	"slices"
 
 	"github.com/ingero-io/ingero/echo/row"
 )
@@ -9,35 +10,51 @@ import (
 // point is a row that is written.
 type point struct {
 	row    *row.Row
-	series int64 // the number of its series, if it is a point
+	series int64 // the number of its series; or none
 }
 
-// isNumber reports whether rows of a kind are in the table point.
-func isNumber(k row.Kind) bool { return k == row.Gauge || k == row.Sum }
+// none is in the place of the number of a row without a series: a line or a span, or the first point of a series. Many
+// come only once.
+const none = -1
 
-// hasSeries reports whether rows of a kind have a series in the table series.
-func hasSeries(k row.Kind) bool { return k != row.Log && k != row.Span }
+// isNumber reports whether it is in the table point.
+func (p *point) isNumber() bool {
+	return p.series != none && (p.row.Kind == row.Gauge || p.row.Kind == row.Sum)
+}
 
-// What a point may have, as bits. Together they are its shape.
+// isIn reports whether it is in one of the other tables, and of some kinds.
+func (p *point) isIn(table string, kinds []row.Kind) bool {
+	return (table == "record") == (p.series == none) && slices.Contains(kinds, p.row.Kind)
+}
+
+// What points may have, as bits. Those of several are their shape.
 const (
-	hasStart = 1 << iota
+	isPoint = 1 << iota
+	hasStart
 	hasDouble
 	hasInt
-	shapes
 )
 
-func shapeOf(r *row.Row) int {
-	shape := 0
-	if r.Start != 0 {
-		shape |= hasStart
+// numbersOf counts the rows of the table point, and says what they have; 0: there are none.
+func numbersOf(rows []point) (n, shape int) {
+	for i := range rows {
+		r := rows[i].row
+		if !rows[i].isNumber() {
+			continue
+		}
+		n++
+		shape |= isPoint
+		if r.Start != 0 {
+			shape |= hasStart
+		}
+		if r.HasDouble {
+			shape |= hasDouble
+		}
+		if r.HasInt {
+			shape |= hasInt
+		}
 	}
-	if r.HasDouble {
-		shape |= hasDouble
-	}
-	if r.HasInt {
-		shape |= hasInt
-	}
-	return shape
+	return n, shape
 }
 
 // columnsOf are the columns of points of a shape, in the order of appendValues. The others are NULL.
@@ -56,15 +73,16 @@ func columnsOf(shape int) []string {
 }
 
 func (p *point) appendValues(to []driver.Value, shape int) []driver.Value {
-	to = append(to, p.row.Timestamp, p.row.Received, p.series, p.row.Key)
+	r := p.row
+	to = append(to, r.Timestamp, r.Received, p.series, r.Key)
 	if shape&hasStart != 0 {
-		to = append(to, p.row.Start)
+		to = append(to, number(r.Start != 0, r.Start))
 	}
 	if shape&hasDouble != 0 {
-		to = append(to, p.row.Double)
+		to = append(to, number(r.HasDouble, r.Double))
 	}
 	if shape&hasInt != 0 {
-		to = append(to, p.row.Int)
+		to = append(to, number(r.HasInt, r.Int))
 	}
 	return to
 }

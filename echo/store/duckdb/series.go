@@ -4,8 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
-	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -18,8 +18,8 @@ import (
 type numbers struct {
 	most int // series that are kept in memory between batches
 
-	known map[row.ID]int64
-	all   bool // known has all series of the file
+	known map[row.ID]int64 // none of series of which one point has come
+	all   bool             // known has all series of the file
 	next  int64
 	stale bool // what is known may be wrong
 }
@@ -64,7 +64,8 @@ func (n *numbers) read(ctx context.Context, conn *sql.Conn, which string) error 
 	return rows.Err()
 }
 
-// number sets the numbers of the series of rows. It returns the series that are not in the file, with new ones.
+// number sets the numbers of the series of points. It returns the series that are not in the file and get one, as their
+// second point has come.
 func (n *numbers) number(ctx context.Context, conn *sql.Conn, rows []point) ([]numbered, error) {
 	if n.stale {
 		if err := n.load(ctx, conn); err != nil {
@@ -81,13 +82,16 @@ func (n *numbers) number(ctx context.Context, conn *sql.Conn, rows []point) ([]n
 	var number int64
 	for i := range rows {
 		p := &rows[i]
-		if !hasSeries(p.row.Kind) {
+		if p.row.Record != nil {
 			continue
 		}
-		if p.row.Series != last { // often many points of one come together
+		if p.row.Series != last || number == none { // often many points of one come together
 			last = p.row.Series
 			var ok bool
 			if number, ok = n.known[last.ID()]; !ok {
+				number = none
+				n.known[last.ID()] = none
+			} else if number == none {
 				number = n.next
 				n.next++
 				n.known[last.ID()] = number
@@ -106,7 +110,7 @@ const together = 4096
 func (n *numbers) find(ctx context.Context, conn *sql.Conn, rows []point) error {
 	missing := map[uint64]struct{}{}
 	for i := range rows {
-		if !hasSeries(rows[i].row.Kind) {
+		if rows[i].row.Record != nil {
 			continue
 		}
 		id := rows[i].row.ID()
@@ -130,8 +134,11 @@ func (n *numbers) find(ctx context.Context, conn *sql.Conn, rows []point) error 
 	return nil
 }
 
-// trim forgets all if there are more than are to be kept.
+// trim forgets series of which one point has come, and then all, if there are more than are to be kept.
 func (n *numbers) trim() {
+	if len(n.known) > n.most {
+		maps.DeleteFunc(n.known, func(_ row.ID, number int64) bool { return number == none })
+	}
 	if len(n.known) > n.most {
 		n.known, n.all = map[row.ID]int64{}, false
 	}
@@ -163,7 +170,7 @@ func appendSeries(c driver.Conn, list []numbered) error {
 		if err := a.AppendRow(one.number, id[0], id[1], s.Kind.String(), s.Cluster, s.Node,
 			number(s.Rank != row.None, s.Rank), number(s.NRanks != 0, s.NRanks), s.Metric, text(s.Unit),
 			text(s.Temporality), s.Attrs, s.Resource, text(s.Scope)); err != nil {
-			return errors.Join(err, a.Close())
+			return abandon(a, err)
 		}
 	}
 	return a.Close()

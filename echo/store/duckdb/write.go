@@ -70,7 +70,11 @@ func (s *Store) lost() bool {
 // gaveUp reports whether the engine does nothing more after an error.
 func gaveUp(err error) bool {
 	var d *duckdb.Error
-	return errors.As(err, &d) && d.Type == duckdb.ErrorTypeFatal || strings.Contains(err.Error(), "invalidated because of")
+	if errors.As(err, &d) && d.Type == duckdb.ErrorTypeFatal {
+		return true
+	}
+	text := err.Error()
+	return strings.Contains(text, "invalidated because of") || strings.Contains(text, "Failed to create checkpoint")
 }
 
 func (s *Store) write(ctx context.Context, rows []row.Row) (store.Written, error) {
@@ -80,7 +84,7 @@ func (s *Store) write(ctx context.Context, rows []row.Row) (store.Written, error
 	fresh, newest := make([]point, 0, len(rows)), s.newest
 	for i := range rows {
 		if r := &rows[i]; s.seen.Add(r) {
-			fresh = append(fresh, point{row: r})
+			fresh = append(fresh, point{r, none})
 			newest = max(newest, r.Timestamp)
 		}
 	}
@@ -164,23 +168,35 @@ func (s *Store) loadWhere(ctx context.Context, condition string) error {
 	return rows.Err()
 }
 
+// atOnce is how many rows an appender surely gives to the engine in one go.
+const atOnce = 150_000
+
 // insert writes rows in a transaction, with the series that are not there yet.
 func (s *Store) insert(ctx context.Context, rows []point) error {
 	added, err := s.numbers.number(ctx, s.conn, rows)
 	if err != nil {
 		return fmt.Errorf("find series: %w", err)
 	}
-	return s.inTransaction(ctx, func() error {
+	numbers, shape := numbersOf(rows)
+	all := func() error {
 		return s.conn.Raw(func(c any) error {
 			if err := appendSeries(c.(driver.Conn), added); err != nil {
 				return err
 			}
-			if err := s.appendNumbers(c.(driver.Conn), rows); err != nil {
+			if err := s.appendNumbers(c.(driver.Conn), rows, shape); err != nil {
 				return err
+			}
+			if numbers == len(rows) {
+				return nil
 			}
 			return s.appendOthers(c.(driver.Conn), rows)
 		})
-	})
+	}
+	if len(added) == 0 && numbers == len(rows) && numbers <= atOnce {
+		// What one appender has is a transaction. The statements that begin and end one cost more than some 1000 rows.
+		return all()
+	}
+	return s.inTransaction(ctx, all)
 }
 
 // inTransaction calls f, and keeps what it did if it returns no error.
@@ -201,43 +217,31 @@ func (s *Store) inTransaction(ctx context.Context, f func() error) error {
 	return err
 }
 
-// appendNumbers gives points that are numbers to the engine, those that have the same columns together: a value that is
-// NULL costs a call of the engine, and one that is left out nothing.
-func (s *Store) appendNumbers(c driver.Conn, rows []point) error {
-	var there [shapes]bool
-	for i := range rows {
-		if isNumber(rows[i].row.Kind) {
-			there[shapeOf(rows[i].row)] = true
-		}
+// appendNumbers gives points that are numbers to the engine, with the columns that any of them has: each value costs
+// some time, and one that is NULL a call of the engine.
+func (s *Store) appendNumbers(c driver.Conn, rows []point, shape int) error {
+	if shape == 0 {
+		return nil
 	}
-	for shape, is := range there {
-		if !is {
-			continue
-		}
-		if err := s.appendShape(c, rows, shape); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (s *Store) appendShape(c driver.Conn, rows []point, shape int) error {
 	a, err := duckdb.NewAppenderWithColumns(c, "", "", "point", columnsOf(shape))
 	if err != nil {
 		return err
 	}
 	for i := range rows {
 		p := &rows[i]
-		if !isNumber(p.row.Kind) || shapeOf(p.row) != shape {
+		if !p.isNumber() {
 			continue
 		}
 		s.values = p.appendValues(s.values[:0], shape)
 		if err := a.AppendRow(s.values...); err != nil {
-			return errors.Join(err, a.Close())
+			return abandon(a, err)
 		}
 	}
 	return a.Close()
 }
+
+// abandon ends an appender, so that nothing more of what it has is kept.
+func abandon(a *duckdb.Appender, err error) error { return errors.Join(err, a.Clear(), a.Close()) }
 
 // appendOthers gives the other rows to the engine, those of a kind together.
 func (s *Store) appendOthers(c driver.Conn, rows []point) error {
@@ -266,7 +270,7 @@ func (s *Store) appendAlike(c driver.Conn, rows []point, table string, kinds []r
 	}
 	for i := range rows {
 		p := &rows[i]
-		if !slices.Contains(kinds, p.row.Kind) {
+		if !p.isIn(table, kinds) {
 			continue
 		}
 		s.values = s.values[:0]
@@ -274,7 +278,7 @@ func (s *Store) appendAlike(c driver.Conn, rows []point, table string, kinds []r
 			s.values = append(s.values, used[j].of(p))
 		}
 		if err := a.AppendRow(s.values...); err != nil {
-			return errors.Join(err, a.Close())
+			return abandon(a, err)
 		}
 	}
 	return a.Close()

@@ -78,7 +78,8 @@ func PublishedRow(rank, i int) row.Row {
 		s.Attrs = fmt.Sprintf(`{"causal_chain_id":"chain-%s-%d","rank":%d,"seq":%d}`, node, n, rank, n)
 	}
 	r := row.Row{
-		Series: row.NewSeries(s), Timestamp: at(int64(i)), Received: at(int64(i)), Double: 0.9 + float64(i)/10_000, HasDouble: true,
+		Series: row.NewSeries(s), Timestamp: at(int64(i)), Received: at(int64(i)), Double: 0.9 + float64(i)/10_000,
+		HasDouble: true,
 	}
 	if n%100 == 0 && n > 0 {
 		r.Double = 0.25

@@ -1,4 +1,5 @@
--- What points have in common is here once. The id is a hash of all of it. Series without points are deleted.
+-- What points have in common is here once, if more than one has come. The id is a hash of all of it. Series without
+-- points are deleted.
 create table series (
     series        bigint not null,
     id_0          ubigint not null,
