@@ -65,6 +65,8 @@ generate-collector: collector-tools ## rebuild what is generated of the collecto
 
 # goreleaser makes the archives and packages, syft lists what is in them; both are pinned in tools/release/go.mod.
 RELEASE_TOOLS := .cache/release-tools
+# helm, and a whole Kubernetes for tests: see below.
+KUBERNETES := .cache/kubernetes
 
 $(RELEASE_TOOLS)/built: tools/release/go.mod tools/release/go.sum $(wildcard tools/release/*/*.go)
 	@mkdir -p $(RELEASE_TOOLS)
@@ -73,12 +75,12 @@ $(RELEASE_TOOLS)/built: tools/release/go.mod tools/release/go.sum $(wildcard too
 	@touch $@
 
 .PHONY: release-snapshot
-release-snapshot: $(RELEASE_TOOLS)/built ## build what is released into dist/: archives, deb, rpm, images, lists of contents, checksums, provenance
-	PATH="$(CURDIR)/$(RELEASE_TOOLS):$$PATH" INGERO_VERSION='$(RELEASE_VERSION)' \
+release-snapshot: $(RELEASE_TOOLS)/built $(KUBERNETES)/helm ## build what is released into dist/: archives, deb, rpm, images, chart, lists of contents, checksums, provenance
+	PATH="$(CURDIR)/$(RELEASE_TOOLS):$(CURDIR)/$(KUBERNETES):$$PATH" INGERO_VERSION='$(RELEASE_VERSION)' \
 		packaging/release
 
 .PHONY: test-reproducible
-test-reproducible: $(RELEASE_TOOLS)/built ## build what is released twice, and compare
+test-reproducible: $(RELEASE_TOOLS)/built $(KUBERNETES)/helm ## build what is released twice, and compare
 	INGERO_VERSION='$(RELEASE_VERSION)' packaging/reproducible
 
 .PHONY: test-packages
@@ -87,7 +89,6 @@ test-packages: release-snapshot ## install, use, upgrade and remove what was bui
 
 # helm and a whole Kubernetes are built from their modules, pinned in tools/helm and tools/kubernetes. Their versions are
 # what they would be told when they are released; helm checks charts against that of Kubernetes.
-KUBERNETES := .cache/kubernetes
 HELM_FLAGS := -s -w -X helm.sh/helm/v3/internal/version.version=v3.22.0 $(foreach p,chartutil lint/rules, \
 	-X helm.sh/helm/v3/pkg/$(p).k8sVersionMajor=1 -X helm.sh/helm/v3/pkg/$(p).k8sVersionMinor=35)
 
@@ -138,6 +139,29 @@ CHART_TESTS := Chart|RightsOfContainers|SchemaKnows|PlainManifests
 .PHONY: manifests
 manifests: $(KUBERNETES)/helm ## write what the Helm chart renders: deploy/kubernetes, and the golden files of its test
 	INGERO_HELM=$(CURDIR)/$(KUBERNETES)/helm $(GO) test -count=1 -run '$(CHART_TESTS)' ./packaging -update
+
+# Compose's own parser and Prometheus's are a module of their own.
+.PHONY: test-compose
+test-compose: ## read deploy/compose with Compose's parser and Prometheus's (2 minutes the first time)
+	$(GO) -C tools/compose vet ./...
+	$(GO) -C tools/compose test -count=1 ./...
+	$(GO) -C tools/release test -count=1 ./healthy
+
+# For this machine, without a container engine. A program in them is their health check.
+IMAGE = $(KUBERNETES)/image -version '$(VERSION)' -revision '$(COMMIT)' \
+	-time "$$(git show -s --format=%ct HEAD)" -file :bin/healthy:/usr/bin/healthy
+
+.PHONY: images
+images: fleet-collector echo-static $(KUBERNETES)/image ## build the images of deploy/compose into dist/: the collector for fleets, and Echo
+	@mkdir -p dist
+	CGO_ENABLED=0 $(GO) -C tools/release build -trimpath -ldflags '-s -w' -o $(CURDIR)/bin/healthy ./healthy
+	$(IMAGE) -name ghcr.io/ingero-io/ingero-fleet-collector:dev -title "What Ingero's tracers ask which rank is slow" \
+		-entrypoint /usr/bin/ingero-fleet-collector -user 65532:65532 \
+		-file "$$($(GO) env GOARCH):bin/ingero-fleet-collector:/usr/bin/ingero-fleet-collector" \
+		-file :collector/config/ingero-fleet.yaml:/etc/ingero-fleet/ingero-fleet.yaml -out dist/ingero-fleet-collector_image.tar
+	$(IMAGE) -name ghcr.io/ingero-io/ingero-echo:dev -title "Ingero's memory of a cluster" \
+		-entrypoint /usr/bin/ingero-echo -user 65532:65532 \
+		-file "$$($(GO) env GOARCH):bin/ingero-echo-static:/usr/bin/ingero-echo" -out dist/ingero-echo_image.tar
 
 .PHONY: test-fleet
 test-fleet: fleet-collector generate-collector ## test the collector's components, and run the collector as it is shipped

@@ -476,6 +476,27 @@ func TestTLSAndToken(t *testing.T) {
 	}
 }
 
+// deploy/compose has a token without TLS, as only its own host can reach the ports.
+func TestTheTokenOfCompose(t *testing.T) {
+	c := startWith(t, []string{"config/ingero-fleet.yaml", "../deploy/compose/token.yaml"}, "INGERO_FLEET_TOKEN=secret")
+	for token, right := range map[string]bool{"": false, "wrong": false, "secret": true} {
+		for _, url := range []string{"http://" + c.http, "grpc://" + c.grpc} {
+			client, err := fleetclient.New(fleetclient.Options{URL: url, Token: token})
+			if err != nil {
+				t.Fatal(err)
+			}
+			a, err := client.Push(t.Context(), push(0))
+			client.Close()
+			if (err == nil) != right || (a.Reply != nil) != right {
+				t.Errorf("%s with %q: %+v, %v\n%s", url, token, a, err, c.said)
+			}
+		}
+	}
+	if code, _, err := c.get("http://" + c.api + wire.CohortsPath); err != nil || code != http.StatusUnauthorized {
+		t.Errorf("what is known, without the token: %d %v", code, err)
+	}
+}
+
 // If nobody takes what is exported, agents are answered nevertheless.
 func TestAnOutageBehind(t *testing.T) {
 	c := start(t, "INGERO_FLEET_EXPORTERS=[otlp_grpc]", "INGERO_FLEET_OTLP="+free(t))

@@ -55,6 +55,84 @@ func refused(t *testing.T, args ...string) string {
 	return stderr.String()
 }
 
+// TestValuesOfEarlierChartsAreAccepted: an upgrade takes the values that users have. When a key of values.yaml changes,
+// the file before is kept in another folder of testdata/values.
+func TestValuesOfEarlierChartsAreAccepted(t *testing.T) {
+	files, err := filepath.Glob("testdata/values/*/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%q %v", files, err)
+	}
+	for _, file := range files {
+		has(t, render(t, "--values", file), "kind: DaemonSet")
+	}
+}
+
+// TestTheChartIsPacked: what a release has installs images of its own tag, and is the same each time.
+func TestTheChartIsPacked(t *testing.T) {
+	helm, err := filepath.Abs(helmPath(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const tag = "1.2.3-20260102.g00c3a89f30fc" // as packaging/release makes it of a snapshot's version
+	var packed [2][]byte
+	folder := t.TempDir()
+	for i := range packed {
+		cmd := exec.Command("packaging/chart", tag, folder)
+		cmd.Dir = ".."
+		cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(helm)+":"+os.Getenv("PATH"),
+			fmt.Sprintf("SOURCE_DATE_EPOCH=%d", 1_700_000_000))
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		if packed[i], err = os.ReadFile(filepath.Join(folder, "ingero-chart-"+tag+".tgz")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !bytes.Equal(packed[0], packed[1]) {
+		t.Error("it is packed differently each time")
+	}
+	out := run(t, ".", helm, "template", "ingero", filepath.Join(folder, "ingero-chart-"+tag+".tgz"))
+	has(t, out, `image: "ghcr.io/ingero-io/ingero:`+tag+`"`, "helm.sh/chart: ingero-"+tag)
+	if left, err := os.ReadDir(folder); err != nil || len(left) != 1 {
+		t.Errorf("in the folder: %v %v", left, err)
+	}
+}
+
+// TestTheChartSaysWhatIsNext: after it was installed, also if no node has the label. Helm renders notes only with a
+// cluster, so they are put into an object here.
+func TestTheChartSaysWhatIsNext(t *testing.T) {
+	copied := filepath.Join(t.TempDir(), "ingero")
+	if err := os.CopyFS(copied, os.DirFS(chart)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(filepath.Join(copied, "templates/NOTES.txt"), filepath.Join(copied, "notes")); err != nil {
+		t.Fatal(err)
+	}
+	const object = "kind: Notes\ntext: {{ tpl (.Files.Get \"notes\") . | quote }}\n"
+	if err := os.WriteFile(filepath.Join(copied, "templates/notes.yaml"), []byte(object), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	notes := func(values ...string) string {
+		args := []string{"template", "ingero", copied, "--namespace", "ingero", "--show-only", "templates/notes.yaml"}
+		for _, v := range values {
+			args = append(args, "--set", v)
+		}
+		var o struct{ Text string }
+		if err := yaml.Unmarshal([]byte(run(t, ".", helmPath(t), args...)), &o); err != nil {
+			t.Fatal(err)
+		}
+		return o.Text
+	}
+	has(t, notes(), "exec daemonset/ingero -c trace -- ingero explain", "kubectl label node NODE nvidia.com/gpu.present=true")
+	everywhere := notes("agent.nodeSelector=null")
+	has(t, everywhere, "Ingero records on each node that there is")
+	if strings.Contains(everywhere, "label") {
+		t.Errorf("a label that is not needed:\n%s", everywhere)
+	}
+	has(t, notes("agent.enabled=false", "fleet.enabled=true"), "rollout status statefulset/ingero-fleet")
+	has(t, notes("agent.enabled=false", "echo.enabled=true"), "rollout status statefulset/ingero-echo")
+}
+
 // object is a Kubernetes object, as it is in a manifest.
 type object map[string]any
 

@@ -21,7 +21,7 @@ func checkCommand(c *console) *cobra.Command {
 		Long: `Check tries what trace would do, without tracing anything: it loads the eBPF
 programs, chooses the way to attach to functions, and looks for CUDA libraries and
 processes. It exits with 0 if tracing would work and with 1 if not; each problem
-comes with a remedy.
+comes with a remedy. Its last lines say what to do next.
 
 With --coverage it lists every process that uses CUDA instead: its libraries, the
 functions that trace attaches to, those that are missing or have to be
@@ -40,7 +40,7 @@ what /proc lets it see, and says how many processes it could not look at.`,
 			if covers {
 				return c.coverage(doctor.Options{Backend: backend}, asJSON)
 			}
-			r := doctor.Examine(doctor.Options{Backend: backend})
+			r := doctor.Examine(doctor.Options{Backend: backend, Sudo: c.underSudo()})
 			if asJSON {
 				err = writeJSON(c.out, r)
 			} else {
@@ -83,20 +83,13 @@ func (c *console) writeCheck(r *doctor.Report) error {
 	writeLibraries(&b, r.Libraries)
 	writeProcesses(&b, r.Processes)
 	if r.OK {
-		b.WriteString("\nTracing works here. Next: " + nextAfterCheck(r) + "\n")
+		b.WriteString("\nTracing works here.\n")
 	} else {
-		b.WriteString("\nTracing does not work here yet; see each PROBLEM above. Recordings can be explained, " +
-			"and ingero demo replays one.\n")
+		b.WriteString("\nTracing does not work here yet; see each PROBLEM above. Recordings can be explained.\n")
 	}
+	b.WriteString(stepText(r.Next))
 	_, err := io.WriteString(c.out, b.String())
 	return err
-}
-
-func nextAfterCheck(r *doctor.Report) string {
-	if len(r.Processes) == 0 {
-		return "ingero demo incident, or ingero trace -- YOUR PROGRAM"
-	}
-	return "ingero trace"
 }
 
 func writeLibraries(b *strings.Builder, libs []doctor.Library) {

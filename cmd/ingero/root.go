@@ -33,7 +33,7 @@ Start here:
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          noSuchCommand,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		RunE:          func(*cobra.Command, []string) error { return c.firstScreen() },
 	}
 	root.SetOut(c.out)
 	root.SetErr(c.err)

@@ -61,6 +61,8 @@ type Report struct {
 	Libraries []Library `json:"libraries"`
 	Processes []Process `json:"processes"`
 	Limits    Limits    `json:"limits"`
+	Tested    Tested    `json:"tested"`
+	Next      Step      `json:"next"`
 }
 
 // Options say where to look. The zero value is this machine.
@@ -69,6 +71,7 @@ type Options struct {
 	Sys     string   // empty: /sys
 	NVML    []string // the only folders in which NVIDIA's management library is looked for; nil: the machine's
 	Backend probe.Backend
+	Sudo    bool // this program was started by sudo: commands to run next begin with it
 }
 
 func (o *Options) defaults() {
@@ -92,12 +95,14 @@ func Examine(o Options) *Report {
 	for _, c := range e.r.Checks {
 		e.r.OK = e.r.OK && c.Status != Problem
 	}
+	e.r.Next = e.next()
 	return e.r
 }
 
 // checks run in this order. A new check is a function and a line here.
 var checks = []func(*exam) Check{
 	(*exam).kernel,
+	(*exam).tested,
 	(*exam).btf,
 	(*exam).privileges,
 	(*exam).lockdown,

@@ -27,6 +27,7 @@ var table = []row{
 	{"internal/netns", ""},
 	{"packaging", ""},
 	{"internal/servetest", ""},
+	{"internal/tested", ""},
 	{"internal/unixsocket", ""},
 	{"account/stats", ""},
 	{"event/eventtest", "event"},
@@ -78,7 +79,8 @@ var table = []row{
 	{"capture/probe/all", `capture/probe capture/probe/cuda capture/probe/driver capture/probe/graph
 		capture/probe/nccl capture/probe/nvtx`},
 	{"internal/doctor", `capture/host/cudalib capture/host/nvml capture/host/proc capture/probe
-		capture/probe/all capture/probe/coverage capture/probe/memory capture/symbol/python capture/symbol/unwind`},
+		capture/probe/all capture/probe/coverage capture/probe/memory capture/symbol/python capture/symbol/unwind
+		internal/tested`},
 
 	// What is accounted for.
 	{"account/collective", "event"},

@@ -337,6 +337,7 @@ func TestWhatIsNotSafeIsRefused(t *testing.T) {
 		"a file without one": {"--auth-token-file " + none, "", exitFailure, "has no token"},
 		"an argument":        {"now", "", exitUsage, "takes no arguments"},
 		"another flag":       {"--nothing", "", exitUsage, "unknown flag"},
+		"a token as a flag":  {"--auth-token=secret", "", exitUsage, "could read it; set $INGERO_ECHO_TOKEN"},
 		"two stores":         {"--store http://127.0.0.1:1/echo", "", exitUsage, "give --store or --db-path, not both"},
 		"half a cluster":     {"--cluster x", "", exitUsage, "--cluster is of ClickHouse"},
 		"below 0":            {"--keep -1h", "", exitUsage, "cannot be below 0"},

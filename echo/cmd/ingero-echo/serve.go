@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -38,6 +39,15 @@ type serveFlags struct {
 	rates                       string
 	given                       func(name string) bool // whether a flag was
 }
+
+// tokenFlag refuses a token on the command line.
+type tokenFlag struct{}
+
+func (tokenFlag) Set(string) error {
+	return errors.New("others on this machine could read it; set $" + tokenEnv + ", or give --auth-token-file")
+}
+func (tokenFlag) String() string { return "" }
+func (tokenFlag) Type() string   { return "string" }
 
 func serveCommand(errs io.Writer, env func(string) string) *cobra.Command {
 	var f serveFlags
@@ -89,6 +99,8 @@ func (f *serveFlags) add(cmd *cobra.Command) {
 	flags.BoolVar(&f.insecure, "insecure-no-tls", false, "listen without a certificate on any address")
 	flags.StringVar(&f.tokens, "auth-token-file", "",
 		"`FILE` of tokens: one a line, and behind it what it may do, write, read, or write,read")
+	flags.Var(tokenFlag{}, "auth-token", "")
+	flags.Lookup("auth-token").Hidden = true
 	flags.StringVar(&f.cert, "cert", "", "`FILE` of the server's certificate (PEM)")
 	flags.StringVar(&f.key, "key", "", "`FILE` of its key (PEM)")
 	flags.StringVar(&f.clientCA, "client-ca", "",
