@@ -156,7 +156,7 @@ func reportTimes(b *testing.B, took []time.Duration) {
 // pointsEnv is of how many points BenchmarkAnswers asks.
 const pointsEnv = "INGERO_ECHO_BENCH_POINTS"
 
-// BenchmarkAnswers asks the published questions and the tools, of 512 ranks that pushed 4 gauges every 10 seconds, until
+// BenchmarkAnswers asks the published questions and the tools, of 512 ranks that pushed 4 gauges every 10 seconds until
 // now. The published questions are about all points, the tools about the last hour. An operation is an answer.
 func BenchmarkAnswers(b *testing.B) {
 	points := 500_000

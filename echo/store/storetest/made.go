@@ -9,7 +9,8 @@ import (
 // at is a time some seconds after one that all tests share.
 func at(second int64) int64 { return row.SecondBegins(1_700_000_000 + second) }
 
-// gauges are n rows of a second, which came when they were. Their value is their number.
+// gauges are n rows of a second, which came when they were. Their value is their number, which is also that of their
+// series: the same ones are in each second.
 func gauges(n int, second int64) []row.Row {
 	rows := make([]row.Row, n)
 	for i := range rows {
@@ -38,16 +39,16 @@ func texts(n int, second int64) []row.Row {
 	return rows
 }
 
-// ofSeries are n points of a second, each of a series that no other second has.
-func ofSeries(n int, second int64) []row.Row {
-	rows := gauges(n, second)
+// points are n rows of a second, of 8 series that are in each second, with values that have nothing in common.
+func points(n int, second int64) []row.Row {
+	rows, series := make([]row.Row, n), gauges(8, second)
 	for i := range rows {
 		r := &rows[i]
-		x := (uint64(second)<<32 + uint64(i)) * 0x9e3779b97f4a7c15
-		s := *r.Series
-		s.Attrs = fmt.Sprintf(`{"i":%d,"text":"%016x%016x"}`, i, x, x*0xbf58476d1ce4e5b9)
-		r.Series = row.NewSeries(s)
-		r.Key = row.Key(r, 0)
+		*r = row.Row{
+			Series: series[i%len(series)].Series, Timestamp: row.SecondBegins(second) + int64(i), HasInt: true,
+			Int: int64((uint64(second)<<32 + uint64(i)) * 0x9e3779b97f4a7c15),
+		}
+		r.Received, r.Key = r.Timestamp, row.Key(r, 0)
 	}
 	return rows
 }

@@ -44,8 +44,8 @@ func Run(t *testing.T, d Dialect, open Opener) {
 		{"questions that are allowed", testAllowed},
 		{"limits of a question", testLimits},
 		{"old rows are deleted by age", testAge},
-		{"old rows are deleted by size", func(t *testing.T, with suite) { testSize(t, with, texts) }},
-		{"old series are deleted by size", func(t *testing.T, with suite) { testSize(t, with, ofSeries) }},
+		{"old rows are deleted by size", func(t *testing.T, with suite) { testSize(t, with, texts, 20_000) }},
+		{"old points are deleted by size", func(t *testing.T, with suite) { testSize(t, with, points, 60_000) }},
 		{"many write and ask at once", testConcurrent},
 		{"a closed store", testClosed},
 	} {
@@ -264,21 +264,23 @@ func testAge(t *testing.T, with suite) {
 	}
 }
 
-func testSize(t *testing.T, with suite, made func(n int, second int64) []row.Row) {
+// testSize writes some rows of each of several seconds: enough for several groups of rows.
+func testSize(t *testing.T, with suite, made func(n int, second int64) []row.Row, some int) {
 	s := opened(t, with)
-	const batches, rows = 15, 20_000 // several groups of rows
+	const batches = 15
 	for i := range int64(batches) {
-		write(t, s, made(rows, 100+i))
+		write(t, s, made(some, 100+i))
 	}
+	all := int64(batches * some)
 	if _, err := s.Retain(t.Context(), row.SecondBegins(200), store.Retention{}); err != nil {
 		t.Fatal(err)
 	}
 	before, err := s.Stats(t.Context())
-	if err != nil || before.Rows != batches*rows || before.Bytes == 0 {
+	if err != nil || before.Rows != all || before.Bytes == 0 {
 		t.Fatalf("%+v, %v", before, err)
 	}
 	n, err := s.Retain(t.Context(), row.SecondBegins(200), store.Retention{Bytes: before.Bytes * 2 / 3})
-	if err != nil || n < batches*rows/4 || n > batches*rows*3/4 {
+	if err != nil || n < all/4 || n > all*3/4 {
 		t.Fatalf("%d rows are deleted, %v; want about a third of them", n, err)
 	}
 	after, err := s.Stats(t.Context())
