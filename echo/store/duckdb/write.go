@@ -40,23 +40,23 @@ func (s *Store) try(ctx context.Context, rows []row.Row) (store.Written, error) 
 	}
 	s.seen.Drop(rows)
 	s.numbers.forget() // some may have been given to series that are not there
-	if gaveUp(err) || errors.As(err, new(*commitError)) || s.lost() {
+	if gaveUp(err) || errors.As(err, new(*insertError)) || s.lost() {
 		s.mend(context.WithoutCancel(ctx))
 	}
 	return store.Written{}, err
 }
 
-// commitError is a transaction that could not be ended. What the engine has in memory of the tables may be wrong then:
-// "Could not find node in column segment tree" and "Corrupted in-memory column" were what came next.
-type commitError struct{ error }
+// insertError says that rows could not be written. What the engine has in memory of the tables may be wrong then: "Could
+// not find node in column segment tree" and "Corrupted in-memory column" were what came next.
+type insertError struct{ error }
 
-func (e *commitError) Unwrap() error { return e.error }
+func (e *insertError) Unwrap() error { return e.error }
 
 // outOfMemory reports whether an error of writing is that the engine had no memory for it, and no room to make some.
 func outOfMemory(err error) bool {
 	var d *duckdb.Error
 	return errors.As(err, &d) && d.Type == duckdb.ErrorTypeOutOfMemory || slices.ContainsFunc(
-		[]string{"could not allocate", "failed to allocate", "failed to offload"},
+		[]string{"could not allocate", "failed to allocate", "failed to offload", "failed to pin"},
 		func(s string) bool { return strings.Contains(err.Error(), s) })
 }
 
@@ -90,7 +90,7 @@ func (s *Store) write(ctx context.Context, rows []row.Row) (store.Written, error
 	}
 	if len(fresh) > 0 {
 		if err := s.insert(ctx, fresh); err != nil {
-			return store.Written{}, fmt.Errorf("%w: %w", store.ErrUnavailable, err)
+			return store.Written{}, fmt.Errorf("%w: %w", store.ErrUnavailable, &insertError{err})
 		}
 	}
 	s.newest = newest
@@ -206,9 +206,7 @@ func (s *Store) inTransaction(ctx context.Context, f func() error) error {
 	}
 	err := f()
 	if err == nil {
-		if _, err = s.conn.ExecContext(ctx, "commit"); err != nil {
-			err = &commitError{err}
-		}
+		_, err = s.conn.ExecContext(ctx, "commit")
 	}
 	if err != nil {
 		// If the transaction has ended already, this is an error that tells nothing.
