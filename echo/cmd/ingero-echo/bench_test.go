@@ -1,17 +1,12 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
-	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -19,131 +14,6 @@ import (
 	"github.com/ingero-io/ingero/echo/store/duckdb"
 	"github.com/ingero-io/ingero/echo/store/storetest"
 )
-
-// BenchmarkGRPC sends requests of 500 points from four producers at once. An operation is such a request. Senders are
-// in the same process, and their CPU time counts, too.
-func BenchmarkGRPC(b *testing.B) {
-	e := serve(b, filepath.Join(b.TempDir(), "echo.db"))
-	before, sent := cpu(b), 0
-	wait := e.produce(b, 4, func(work chan<- int) {
-		for b.Loop() {
-			work <- sent
-			sent++
-		}
-	})
-	wait()
-	b.StopTimer()
-	b.ReportMetric(float64(sent*perOne)/b.Elapsed().Seconds(), "points/s")
-	b.ReportMetric((cpu(b)-before)/float64(sent*perOne)*1e6, "us-CPU/point")
-}
-
-// BenchmarkServer sends from 64 producers at once to the program in a process of its own, of which two others ask a
-// question of all points up to ten times a second. The CPU time is that of the server, also for the answers, and its
-// memory is the most that it had.
-func BenchmarkServer(b *testing.B) {
-	otlp, api := free(b), free(b)
-	c := child(b, "serve", "--db-path", filepath.Join(b.TempDir(), "echo.db"), "--otlp-addr", otlp, "--otlp-http-addr", "",
-		"--mcp-addr", api, "--health-addr", "")
-	e := &echo{at: map[string]string{"OTLP over gRPC": otlp, "questions": api}}
-	var reading sync.WaitGroup
-	ctx, stop := context.WithCancel(b.Context())
-	var answers []time.Duration
-	var mu sync.Mutex // guards answers
-	for range 2 {
-		reading.Go(func() {
-			for ctx.Err() == nil {
-				begin := time.Now()
-				status, got := e.ask(b, "select node_id, rank, count(*), avg(value) from events group by node_id, rank")
-				if status != http.StatusOK {
-					b.Errorf("%d %s", status, got)
-				}
-				mu.Lock()
-				answers = append(answers, time.Since(begin))
-				mu.Unlock()
-				time.Sleep(100 * time.Millisecond)
-			}
-		})
-	}
-	before, sent := cpuOf(b, c.Process.Pid), 0
-	wait := e.produce(b, producers, func(work chan<- int) {
-		for b.Loop() {
-			work <- sent
-			sent++
-		}
-	})
-	wait()
-	b.StopTimer()
-	used := cpuOf(b, c.Process.Pid) - before
-	stop()
-	reading.Wait()
-	b.ReportMetric(float64(sent*perOne)/b.Elapsed().Seconds(), "points/s")
-	b.ReportMetric(used/float64(sent*perOne)*1e6, "us-CPU/point")
-	b.ReportMetric(peakOf(b, c.Process.Pid), "MiB")
-	reportTimes(b, answers)
-	if err := c.Process.Signal(os.Interrupt); err != nil {
-		b.Fatal(err)
-	}
-	if err := c.Wait(); err != nil {
-		b.Error(err)
-	}
-}
-
-// produce starts producers, which send the requests whose numbers give puts into work. It returns a function that waits
-// until they have ended.
-func (e *echo) produce(b *testing.B, senders int, give func(chan<- int)) (wait func()) {
-	b.Helper()
-	var all sync.WaitGroup
-	work := make(chan int)
-	for range senders {
-		client, ctx := e.client(b)
-		all.Go(func() {
-			for i := range work {
-				if err := send(ctx, client, points(i%producers, i/producers)); err != nil {
-					b.Error(err)
-				}
-			}
-		})
-	}
-	give(work)
-	close(work)
-	return all.Wait
-}
-
-// cpuOf is how many seconds of CPU time another process has taken.
-func cpuOf(b *testing.B, pid int) float64 {
-	b.Helper()
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		b.Fatal(err)
-	}
-	_, rest, _ := strings.Cut(string(stat), ") ")
-	fields := strings.Fields(rest)
-	const utime, stime, ticks = 11, 12, 100 // proc(5), without the first two fields; ticks a second
-	sum := 0.0
-	for _, text := range []string{fields[utime], fields[stime]} {
-		v, err := strconv.ParseFloat(text, 64)
-		if err != nil {
-			b.Fatal(err)
-		}
-		sum += v
-	}
-	return sum / ticks
-}
-
-// peakOf is the most memory that another process had, in MiB.
-func peakOf(b *testing.B, pid int) float64 {
-	b.Helper()
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		b.Fatal(err)
-	}
-	var kB float64
-	_, rest, _ := strings.Cut(string(status), "VmHWM:")
-	if _, err := fmt.Sscan(rest, &kB); err != nil {
-		b.Fatal(err)
-	}
-	return kB / 1024
-}
 
 // reportTimes reports how long answers took.
 func reportTimes(b *testing.B, took []time.Duration) {
@@ -238,14 +108,4 @@ func fillFile(b *testing.B, path string, points int) {
 	if err := s.Close(); err != nil {
 		b.Fatal(err)
 	}
-}
-
-// cpu is how many seconds of CPU time this process has taken.
-func cpu(b *testing.B) float64 {
-	b.Helper()
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		b.Fatal(err)
-	}
-	return float64(u.Utime.Sec+u.Stime.Sec) + float64(u.Utime.Usec+u.Stime.Usec)/1e6
 }
