@@ -210,12 +210,13 @@ test-echo-clickhouse: $(CHDB)/libchdb.so ## test Echo's store of ClickHouse with
 	INGERO_CHDB=$(CURDIR)/$(CHDB)/libchdb.so CGO_ENABLED=1 $(GO) -C echo test -count=1 -p 1 -timeout 4m -run ClickHouse ./mcptool ./cmd/ingero-echo
 
 .PHONY: bench-echo
-bench-echo: echo fleet ## measure how many points Echo keeps a second, and what one costs (LARGE=50000000, SOAK=30m: more)
+bench-echo: echo fleet ## measure how many points Echo keeps a second, and what one costs (LARGE=50000000, SOAK=30m, INGERO_ECHO_BENCH_POINTS=N: more)
 	CGO_ENABLED=1 $(GO) -C echo test -run '^$$' -bench Write -benchtime 100x ./store/duckdb
 	@if [ -e $(CHDB)/libchdb.so ]; then \
 		INGERO_CHDB=$(CURDIR)/$(CHDB)/libchdb.so CGO_ENABLED=0 $(GO) -C echo test -run '^$$' -bench Write -benchtime 100x ./store/clickhouse; \
 	else echo "SKIPPED: the store of ClickHouse; first make echo-clickhouse-engine"; fi
 	echo/load/bench.sh
+	CGO_ENABLED=1 $(GO) -C echo test -run '^$$' -bench Answers -benchtime 50x -timeout 30m ./cmd/ingero-echo
 
 .PHONY: demo
 demo: build ## show how the cause of a stall is found, no GPU needed

@@ -29,6 +29,8 @@ const (
 	MaxRequest = 4 << 20
 	// maxRequests is how many may be in memory at a time.
 	maxRequests = 96
+	// knownBytes is how much memory the series take that came last.
+	knownBytes = 64 << 20
 	// retryAfter is how long senders wait when there is no room.
 	retryAfter = time.Second
 )
@@ -50,6 +52,7 @@ type Options struct {
 // Server takes requests. Its methods may be called by several goroutines.
 type Server struct {
 	options Options
+	known   *otlp.Known
 	work    chan struct{} // one for each request that is read into rows
 	inside  atomic.Int64  // requests in memory
 
@@ -72,7 +75,9 @@ func New(o Options) *Server {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Server{options: o, work: make(chan struct{}, 2*runtime.GOMAXPROCS(0))}
+	return &Server{
+		options: o, known: otlp.NewKnown(knownBytes), work: make(chan struct{}, 2*runtime.GOMAXPROCS(0)),
+	}
 }
 
 // Counts returns what came.
@@ -109,7 +114,9 @@ func (s *Server) rows(ctx context.Context, sig *signal, body []byte, json bool, 
 	case <-ctx.Done():
 		return otlp.Result{}, status.FromContextError(ctx.Err()).Err()
 	}
-	result, err := sig.rows(json, body, otlp.Options{Received: s.options.Now().UnixNano(), Cluster: cluster})
+	result, err := sig.rows(json, body, otlp.Options{
+		Received: s.options.Now().UnixNano(), Cluster: cluster, Known: s.known,
+	})
 	if err != nil {
 		s.malformed.Add(1)
 		return otlp.Result{}, status.Errorf(codes.InvalidArgument, "the request cannot be read: %v", err)

@@ -152,7 +152,11 @@ func TestAllThreeComeOverGRPC(t *testing.T) {
 	}
 	var got []string
 	for _, r := range q.take() {
-		got = append(got, fmt.Sprint(r.Kind, r.Metric, r.Event, r.Cluster, r.Received-r.Timestamp))
+		event := ""
+		if r.Record != nil {
+			event = r.Record.Event
+		}
+		got = append(got, fmt.Sprint(r.Kind, r.Metric, event, r.Cluster, r.Received-r.Timestamp))
 	}
 	if want := "gaugemeast5 gaugemeast5 logeeast5 spanseast5"; strings.Join(got, " ") != want {
 		t.Errorf("%q; want %q", got, want)

@@ -34,8 +34,8 @@ type message interface {
 	MarshalJSON() ([]byte, error)
 }
 
-// maxPoints is how many points a request may have. A row takes some 350 bytes of memory, and an empty point 11 in a
-// request.
+// maxPoints is how many points a request may have. A row that shares nothing takes some 600 bytes of memory, and an
+// empty point 11 in a request.
 const maxPoints = 50_000
 
 func few(points int) error {

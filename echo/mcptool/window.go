@@ -43,7 +43,7 @@ func (s *Tools) window(ctx context.Context, c *common, cluster, text string) (qu
 		return sc, err
 	}
 	if relative > 0 || text == "all" {
-		oldest, newest, err := s.ask.Extent(ctx, cluster, now.UnixNano())
+		oldest, newest, err := s.extent(ctx, cluster, now, relative)
 		switch {
 		case err != nil:
 			return sc, err
@@ -61,6 +61,20 @@ func (s *Tools) window(ctx context.Context, c *common, cluster, text string) (qu
 	sc.From, sc.To = from, to
 	c.Window = moment(from) + "/" + moment(to)
 	return sc, nil
+}
+
+// extent is from when to when rows are. If some are not older than a time, which may be 0 for none, the others are not
+// looked at.
+func (s *Tools) extent(ctx context.Context, cluster string, now time.Time, old time.Duration) (oldest, newest int64,
+	err error,
+) {
+	if old > 0 {
+		oldest, newest, err = s.ask.Extent(ctx, cluster, now.Add(-old).UnixNano(), now.UnixNano())
+		if err != nil || newest != 0 {
+			return oldest, newest, err
+		}
+	}
+	return s.ask.Extent(ctx, cluster, 0, now.UnixNano())
 }
 
 func of(cluster string) string {

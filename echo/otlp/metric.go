@@ -27,60 +27,55 @@ func points(m pmetric.Metric) int {
 	return 0
 }
 
-// series is what the points of a metric have in common.
-type series struct {
-	kind                    row.Kind
-	name, unit, temporality string
-}
-
 func (c *converter) metric(m pmetric.Metric) {
 	s, err := seriesOf(m)
 	if err != nil {
 		c.out.refuseAll(points(m), "%v", err)
 		return
 	}
+	s.Scope = c.scoped
+	c.before = beforeAttrs(c.before[:0], c.of, &s)
 	switch m.Type() {
 	case pmetric.MetricTypeGauge:
-		c.numbers(s, m.Gauge().DataPoints())
+		c.numbers(&s, m.Gauge().DataPoints())
 	case pmetric.MetricTypeSum:
-		c.numbers(s, m.Sum().DataPoints())
+		c.numbers(&s, m.Sum().DataPoints())
 	case pmetric.MetricTypeHistogram:
 		for _, p := range m.Histogram().DataPoints().All() {
-			c.point(s, p, func(r *row.Row) (err error) { r.Distribution, err = histogram(p); return err })
+			c.distribution(&s, p, func() (*row.Distribution, error) { return histogram(p) })
 		}
 	case pmetric.MetricTypeExponentialHistogram:
 		for _, p := range m.ExponentialHistogram().DataPoints().All() {
-			c.point(s, p, func(r *row.Row) (err error) { r.Distribution, err = exponential(p); return err })
+			c.distribution(&s, p, func() (*row.Distribution, error) { return exponential(p) })
 		}
 	case pmetric.MetricTypeSummary:
 		for _, p := range m.Summary().DataPoints().All() {
-			c.point(s, p, func(r *row.Row) error { r.Distribution = summary(p); return nil })
+			c.distribution(&s, p, func() (*row.Distribution, error) { return summary(p), nil })
 		}
 	}
 }
 
-func seriesOf(m pmetric.Metric) (series, error) {
-	name, err := named("metric's name", m.Name())
-	if err != nil {
-		return series{}, err
+// seriesOf is what all series of a metric have.
+func seriesOf(m pmetric.Metric) (s row.Series, err error) {
+	if s.Metric, err = named("metric's name", m.Name()); err != nil {
+		return s, err
 	}
-	if name == "" {
-		return series{}, fmt.Errorf("a metric has no name")
+	if s.Metric == "" {
+		return s, fmt.Errorf("a metric has no name")
 	}
-	unit, err := named("metric's unit", m.Unit())
-	s := series{name: name, unit: unit}
+	s.Unit, err = named("metric's unit", m.Unit())
 	switch m.Type() {
 	case pmetric.MetricTypeGauge:
-		s.kind = row.Gauge
+		s.Kind = row.Gauge
 	case pmetric.MetricTypeSum:
-		s.kind, s.temporality = row.Sum, temporality(m.Sum().AggregationTemporality())
+		s.Kind, s.Temporality = row.Sum, temporality(m.Sum().AggregationTemporality())
 	case pmetric.MetricTypeHistogram:
-		s.kind, s.temporality = row.Histogram, temporality(m.Histogram().AggregationTemporality())
+		s.Kind, s.Temporality = row.Histogram, temporality(m.Histogram().AggregationTemporality())
 	case pmetric.MetricTypeExponentialHistogram:
-		s.kind = row.ExponentialHistogram
-		s.temporality = temporality(m.ExponentialHistogram().AggregationTemporality())
+		s.Kind = row.ExponentialHistogram
+		s.Temporality = temporality(m.ExponentialHistogram().AggregationTemporality())
 	case pmetric.MetricTypeSummary:
-		s.kind = row.Summary
+		s.Kind = row.Summary
 	}
 	return s, err
 }
@@ -95,7 +90,7 @@ func temporality(t pmetric.AggregationTemporality) string {
 	return ""
 }
 
-// point is what points of all metrics have.
+// point is what points of all histograms and summaries have.
 type point interface {
 	Timestamp() pcommon.Timestamp
 	StartTimestamp() pcommon.Timestamp
@@ -103,36 +98,54 @@ type point interface {
 	Flags() pmetric.DataPointFlags
 }
 
-// point adds a row, with the value that value gives it. A point that says that nothing was recorded is kept, without
-// a value.
-func (c *converter) point(s series, p point, value func(*row.Row) error) {
-	r, err := c.row(s.kind, p.Timestamp(), p.Attributes())
-	if err == nil {
-		r.Metric, r.Unit, r.Temporality, r.Start = s.name, s.unit, s.temporality, max(0, int64(p.StartTimestamp()))
-		if !p.Flags().NoRecordedValue() {
-			err = value(&r)
+// row makes the row of a point, without its value.
+func (c *converter) row(of *row.Series, at, start pcommon.Timestamp, attrs pcommon.Map) (r row.Row, err error) {
+	if r.Timestamp, err = timed(at); err != nil {
+		return r, err
+	}
+	if r.Series = c.visit.series(c.before, attrs); r.Series == nil {
+		s := *of
+		if err := c.read(&s, attrs); err != nil {
+			return r, err
 		}
+		r.Series = row.NewSeries(s)
+		c.visit.putSeries(r.Series)
 	}
-	if err != nil {
-		c.out.refuse("%s: %v", s.name, err)
-		return
-	}
-	r.Key = row.Key(&r, c.scopeID)
-	c.out.Rows = append(c.out.Rows, r)
+	r.Key, r.Received, r.Start = r.Series.Key(r.Timestamp), c.options.Received, max(0, int64(start))
+	return r, nil
 }
 
-func (c *converter) numbers(s series, points pmetric.NumberDataPointSlice) {
+// numbers adds rows. A point that says that nothing was recorded is kept, without a value.
+func (c *converter) numbers(of *row.Series, points pmetric.NumberDataPointSlice) {
 	for _, p := range points.All() {
-		c.point(s, p, func(r *row.Row) error {
+		r, err := c.row(of, p.Timestamp(), p.StartTimestamp(), p.Attributes())
+		if err != nil {
+			c.out.refuse("%s: %v", of.Metric, err)
+			continue
+		}
+		if !p.Flags().NoRecordedValue() {
 			switch p.ValueType() {
 			case pmetric.NumberDataPointValueTypeInt:
 				r.Int, r.HasInt = p.IntValue(), true
 			case pmetric.NumberDataPointValueTypeDouble:
 				r.Double, r.HasDouble = p.DoubleValue(), true
 			}
-			return nil
-		})
+		}
+		c.out.Rows = append(c.out.Rows, r)
 	}
+}
+
+// distribution adds a row, also without a value, as numbers does.
+func (c *converter) distribution(of *row.Series, p point, value func() (*row.Distribution, error)) {
+	r, err := c.row(of, p.Timestamp(), p.StartTimestamp(), p.Attributes())
+	if err == nil && !p.Flags().NoRecordedValue() {
+		r.Distribution, err = value()
+	}
+	if err != nil {
+		c.out.refuse("%s: %v", of.Metric, err)
+		return
+	}
+	c.out.Rows = append(c.out.Rows, r)
 }
 
 func histogram(p pmetric.HistogramDataPoint) (*row.Distribution, error) {

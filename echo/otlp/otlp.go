@@ -49,14 +49,26 @@ type Options struct {
 	Received int64
 	// Cluster is that of rows that name none.
 	Cluster string
+	// Known has the series of earlier requests; nil: none.
+	Known *Known
+}
+
+// begin makes the converter of a request.
+func begin(o Options, out *Result) *converter {
+	known := o.Known
+	if known == nil {
+		known = NewKnown(0)
+	}
+	return &converter{out: out, options: o, visit: known.begin()}
 }
 
 // Metrics turns points of metrics into rows.
 func Metrics(m pmetric.Metrics, o Options) Result {
 	var out Result
 	out.Rows = make([]row.Row, 0, m.DataPointCount())
+	c := begin(o, &out)
+	defer c.visit.end()
 	for _, rm := range m.ResourceMetrics().All() {
-		c := converter{out: &out, options: o}
 		err := c.resource(rm.Resource())
 		for _, sm := range rm.ScopeMetrics().All() {
 			if err == nil {
@@ -78,8 +90,9 @@ func Metrics(m pmetric.Metrics, o Options) Result {
 func Logs(l plog.Logs, o Options) Result {
 	var out Result
 	out.Rows = make([]row.Row, 0, l.LogRecordCount())
+	c := begin(o, &out)
+	defer c.visit.end()
 	for _, rl := range l.ResourceLogs().All() {
-		c := converter{out: &out, options: o}
 		err := c.resource(rl.Resource())
 		for _, sl := range rl.ScopeLogs().All() {
 			if err == nil {
@@ -101,8 +114,9 @@ func Logs(l plog.Logs, o Options) Result {
 func Traces(t ptrace.Traces, o Options) Result {
 	var out Result
 	out.Rows = make([]row.Row, 0, t.SpanCount())
+	c := begin(o, &out)
+	defer c.visit.end()
 	for _, rs := range t.ResourceSpans().All() {
-		c := converter{out: &out, options: o}
 		err := c.resource(rs.Resource())
 		for _, ss := range rs.ScopeSpans().All() {
 			if err == nil {
@@ -120,27 +134,35 @@ func Traces(t ptrace.Traces, o Options) Result {
 	return out
 }
 
-// converter makes rows of one resource.
+// converter makes rows of a request.
 type converter struct {
 	out     *Result
 	options Options
+	visit   *visit
 	json    encoder
-	of      place  // what the resource says
-	attrs   string // the resource's
+	of      *resource // the one whose rows come
 	scoped  string
-	scopeID uint64
+	before  []byte // how keys of series of a metric begin
 }
 
 func (c *converter) resource(r pcommon.Resource) error {
+	if c.of = c.visit.resource(r.Attributes(), c.options.Cluster); c.of != nil {
+		return nil
+	}
 	b, err := c.json.object(r.Attributes())
 	if err != nil {
 		return fmt.Errorf("attributes of the resource: %w", err)
 	}
-	c.attrs, c.of = string(b), place{cluster: c.options.Cluster, rank: row.None}
-	if len(c.attrs) > MaxText {
-		return fmt.Errorf("attributes of the resource have %d bytes; %d are kept", len(c.attrs), MaxText)
+	if len(b) > MaxText {
+		return fmt.Errorf("attributes of the resource have %d bytes; %d are kept", len(b), MaxText)
 	}
-	return c.of.read(r.Attributes())
+	of := &resource{attrs: string(b), of: place{cluster: c.options.Cluster, rank: row.None}}
+	if err := of.of.read(r.Attributes()); err != nil {
+		return err
+	}
+	c.visit.putResource(of)
+	c.of = of
+	return nil
 }
 
 func (c *converter) scope(s pcommon.InstrumentationScope) error {
@@ -148,32 +170,33 @@ func (c *converter) scope(s pcommon.InstrumentationScope) error {
 	if len(c.scoped) > MaxName {
 		return fmt.Errorf("the scope's name has %d bytes; %d are kept", len(c.scoped), MaxName)
 	}
-	c.scopeID = row.Identity(c.scoped)
 	return nil
 }
 
-// row is a row with what all kinds have. Identity is what is part of its key besides.
-func (c *converter) row(kind row.Kind, at pcommon.Timestamp, attrs pcommon.Map) (row.Row, error) {
-	r := row.Row{
-		Kind: kind, Timestamp: int64(at), Received: c.options.Received, Resource: c.attrs, Scope: c.scoped,
+// timed is a time that can be kept.
+func timed(at pcommon.Timestamp) (int64, error) {
+	if int64(at) <= 0 {
+		return 0, fmt.Errorf("the time %d is not known or too far away", uint64(at))
 	}
-	if r.Timestamp <= 0 {
-		return r, fmt.Errorf("the time %d is not known or too far away", uint64(at))
-	}
+	return int64(at), nil
+}
+
+// read sets what attributes say, and what the resource and the scope do.
+func (c *converter) read(s *row.Series, attrs pcommon.Map) error {
 	b, err := c.json.object(attrs)
 	if err != nil {
-		return r, fmt.Errorf("attributes: %w", err)
+		return fmt.Errorf("attributes: %w", err)
 	}
 	if len(b) > MaxText {
-		return r, fmt.Errorf("attributes have %d bytes; %d are kept", len(b), MaxText)
+		return fmt.Errorf("attributes have %d bytes; %d are kept", len(b), MaxText)
 	}
-	r.Attrs = string(b)
-	of := c.of
+	of := c.of.of
 	if err := of.read(attrs); err != nil {
-		return r, err
+		return err
 	}
-	r.Cluster, r.Node, r.Rank, r.NRanks = of.cluster, of.node, of.rank, of.ranks
-	return r, nil
+	s.Cluster, s.Node, s.Rank, s.NRanks = of.cluster, of.node, of.rank, of.ranks
+	s.Attrs, s.Resource, s.Scope = string(b), c.of.attrs, c.scoped
+	return nil
 }
 
 // named checks the length of a name.

@@ -58,7 +58,8 @@ func same(t *testing.T, got otlp.Result, want ...row.Row) {
 	if got.Refused > 0 {
 		t.Errorf("%d refused: %s", got.Refused, got.Why)
 	}
-	if diff := cmp.Diff(want, got.Rows, cmpopts.IgnoreFields(row.Row{}, "Key"), cmpopts.EquateNaNs(), cmpopts.EquateApprox(0, 1e-9)); diff != "" {
+	if diff := cmp.Diff(want, got.Rows, cmpopts.IgnoreFields(row.Row{}, "Key"), cmpopts.IgnoreUnexported(row.Series{}),
+		cmpopts.EquateNaNs(), cmpopts.EquateApprox(0, 1e-9)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	keys := map[uint64]bool{}
@@ -68,6 +69,21 @@ func same(t *testing.T, got otlp.Result, want ...row.Row) {
 	if len(keys) != len(got.Rows) {
 		t.Errorf("%d rows have %d keys", len(got.Rows), len(keys))
 	}
+}
+
+// alike are n rows like one, each with a series of its own, and with what it says if it is no point.
+func alike(n int, base row.Row) []row.Row {
+	rows := make([]row.Row, n)
+	for i := range rows {
+		r := &rows[i]
+		*r = base
+		series := *base.Series
+		if r.Series = &series; base.Record != nil {
+			record := *base.Record
+			r.Record = &record
+		}
+	}
+	return rows
 }
 
 const resource = `{"ingero.cluster.id":"east","ingero.node.id":"gpu-05","ingero.world_size":8}`
@@ -85,16 +101,19 @@ func TestNumbers(t *testing.T) {
 	p.SetStartTimestamp(when - 5)
 	p.SetIntValue(7)
 
-	base := row.Row{
-		Kind: row.Gauge, Timestamp: when, Received: came, Cluster: "east", Node: "gpu-05", Rank: row.None, NRanks: 8,
-		Metric: "ingero.node.health_score", Unit: "1", Attrs: `{}`, Resource: resource, Scope: "ingero.health",
-	}
-	a, b, c, d := base, base, base, base
+	rows := alike(4, row.Row{
+		Series: &row.Series{
+			Kind: row.Gauge, Cluster: "east", Node: "gpu-05", Rank: row.None, NRanks: 8, Metric: "ingero.node.health_score", Unit: "1",
+			Attrs: `{}`, Resource: resource, Scope: "ingero.health",
+		},
+		Timestamp: when, Received: came,
+	})
+	a, b, d := &rows[0], &rows[1], &rows[3]
 	a.Rank, a.Double, a.HasDouble, a.Attrs = 5, 0.25, true, `{"ingero.node.rank":5,"ingero.node.state":"active"}`
 	b.Rank, b.Int, b.HasInt, b.Attrs = 6, -3, true, `{"rank":"6"}`
 	d.Kind, d.Metric, d.Unit, d.Temporality, d.Start = row.Sum, "ingero.node.cuda_kernel_launch_total", "", "cumulative", when-5
 	d.Int, d.HasInt = 7, true
-	same(t, otlp.Metrics(m, options), a, b, c, d)
+	same(t, otlp.Metrics(m, options), rows...)
 }
 
 func TestHistograms(t *testing.T) {
@@ -133,11 +152,13 @@ func TestHistograms(t *testing.T) {
 	v.SetValue(2)
 
 	nan := math.NaN()
-	base := row.Row{
-		Timestamp: when, Received: came, Cluster: "east", Node: "gpu-05", Rank: row.None, NRanks: 8, Attrs: `{}`, Resource: resource,
-		Scope: "ingero.health",
-	}
-	a, b, c := base, base, base
+	rows := alike(3, row.Row{
+		Series: &row.Series{
+			Cluster: "east", Node: "gpu-05", Rank: row.None, NRanks: 8, Attrs: `{}`, Resource: resource, Scope: "ingero.health",
+		},
+		Timestamp: when, Received: came,
+	})
+	a, b, c := &rows[0], &rows[1], &rows[2]
 	a.Kind, a.Metric, a.Temporality = row.Histogram, "explicit", "delta"
 	a.Distribution = &row.Distribution{
 		Count: 4, Sum: 12, Min: nan, Max: 9, P50: 8. / 3,
@@ -157,7 +178,7 @@ func TestHistograms(t *testing.T) {
 	}
 	c.Kind, c.Metric = row.Summary, "summary"
 	c.Distribution = &row.Distribution{Count: 2, Sum: 3, Min: nan, Max: nan, P50: nan, P90: nan, P99: 2}
-	same(t, otlp.Metrics(m, options), a, b, c)
+	same(t, otlp.Metrics(m, options), rows...)
 }
 
 func TestLogsAndSpans(t *testing.T) {
@@ -180,13 +201,23 @@ func TestLogsAndSpans(t *testing.T) {
 	put(t, two.Body().SetEmptyMap(), map[string]any{"b": []any{1, "x", nil}, "a": 0.5})
 	list.AppendEmpty() // without a time
 
-	base := row.Row{Kind: row.Log, Received: came, Cluster: "of the request", Node: "n1", Rank: row.None, Attrs: `{}`, Resource: `{"host.name":"n1","service.instance.id":"i"}`}
-	a, b, c := base, base, base
-	a.Timestamp, a.Node, a.Rank, a.Event, a.Severity, a.SeverityNumber, a.Body = when, "n2", 3, "ingero.finding", "HIGH", 17, "words"
-	a.Trace, a.Span, a.Attrs = "01020000000000000000000000000000", "0300000000000000", `{"node_id":"n2","nranks":-1,"rank":3.0}`
-	b.Timestamp, b.Severity, b.SeverityNumber, b.Body = when+1, "WARN", 14, `{"a":0.5,"b":[1,"x",null]}`
+	rows := alike(3, row.Row{
+		Series: &row.Series{
+			Kind: row.Log, Cluster: "of the request", Node: "n1", Rank: row.None, Attrs: `{}`,
+			Resource: `{"host.name":"n1","service.instance.id":"i"}`,
+		},
+		Received: came, Record: &row.Record{},
+	})
+	a, b, c := &rows[0], &rows[1], &rows[2]
+	a.Timestamp, a.Node, a.Rank, a.Attrs = when, "n2", 3, `{"node_id":"n2","nranks":-1,"rank":3.0}`
+	*a.Record = row.Record{
+		Event: "ingero.finding", Severity: "HIGH", SeverityNumber: 17, Body: "words", Trace: "01020000000000000000000000000000",
+		Span: "0300000000000000",
+	}
+	b.Timestamp = when + 1
+	*b.Record = row.Record{Severity: "WARN", SeverityNumber: 14, Body: `{"a":0.5,"b":[1,"x",null]}`}
 	c.Timestamp = came
-	same(t, otlp.Logs(l, options), a, b, c)
+	same(t, otlp.Logs(l, options), rows...)
 
 	tr := ptrace.NewTraces()
 	s := tr.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans().AppendEmpty()
@@ -199,9 +230,11 @@ func TestLogsAndSpans(t *testing.T) {
 	s.Status().SetCode(ptrace.StatusCodeError)
 	s.Status().SetMessage("slow")
 	same(t, otlp.Traces(tr, otlp.Options{Received: came}), row.Row{
-		Kind: row.Span, Timestamp: when, Received: came, Duration: 12, Rank: row.None, Event: "infer.outlier.2x", Severity: "ERROR",
-		SeverityNumber: 17, Body: "slow", Trace: "01000000000000000000000000000000", Span: "0200000000000000",
-		Parent: "0300000000000000", Attrs: `{}`, Resource: `{}`,
+		Series:    &row.Series{Kind: row.Span, Rank: row.None, Attrs: `{}`, Resource: `{}`},
+		Timestamp: when, Received: came, Record: &row.Record{
+			Event: "infer.outlier.2x", Severity: "ERROR", SeverityNumber: 17, Body: "slow", Trace: "01000000000000000000000000000000",
+			Span: "0200000000000000", Parent: "0300000000000000", Duration: 12,
+		},
 	})
 }
 

@@ -18,20 +18,30 @@ func (c *converter) line(l plog.LogRecord) {
 	if at == 0 {
 		at = pcommon.Timestamp(c.options.Received)
 	}
-	r, err := c.row(row.Log, at, l.Attributes())
+	r, err := c.record(row.Log, at, l.Attributes())
 	if err == nil {
-		err = c.told(&r, l)
+		err = c.told(r.Record, l)
 	}
 	if err != nil {
 		c.out.refuse("a line of a log: %v", err)
 		return
 	}
-	r.Key = row.Key(&r, row.Identity(c.scoped, r.Event, r.Severity, r.Body, r.Trace, r.Span))
+	t := r.Record
+	r.Key = row.Key(&r, row.Identity(c.scoped, t.Event, t.Severity, t.Body, t.Trace, t.Span))
 	c.out.Rows = append(c.out.Rows, r)
 }
 
+// record makes the row of a line or a span, without what it says.
+func (c *converter) record(kind row.Kind, at pcommon.Timestamp, attrs pcommon.Map) (r row.Row, err error) {
+	r = row.Row{Series: &row.Series{Kind: kind}, Received: c.options.Received, Record: &row.Record{}}
+	if r.Timestamp, err = timed(at); err != nil {
+		return r, err
+	}
+	return r, c.read(r.Series, attrs)
+}
+
 // told sets what a line says.
-func (c *converter) told(r *row.Row, l plog.LogRecord) (err error) {
+func (c *converter) told(r *row.Record, l plog.LogRecord) (err error) {
 	if r.Event, err = named("event's name", l.EventName()); err != nil {
 		return err
 	}
@@ -79,22 +89,23 @@ func severity(n plog.SeverityNumber) string {
 
 // span adds a span, at the time at which it began.
 func (c *converter) span(s ptrace.Span) {
-	r, err := c.row(row.Span, s.StartTimestamp(), s.Attributes())
+	r, err := c.record(row.Span, s.StartTimestamp(), s.Attributes())
 	if err == nil {
-		r.Event, err = named("span's name", s.Name())
+		r.Record.Event, err = named("span's name", s.Name())
 	}
 	if err == nil {
-		r.Body, err = kept("status", s.Status().Message())
+		r.Record.Body, err = kept("status", s.Status().Message())
 	}
 	if err != nil {
 		c.out.refuse("a span: %v", err)
 		return
 	}
-	r.Duration = max(0, int64(s.EndTimestamp())-r.Timestamp)
-	r.Trace, r.Span, r.Parent = s.TraceID().String(), s.SpanID().String(), s.ParentSpanID().String()
+	t := r.Record
+	t.Duration = max(0, int64(s.EndTimestamp())-r.Timestamp)
+	t.Trace, t.Span, t.Parent = s.TraceID().String(), s.SpanID().String(), s.ParentSpanID().String()
 	if s.Status().Code() == ptrace.StatusCodeError {
-		r.Severity, r.SeverityNumber = "ERROR", int32(plog.SeverityNumberError)
+		t.Severity, t.SeverityNumber = "ERROR", int32(plog.SeverityNumberError)
 	}
-	r.Key = row.Key(&r, row.Identity(c.scoped, r.Event, r.Trace, r.Span))
+	r.Key = row.Key(&r, row.Identity(c.scoped, t.Event, t.Trace, t.Span))
 	c.out.Rows = append(c.out.Rows, r)
 }

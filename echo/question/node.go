@@ -40,10 +40,13 @@ func (a *Asker) Health(ctx context.Context, s Scope) (list []Health, more bool, 
 			h.Score, h.At = *score, l.int()
 			list = append(list, h)
 		}
-	}, `select cluster_id, node_id, rank, health_score, timestamp_ns from (
-			select cluster_id, node_id, rank, health_score, timestamp_ns,
-				row_number() over (partition by cluster_id, node_id, rank order by timestamp_ns desc) as place
-			from health where health_score is not null and %s) as h
+	}, `select cluster_id, node_id, rank, score, at_ns from (
+			select cluster_id, node_id, rank, score, at_ns,
+				row_number() over (partition by cluster_id, node_id, rank order by at_ns desc, score desc) as place
+			from (select cluster_id, node_id, rank, arg_max(value_double, timestamp_ns) as score, max(timestamp_ns) as at_ns
+				from events
+				where metric_name in ('ingero.node.health_score', 'ingero.health.score') and value_double is not null and %s
+				group by cluster_id, node_id, rank, metric_name, attrs_json, resource_json) as s) as h
 		where place = 1 order by cluster_id, node_id, rank`, a.where(s, "timestamp_ns"))
 	return list, more, err
 }
@@ -58,11 +61,9 @@ type Attributes struct {
 func (a *Asker) Attributes(ctx context.Context, s Scope, name string) (list []Attributes, err error) {
 	_, err = a.rows(ctx, func(l *line) {
 		list = append(list, Attributes{Cluster: l.text(), Node: l.text(), Attrs: l.text(), Resource: l.text()})
-	}, `select cluster_id, node_id, attrs_json, resource_json from (
-			select cluster_id, node_id, attrs_json, resource_json,
-				row_number() over (partition by cluster_id, node_id order by timestamp_ns desc) as place
-			from events where %s and (attrs_json like %s or resource_json like %[2]s)) as e
-		where place = 1 order by cluster_id, node_id`, a.where(s, "timestamp_ns"), a.quote("%\""+name+"\"%"))
+	}, `select cluster_id, node_id, arg_max(attrs_json, timestamp_ns), arg_max(resource_json, timestamp_ns)
+		from events where %s and (attrs_json like %s or resource_json like %[2]s)
+		group by cluster_id, node_id order by cluster_id, node_id`, a.where(s, "timestamp_ns"), a.quote("%\""+name+"\"%"))
 	return list, err
 }
 

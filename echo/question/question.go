@@ -161,10 +161,11 @@ func whole(v any) *int64 {
 	return &n
 }
 
-// Extent is from when to when rows are, by their own time, before a time; both 0: there is none.
-func (a *Asker) Extent(ctx context.Context, cluster string, before int64) (from, to int64, err error) {
+// Extent is from when to when rows are, of those that are not before one time, and before another, by their own time;
+// both 0: there are none.
+func (a *Asker) Extent(ctx context.Context, cluster string, since, before int64) (from, to int64, err error) {
 	_, err = a.rows(ctx, func(l *line) { from, to = l.int(), l.int() },
 		`select min(timestamp_ns), max(timestamp_ns) from events where %s`,
-		a.where(Scope{To: before, Cluster: cluster}, "timestamp_ns"))
+		a.where(Scope{From: since, To: before, Cluster: cluster}, "timestamp_ns"))
 	return from, to, err
 }

@@ -12,14 +12,29 @@ import (
 //
 // A log's or span's name is all that tells it from others of its resource: see Identity.
 func Key(r *Row, identity uint64) uint64 {
+	p := partsOf(r.Series, identity)
+	return p.key(r.Timestamp)
+}
+
+// parts are what goes into the keys of all rows of a series: the kind, the resource, the attributes, the metric and
+// the identity.
+type parts [5]uint64
+
+func partsOf(s *Series, identity uint64) parts {
+	return parts{
+		uint64(s.Kind), xxhash.Sum64String(s.Resource), xxhash.Sum64String(s.Attrs), xxhash.Sum64String(s.Metric), identity,
+	}
+}
+
+func (p *parts) key(timestamp int64) uint64 {
 	var b [6 * 8]byte
 	put := func(i int, v uint64) { binary.LittleEndian.PutUint64(b[i*8:], v) }
-	put(0, uint64(r.Kind))
-	put(1, uint64(r.Timestamp))
-	put(2, xxhash.Sum64String(r.Resource))
-	put(3, xxhash.Sum64String(r.Attrs))
-	put(4, xxhash.Sum64String(r.Metric))
-	put(5, identity)
+	put(0, p[0])
+	put(1, uint64(timestamp))
+	put(2, p[1])
+	put(3, p[2])
+	put(4, p[3])
+	put(5, p[4])
 	return xxhash.Sum64(b[:])
 }
 

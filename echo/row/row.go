@@ -35,29 +35,28 @@ const None = -1
 // Row is a point, a line or a span. Empty texts, and times and durations of 0, are not known, and kept as NULL; only
 // the cluster and the node are kept as empty texts.
 type Row struct {
+	// Series is shared by all points of one: it must not be changed. It is never nil. A line or a span has one of its
+	// own.
+	*Series
 	// Key tells rows of one time apart: see Key.
-	Key  uint64
-	Kind Kind
+	Key uint64
 
 	// Timestamp is when it was, by the clock of the sender; Received when it came, by Echo's. Start is from when
-	// on a sum or histogram counts. All are nanoseconds since the Unix epoch; Duration is nanoseconds of a span.
-	Timestamp, Received, Start, Duration int64
+	// on a sum or histogram counts. All are nanoseconds since the Unix epoch.
+	Timestamp, Received, Start int64
 
-	Cluster, Node string
-	// Rank is None if it is not known, NRanks 0.
-	Rank, NRanks int32
-
-	Metric, Unit string
-	// Temporality of a sum or histogram is "delta" or "cumulative".
-	Temporality string
 	// Double and Int are a number's value, of which at most one is there.
-	Double    float64
-	HasDouble bool
-	Int       int64
-	HasInt    bool
+	Double            float64
+	Int               int64
+	HasDouble, HasInt bool
 	// Distribution is that of a histogram or summary; nil: it is none.
 	Distribution *Distribution
+	// Record is what a line or a span says; nil: it is a point.
+	Record *Record
+}
 
+// Record is what only lines of logs and spans have.
+type Record struct {
 	// Event is a log's event name, or a span's name.
 	Event string
 	// Severity is a log's, or ERROR of a span that failed. SeverityNumber is OpenTelemetry's, 1 to 24.
@@ -67,10 +66,8 @@ type Row struct {
 	Body string
 	// Trace, Span and Parent are in hexadecimal.
 	Trace, Span, Parent string
-
-	// Attrs and Resource are objects of JSON with sorted names.
-	Attrs, Resource string
-	Scope           string
+	// Duration is nanoseconds of a span.
+	Duration int64
 }
 
 // second is how many nanoseconds of time share a set of keys.

@@ -8,9 +8,8 @@ import (
 )
 
 func TestARowThatDiffersHasAnotherKey(t *testing.T) {
-	base := row.Row{
-		Kind: row.Gauge, Timestamp: 1_700_000_000_000_000_001, Metric: "m", Attrs: `{"a":1}`, Resource: `{"n":"x"}`,
-	}
+	series := row.Series{Kind: row.Gauge, Metric: "m", Attrs: `{"a":1}`, Resource: `{"n":"x"}`}
+	base := row.Row{Series: &series, Timestamp: 1_700_000_000_000_000_001}
 	if base2 := base; row.Key(&base, 7) != row.Key(&base2, 7) {
 		t.Fatal("the same row has two keys")
 	}
@@ -21,7 +20,8 @@ func TestARowThatDiffersHasAnotherKey(t *testing.T) {
 		"attribute": func(r *row.Row) { r.Attrs = `{"a":2}` },
 		"resource":  func(r *row.Row) { r.Resource = `{"n":"y"}` },
 	} {
-		other := base
+		other, its := base, series
+		other.Series = &its
 		change(&other)
 		if row.Key(&base, 7) == row.Key(&other, 7) {
 			t.Errorf("another %s has the same key", name)
@@ -52,11 +52,75 @@ func TestIdentityTellsTextsApart(t *testing.T) {
 
 // Keys are in files: another version must compute the same ones, or what is sent again to it counts twice.
 func TestKeysStayAsTheyAre(t *testing.T) {
-	r := row.Row{Kind: row.Log, Timestamp: 1_700_000_000_123_456_789, Attrs: `{"rank":5}`, Resource: `{"ingero.node.id":"a"}`}
+	r := row.Row{
+		Series:    &row.Series{Kind: row.Log, Attrs: `{"rank":5}`, Resource: `{"ingero.node.id":"a"}`},
+		Timestamp: 1_700_000_000_123_456_789,
+	}
 	const want = 0xddc028d7cdce3474
 	if got := row.Key(&r, row.Identity("scope", "event")); got != want {
 		t.Errorf("key %#x; want %#x", got, uint64(want))
 	}
+}
+
+// The key that a series computes is that of the row, as points of earlier versions have it.
+func TestAKeyOfASeriesIsThatOfItsRow(t *testing.T) {
+	s := row.NewSeries(row.Series{
+		Kind: row.Sum, Metric: "m", Unit: "By", Attrs: `{"rank":5}`, Resource: `{"ingero.node.id":"a"}`, Scope: "scope",
+	})
+	for _, at := range []int64{1, 1_700_000_000_123_456_789} {
+		if got, want := s.Key(at), row.Key(&row.Row{Series: s, Timestamp: at}, row.Identity("scope")); got != want {
+			t.Errorf("at %d: %#x; want %#x", at, got, want)
+		}
+	}
+}
+
+// IDs are in files: another version must compute the same ones, or series are there twice.
+func TestIDsStayAsTheyAre(t *testing.T) {
+	s := row.NewSeries(row.Series{
+		Kind: row.Sum, Cluster: "c", Node: "n", Rank: row.None, NRanks: 8, Metric: "m", Unit: "By", Temporality: "delta",
+		Attrs: `{"rank":5}`, Resource: `{"ingero.node.id":"a"}`, Scope: "scope",
+	})
+	if got, want := s.ID(), (row.ID{0xaaf2f3d4e982f537, 0x63a8eae679647574}); got != want {
+		t.Errorf("ID %#x; want %#x", got, want)
+	}
+}
+
+func TestASeriesThatDiffersHasAnotherID(t *testing.T) {
+	base := row.Series{
+		Kind: row.Gauge, Cluster: "c", Node: "n", Rank: 1, NRanks: 8, Metric: "m", Unit: "u", Temporality: "delta", Attrs: "a",
+		Resource: "r", Scope: "s",
+	}
+	id := row.NewSeries(base).ID()
+	if id != row.NewSeries(base).ID() || id[0] == id[1] {
+		t.Fatalf("%x", id)
+	}
+	for name, change := range map[string]func(*row.Series){
+		"kind":        func(s *row.Series) { s.Kind = row.Sum },
+		"cluster":     func(s *row.Series) { s.Cluster = "d" },
+		"node":        func(s *row.Series) { s.Node = "d" },
+		"rank":        func(s *row.Series) { s.Rank = row.None },
+		"ranks":       func(s *row.Series) { s.NRanks = 9 },
+		"metric":      func(s *row.Series) { s.Metric = "d" },
+		"unit":        func(s *row.Series) { s.Unit = "d" },
+		"temporality": func(s *row.Series) { s.Temporality = "" },
+		"attributes":  func(s *row.Series) { s.Attrs = "d" },
+		"resource":    func(s *row.Series) { s.Resource = "d" },
+		"scope":       func(s *row.Series) { s.Scope = "d" },
+		"where one text ends and the next begins": func(s *row.Series) { s.Cluster, s.Node = "", "cn" },
+	} {
+		other := base
+		change(&other)
+		got := row.NewSeries(other).ID()
+		if got[0] == id[0] || got[1] == id[1] {
+			t.Errorf("another %s: %x of %x", name, got, id)
+		}
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("a series that was not made by NewSeries has an ID")
+		}
+	}()
+	base.ID()
 }
 
 func TestSecondOf(t *testing.T) {

@@ -21,6 +21,9 @@ type Set struct {
 	keys    int
 	seconds map[int64]*second
 	used    uint64 // counts calls of Missing
+	// last is the second of the row that came last, as most rows come in order; nil: none, or it was dropped.
+	last   *second
+	lastAt int64
 }
 
 type second struct {
@@ -35,18 +38,16 @@ func New(most int) *Set { return &Set{most: most, seconds: map[int64]*second{}} 
 // keys in the store must be given to Load.
 func (s *Set) Missing(dst []int64, rows []row.Row) []int64 {
 	s.used++
-	last, known := int64(0), false
-	for i := range rows {
-		at := rows[i].Second()
-		if known && at == last { // most rows are of the same second as those before
-			continue
+	for end := 0; end < len(rows); {
+		begin, at := end, rows[end].Second()
+		for end < len(rows) && rows[end].Second() == at { // most rows are of the same second as those before
+			end++
 		}
-		last, known = at, true
 		if sec, ok := s.seconds[at]; ok {
 			sec.used = s.used
 			continue
 		}
-		s.seconds[at] = &second{keys: map[uint64]struct{}{}, used: s.used}
+		s.seconds[at] = &second{keys: make(map[uint64]struct{}, end-begin), used: s.used}
 		s.keys += perSecond
 		dst = append(dst, at)
 	}
@@ -60,7 +61,10 @@ func (s *Set) Load(at int64, key uint64) { s.add(at, key) }
 func (s *Set) Add(r *row.Row) bool { return s.add(r.Second(), r.Key) }
 
 func (s *Set) add(at int64, key uint64) bool {
-	sec := s.seconds[at]
+	if s.last == nil || s.lastAt != at {
+		s.last, s.lastAt = s.seconds[at], at
+	}
+	sec := s.last
 	if sec == nil {
 		panic("seen: a key of a second that was not asked for by Missing")
 	}
@@ -83,13 +87,14 @@ func (s *Set) Drop(rows []row.Row) {
 // DropAll forgets everything.
 func (s *Set) DropAll() {
 	clear(s.seconds)
-	s.keys = 0
+	s.keys, s.last = 0, nil
 }
 
 func (s *Set) drop(at int64) {
 	if sec, ok := s.seconds[at]; ok {
 		s.keys -= len(sec.keys) + perSecond
 		delete(s.seconds, at)
+		s.last = nil
 	}
 }
 

@@ -98,7 +98,7 @@ func (e *echo) end(t testing.TB) {
 }
 
 // ask asks a question and returns the answer's status and body.
-func (e *echo) ask(t *testing.T, sql string) (int, string) {
+func (e *echo) ask(t testing.TB, sql string) (int, string) {
 	t.Helper()
 	body, err := json.Marshal(map[string]string{"sql": sql})
 	if err != nil {
@@ -107,7 +107,7 @@ func (e *echo) ask(t *testing.T, sql string) (int, string) {
 	return e.http(t, http.MethodPost, "http://"+e.at["questions"]+"/api/v1/sql", body)
 }
 
-func (e *echo) http(t *testing.T, method, url string, body []byte) (int, string) {
+func (e *echo) http(t testing.TB, method, url string, body []byte) (int, string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, url, bytes.NewReader(body))
 	if err != nil {

@@ -45,7 +45,7 @@ const (
 )
 
 // child runs the program as a process of its own, which can be killed, and waits until it listens.
-func child(t *testing.T, args ...string) *exec.Cmd {
+func child(t testing.TB, args ...string) *exec.Cmd {
 	t.Helper()
 	c := exec.CommandContext(t.Context(), os.Args[0])
 	c.Env = append(os.Environ(), argsEnv+"="+strings.Join(args, "\n"), tokenEnv+"="+token)
@@ -76,7 +76,7 @@ func child(t *testing.T, args ...string) *exec.Cmd {
 }
 
 // free is an address at which nothing listens; no other program takes its port from this part of the loopback network.
-func free(t *testing.T) string {
+func free(t testing.TB) string {
 	t.Helper()
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.77.0.1:0")
 	if err != nil {

@@ -54,9 +54,10 @@ func BenchmarkWrite(b *testing.B) {
 	}
 	defer s.Close()
 	used, rows, first := 0.0, 0, cpuOf(b, server)
+	series := storetest.Cluster()
 	for b.Loop() {
 		b.StopTimer()
-		made := storetest.Health(batch, rows)
+		made := storetest.Health(series, batch, rows, 3333)
 		before := cpu(b)
 		b.StartTimer()
 		if _, err := s.Write(b.Context(), made); err != nil {

@@ -82,9 +82,11 @@ func gauges(n int, second int64) []row.Row {
 	for i := range rows {
 		r := &rows[i]
 		*r = row.Row{
-			Kind: row.Gauge, Timestamp: row.SecondBegins(second) + int64(i), Received: row.SecondBegins(second), Rank: row.None,
-			Cluster: "east", Node: fmt.Sprint("n", i%4), Metric: "made", Int: int64(i), HasInt: true, Resource: `{}`,
-			Attrs: fmt.Sprintf(`{"second":%d,"i":%d}`, second, i),
+			Series: row.NewSeries(row.Series{
+				Kind: row.Gauge, Rank: row.None, Cluster: "east", Node: fmt.Sprint("n", i%4), Metric: "made", Resource: `{}`,
+				Attrs: fmt.Sprintf(`{"second":%d,"i":%d}`, second, i),
+			}),
+			Timestamp: row.SecondBegins(second) + int64(i), Received: row.SecondBegins(second), Int: int64(i), HasInt: true,
 		}
 		r.Key = row.Key(r, 0)
 	}

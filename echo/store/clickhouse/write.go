@@ -136,7 +136,13 @@ var columnNames = []string{
 
 // appendColumns appends rows, column by column, as the protocol has them.
 func appendColumns(b driver.Batch, rows []*row.Row) error {
-	n := 0
+	n, nothing := 0, &row.Record{}
+	told := func(r *row.Row) *row.Record { // by a line or a span
+		if r.Record == nil {
+			return nothing
+		}
+		return r.Record
+	}
 	var fault error
 	add := func(column any) {
 		if fault == nil {
@@ -157,14 +163,14 @@ func appendColumns(b driver.Batch, rows []*row.Row) error {
 	add(each(rows, func(r *row.Row) *int32 { return known(r.NRanks != 0, &r.NRanks) }))
 	add(each(rows, func(r *row.Row) *float64 { return known(r.HasDouble, &r.Double) }))
 	add(each(rows, func(r *row.Row) *int64 { return known(r.HasInt, &r.Int) }))
-	add(each(rows, func(r *row.Row) *string { return unlessEmpty(&r.Event) }))
-	add(each(rows, func(r *row.Row) *string { return unlessEmpty(&r.Severity) }))
-	add(each(rows, func(r *row.Row) *int32 { return known(r.SeverityNumber != 0, &r.SeverityNumber) }))
-	add(each(rows, func(r *row.Row) *string { return unlessEmpty(&r.Body) }))
-	add(each(rows, func(r *row.Row) *string { return unlessEmpty(&r.Trace) }))
-	add(each(rows, func(r *row.Row) *string { return unlessEmpty(&r.Span) }))
-	add(each(rows, func(r *row.Row) *string { return unlessEmpty(&r.Parent) }))
-	add(each(rows, func(r *row.Row) *int64 { return known(r.Kind == row.Span, &r.Duration) }))
+	add(each(rows, func(r *row.Row) *string { return unlessEmpty(&told(r).Event) }))
+	add(each(rows, func(r *row.Row) *string { return unlessEmpty(&told(r).Severity) }))
+	add(each(rows, func(r *row.Row) *int32 { return known(told(r).SeverityNumber != 0, &told(r).SeverityNumber) }))
+	add(each(rows, func(r *row.Row) *string { return unlessEmpty(&told(r).Body) }))
+	add(each(rows, func(r *row.Row) *string { return unlessEmpty(&told(r).Trace) }))
+	add(each(rows, func(r *row.Row) *string { return unlessEmpty(&told(r).Span) }))
+	add(each(rows, func(r *row.Row) *string { return unlessEmpty(&told(r).Parent) }))
+	add(each(rows, func(r *row.Row) *int64 { return known(r.Kind == row.Span, &told(r).Duration) }))
 	add(each(rows, func(r *row.Row) string { return r.Attrs }))
 	add(each(rows, func(r *row.Row) string { return r.Resource }))
 	add(each(rows, func(r *row.Row) *string { return unlessEmpty(&r.Scope) }))

@@ -1,6 +1,7 @@
 package duckdb_test
 
 import (
+	"fmt"
 	"path/filepath"
 	"syscall"
 	"testing"
@@ -20,18 +21,26 @@ func cpu(b *testing.B) float64 {
 	return float64(u.Utime.Sec+u.Stime.Sec) + float64(u.Utime.Usec+u.Stime.Usec)/1e6
 }
 
-// BenchmarkWrite writes batches of 20,000 rows. An operation is a batch.
+// BenchmarkWrite writes batches of 20,000 rows, and of 120,000, as many as a queue writes together under load. An
+// operation is a batch.
 func BenchmarkWrite(b *testing.B) {
-	const batch = 20_000
+	for _, batch := range []int{500, 2000, 20_000, 120_000} {
+		b.Run(fmt.Sprint(batch), func(b *testing.B) { benchmarkWrite(b, batch) })
+	}
+}
+
+func benchmarkWrite(b *testing.B, batch int) {
+	b.Helper()
 	s, err := duckdb.Open(b.Context(), filepath.Join(b.TempDir(), "echo.db"), duckdb.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer s.Close()
 	used, rows := 0.0, 0
+	series := storetest.Cluster()
 	for b.Loop() {
 		b.StopTimer()
-		made := storetest.Health(batch, rows)
+		made := storetest.Health(series, batch, rows, 3333)
 		before := cpu(b)
 		b.StartTimer()
 		if _, err := s.Write(b.Context(), made); err != nil {

@@ -7,43 +7,55 @@ import (
 	"github.com/ingero-io/ingero/echo/row"
 )
 
-// alike are the kinds of rows that use the same columns.
-var alike = [][]row.Kind{
-	{row.Gauge, row.Sum}, {row.Histogram, row.ExponentialHistogram, row.Summary}, {row.Log}, {row.Span},
+// table is one of those in which texts and lists are, and of which kinds its rows are. Those of kinds that are listed
+// together use the same columns.
+type table struct {
+	name    string
+	columns []column
+	alike   [][]row.Kind
 }
 
-// column is a column of the table.
+// column is a column of a table.
 type column struct {
 	name string
-	of   func(r *row.Row) driver.Value // nil: it is NULL in this row
+	of   func(p *point) driver.Value // nil: it is NULL in this row
 }
 
-// columns are all of them. The order does not matter.
-var columns = []column{
-	{"timestamp_ns", func(r *row.Row) driver.Value { return r.Timestamp }},
-	{"received_ns", func(r *row.Row) driver.Value { return r.Received }},
-	{"cluster_id", func(r *row.Row) driver.Value { return r.Cluster }},
-	{"node_id", func(r *row.Row) driver.Value { return r.Node }},
-	{"kind", func(r *row.Row) driver.Value { return r.Kind.String() }},
-	{"metric_name", func(r *row.Row) driver.Value { return text(r.Metric) }},
-	{"unit", func(r *row.Row) driver.Value { return text(r.Unit) }},
-	{"temporality", func(r *row.Row) driver.Value { return text(r.Temporality) }},
-	{"start_ns", func(r *row.Row) driver.Value { return number(r.Start != 0, r.Start) }},
-	{"rank", func(r *row.Row) driver.Value { return number(r.Rank != row.None, r.Rank) }},
-	{"nranks", func(r *row.Row) driver.Value { return number(r.NRanks != 0, r.NRanks) }},
-	{"value_double", func(r *row.Row) driver.Value { return number(r.HasDouble, r.Double) }},
-	{"value_int", func(r *row.Row) driver.Value { return number(r.HasInt, r.Int) }},
-	{"event_name", func(r *row.Row) driver.Value { return text(r.Event) }},
-	{"severity", func(r *row.Row) driver.Value { return text(r.Severity) }},
-	{"severity_number", func(r *row.Row) driver.Value { return number(r.SeverityNumber != 0, r.SeverityNumber) }},
-	{"body", func(r *row.Row) driver.Value { return text(r.Body) }},
-	{"trace_id", func(r *row.Row) driver.Value { return text(r.Trace) }},
-	{"span_id", func(r *row.Row) driver.Value { return text(r.Span) }},
-	{"parent_span_id", func(r *row.Row) driver.Value { return text(r.Parent) }},
-	{"duration_ns", func(r *row.Row) driver.Value { return number(r.Kind == row.Span, r.Duration) }},
-	{"attrs_json", func(r *row.Row) driver.Value { return r.Attrs }},
-	{"resource_json", func(r *row.Row) driver.Value { return r.Resource }},
-	{"scope", func(r *row.Row) driver.Value { return text(r.Scope) }},
+// others are the tables besides point. The order of columns does not matter.
+var others = []table{
+	{"distribution", distributionColumns, [][]row.Kind{{row.Histogram, row.ExponentialHistogram, row.Summary}}},
+	{"record", recordColumns, [][]row.Kind{
+		{row.Gauge, row.Sum}, {row.Histogram, row.ExponentialHistogram, row.Summary}, {row.Log}, {row.Span},
+	}},
+}
+
+var recordColumns = []column{
+	{"timestamp_ns", func(p *point) driver.Value { return p.row.Timestamp }},
+	{"received_ns", func(p *point) driver.Value { return p.row.Received }},
+	{"cluster_id", func(p *point) driver.Value { return p.row.Cluster }},
+	{"node_id", func(p *point) driver.Value { return p.row.Node }},
+	{"kind", func(p *point) driver.Value { return p.row.Kind.String() }},
+	{"metric_name", func(p *point) driver.Value { return text(p.row.Metric) }},
+	{"unit", func(p *point) driver.Value { return text(p.row.Unit) }},
+	{"temporality", func(p *point) driver.Value { return text(p.row.Temporality) }},
+	{"start_ns", func(p *point) driver.Value { return number(p.row.Start != 0, p.row.Start) }},
+	{"rank", func(p *point) driver.Value { return number(p.row.Rank != row.None, p.row.Rank) }},
+	{"nranks", func(p *point) driver.Value { return number(p.row.NRanks != 0, p.row.NRanks) }},
+	{"value_double", func(p *point) driver.Value { return number(p.row.HasDouble, p.row.Double) }},
+	{"value_int", func(p *point) driver.Value { return number(p.row.HasInt, p.row.Int) }},
+	{"event_name", ofRecord(func(t *row.Record) driver.Value { return text(t.Event) })},
+	{"severity", ofRecord(func(t *row.Record) driver.Value { return text(t.Severity) })},
+	{"severity_number", ofRecord(func(t *row.Record) driver.Value {
+		return number(t.SeverityNumber != 0, t.SeverityNumber)
+	})},
+	{"body", ofRecord(func(t *row.Record) driver.Value { return text(t.Body) })},
+	{"trace_id", ofRecord(func(t *row.Record) driver.Value { return text(t.Trace) })},
+	{"span_id", ofRecord(func(t *row.Record) driver.Value { return text(t.Span) })},
+	{"parent_span_id", ofRecord(func(t *row.Record) driver.Value { return text(t.Parent) })},
+	{"duration_ns", duration},
+	{"attrs_json", func(p *point) driver.Value { return p.row.Attrs }},
+	{"resource_json", func(p *point) driver.Value { return p.row.Resource }},
+	{"scope", func(p *point) driver.Value { return text(p.row.Scope) }},
 	{"count", ofDistribution(func(d *row.Distribution) driver.Value { return int64(min(d.Count, math.MaxInt64)) })},
 	{"sum", ofDistribution(func(d *row.Distribution) driver.Value { return number(!math.IsNaN(d.Sum), d.Sum) })},
 	{"min", ofDistribution(func(d *row.Distribution) driver.Value { return number(!math.IsNaN(d.Min), d.Min) })},
@@ -54,46 +66,84 @@ var columns = []column{
 	{"bucket_lower", ofBuckets(func(b *row.Bucket) float64 { return b.Lower })},
 	{"bucket_upper", ofBuckets(func(b *row.Bucket) float64 { return b.Upper })},
 	{"bucket_count", ofBuckets(func(b *row.Bucket) int64 { return int64(min(b.Count, math.MaxInt64)) })},
-	{"key", func(r *row.Row) driver.Value { return r.Key }},
+	{"key", func(p *point) driver.Value { return p.row.Key }},
+}
+
+var distributionColumns = []column{
+	{"timestamp_ns", func(p *point) driver.Value { return p.row.Timestamp }},
+	{"received_ns", func(p *point) driver.Value { return p.row.Received }},
+	{"start_ns", func(p *point) driver.Value { return number(p.row.Start != 0, p.row.Start) }},
+	{"series", func(p *point) driver.Value { return p.series }},
+	{"count", ofDistribution(func(d *row.Distribution) driver.Value { return int64(min(d.Count, math.MaxInt64)) })},
+	{"sum", ofDistribution(func(d *row.Distribution) driver.Value { return number(!math.IsNaN(d.Sum), d.Sum) })},
+	{"min", ofDistribution(func(d *row.Distribution) driver.Value { return number(!math.IsNaN(d.Min), d.Min) })},
+	{"max", ofDistribution(func(d *row.Distribution) driver.Value { return number(!math.IsNaN(d.Max), d.Max) })},
+	{"p50", ofDistribution(func(d *row.Distribution) driver.Value { return number(!math.IsNaN(d.P50), d.P50) })},
+	{"p90", ofDistribution(func(d *row.Distribution) driver.Value { return number(!math.IsNaN(d.P90), d.P90) })},
+	{"p99", ofDistribution(func(d *row.Distribution) driver.Value { return number(!math.IsNaN(d.P99), d.P99) })},
+	{"bucket_lower", ofBuckets(func(b *row.Bucket) float64 { return b.Lower })},
+	{"bucket_upper", ofBuckets(func(b *row.Bucket) float64 { return b.Upper })},
+	{"bucket_count", ofBuckets(func(b *row.Bucket) int64 { return int64(min(b.Count, math.MaxInt64)) })},
+	{"key", func(p *point) driver.Value { return p.row.Key }},
+}
+
+// ofRecord is NULL for rows that say nothing.
+func ofRecord(of func(t *row.Record) driver.Value) func(p *point) driver.Value {
+	return func(p *point) driver.Value {
+		if p.row.Record == nil {
+			return nil
+		}
+		return of(p.row.Record)
+	}
+}
+
+// duration is NULL for all but spans.
+func duration(p *point) driver.Value {
+	if p.row.Kind != row.Span || p.row.Record == nil {
+		return nil
+	}
+	return p.row.Record.Duration
 }
 
 // ofDistribution is NULL for rows that have none.
-func ofDistribution(of func(d *row.Distribution) driver.Value) func(r *row.Row) driver.Value {
-	return func(r *row.Row) driver.Value {
-		if r.Distribution == nil {
+func ofDistribution(of func(d *row.Distribution) driver.Value) func(p *point) driver.Value {
+	return func(p *point) driver.Value {
+		if p.row.Distribution == nil {
 			return nil
 		}
-		return of(r.Distribution)
+		return of(p.row.Distribution)
 	}
 }
 
 // ofBuckets is NULL for rows that have none.
-func ofBuckets[T float64 | int64](of func(b *row.Bucket) T) func(r *row.Row) driver.Value {
-	return func(r *row.Row) driver.Value {
-		if r.Distribution == nil || len(r.Distribution.Buckets) == 0 {
+func ofBuckets[T float64 | int64](of func(b *row.Bucket) T) func(p *point) driver.Value {
+	return func(p *point) driver.Value {
+		d := p.row.Distribution
+		if d == nil || len(d.Buckets) == 0 {
 			return nil
 		}
-		list := make([]T, len(r.Distribution.Buckets))
+		list := make([]T, len(d.Buckets))
 		for i := range list {
-			list[i] = of(&r.Distribution.Buckets[i])
+			list[i] = of(&d.Buckets[i])
 		}
 		return list
 	}
 }
 
-// usedBy are the columns that are not NULL in all of the rows that are of a kind; nil if there are no such rows.
-func usedBy(rows []*row.Row, of func(*row.Row) bool) (used []column) {
+// usedBy are the columns that are not NULL in all of its rows that are of some kinds; nil if there are no such rows.
+func (t *table) usedBy(rows []point, kinds []row.Kind) (used []column) {
 	var left []column
-	for _, r := range rows {
-		if !of(r) {
+	for i := range rows {
+		p := &rows[i]
+		if !p.isIn(t.name, kinds) {
 			continue
 		}
 		if left == nil {
-			left = append(left, columns...)
+			left = append(left, t.columns...)
 		}
 		kept := left[:0]
 		for _, c := range left {
-			if c.of(r) != nil {
+			if c.of(p) != nil {
 				used = append(used, c)
 			} else {
 				kept = append(kept, c)

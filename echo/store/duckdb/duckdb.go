@@ -15,7 +15,9 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
+	"time"
 
 	"github.com/duckdb/duckdb-go/v2"
 
@@ -23,14 +25,32 @@ import (
 	"github.com/ingero-io/ingero/echo/store"
 )
 
-// version is that of the tables. A file with a higher one is refused.
-const version = 1
+// Each of the migrations makes a version of the tables from the one before, the first one from nothing.
+var (
+	//go:embed sql/0001_initial.sql
+	initial string
+	//go:embed sql/0002_record.sql
+	record string
+	//go:embed sql/0003_series.sql
+	series string
 
-//go:embed sql/0001_initial.sql
-var initial string
+	migrations = []string{initial, record, series}
+)
 
 //go:embed sql/views.sql
 var views string
+
+// tables are those with rows: numbers, other points, and lines and spans.
+var tables = []string{"point", "distribution", "record"}
+
+// ofAll asks for columns of all rows of which a condition is true.
+func ofAll(columns, condition string) string {
+	list := make([]string, len(tables))
+	for i, t := range tables {
+		list[i] = "select " + columns + " from " + t + " where " + condition
+	}
+	return strings.Join(list, " union all ")
+}
 
 // Options of a store.
 type Options struct {
@@ -40,7 +60,9 @@ type Options struct {
 	// Threads of the engine; 0: one for each CPU.
 	Threads int
 	// Keys is how many keys of rows are kept in memory, 20 bytes each; 0: 2 million.
-	Keys   int
+	Keys int
+	// Series is how many series are kept in memory between batches, 50 bytes each; 0: 500,000.
+	Series int
 	Logger *slog.Logger // nil: silent
 }
 
@@ -50,6 +72,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Keys == 0 {
 		o.Keys = 2_000_000
+	}
+	if o.Series == 0 {
+		o.Series = 500_000
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -73,6 +98,7 @@ type Store struct {
 	writing sync.Mutex
 	conn    *sql.Conn // the writer's
 	seen    *seen.Set
+	numbers *numbers
 	newest  int64 // the greatest timestamp of all rows, 0 if there is none
 	values  []driver.Value
 }
@@ -89,7 +115,10 @@ func Open(ctx context.Context, path string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{path: path, options: o, locked: locked, seen: seen.New(o.Keys), watch: newWatch(2 * o.Memory)}
+	s := &Store{
+		path: path, options: o, locked: locked, seen: seen.New(o.Keys), numbers: newNumbers(o.Series),
+		watch: newWatch(2 * o.Memory),
+	}
 	if err := s.start(ctx); err != nil {
 		return nil, errors.Join(err, locked.Close())
 	}
@@ -108,7 +137,9 @@ func (s *Store) start(ctx context.Context) error {
 	db := sql.OpenDB(connector)
 	conn, err := db.Conn(ctx)
 	if err == nil {
-		err = s.prepare(ctx, conn)
+		if err = s.prepare(ctx, conn); err != nil {
+			err = errors.Join(err, conn.Close()) // else the engine would not end, and could never be opened again
+		}
 	}
 	if err != nil {
 		return errors.Join(fmt.Errorf("open %s: %w", s.path, err), db.Close())
@@ -117,15 +148,24 @@ func (s *Store) start(ctx context.Context) error {
 	return nil
 }
 
+// spill is how many bytes the engine may write to temporary files beside the file.
+const spill = 1 << 30
+
 // settings are those of the engine, in order: after the last one none can be changed.
 func (s *Store) settings() []string {
 	list := []string{
 		fmt.Sprintf("set memory_limit = '%d MiB'", s.options.Memory>>20),
-		"set temp_directory = ''", // what does not fit into memory ends, and does not fill the disk
+		// Rows that are not in the file yet make room for questions; the size is bounded, so that the disk is not filled.
+		fmt.Sprintf("set temp_directory = '%s'", strings.ReplaceAll(s.path+".tmp", "'", "''")),
+		fmt.Sprintf("set max_temp_directory_size = '%d MiB'", spill>>20),
 		"set autoinstall_known_extensions = false", "set autoload_known_extensions = false",
 		"set allow_community_extensions = false",
 		"set allocator_background_threads = true", "set allocator_flush_threshold = '1 MiB'", // free memory is given back
-		"set checkpoint_threshold = '128 MiB'", // a checkpoint writes the last group of rows again
+		// A checkpoint writes the last group of rows again. What came since the last one is in memory, and takes more
+		// than in the log.
+		"set checkpoint_threshold = '64 MiB'",
+		// Close does it. What may be wrong in memory must not get into the file.
+		"pragma disable_checkpoint_on_shutdown",
 		"set enable_progress_bar = false", "set preserve_insertion_order = true",
 	}
 	if n := s.options.Threads; n > 0 {
@@ -147,10 +187,14 @@ func (s *Store) prepare(ctx context.Context, conn *sql.Conn) error {
 		return fmt.Errorf("make the views: %w", err)
 	}
 	var newest sql.NullInt64
-	if err := conn.QueryRowContext(ctx, "select max(timestamp_ns) from point").Scan(&newest); err != nil {
+	if err := conn.QueryRowContext(ctx, "select max(timestamp_ns) from ("+ofAll("timestamp_ns", "true")+")").
+		Scan(&newest); err != nil {
 		return fmt.Errorf("find the newest row: %w", err)
 	}
 	s.newest = newest.Int64
+	if err := s.numbers.load(ctx, conn); err != nil {
+		return fmt.Errorf("read the series: %w", err)
+	}
 	return nil
 }
 
@@ -163,17 +207,16 @@ func (s *Store) migrate(ctx context.Context, conn *sql.Conn) error {
 	if err := conn.QueryRowContext(ctx, "select max(version) from meta").Scan(&found); err != nil {
 		return fmt.Errorf("read the version: %w", err)
 	}
-	switch {
-	case found.Int64 > version:
-		return &NewerError{s.path, fmt.Sprintf("version %d of its tables; this one knows %d", found.Int64, version)}
-	case found.Valid:
-		return nil
+	if known := int64(len(migrations)); found.Int64 > known {
+		return &NewerError{s.path, fmt.Sprintf("version %d of its tables; this one knows %d", found.Int64, known)}
 	}
-	for _, statement := range []string{
-		"begin transaction", initial, fmt.Sprintf("insert into meta values (%d)", version), "commit",
-	} {
-		if _, err := conn.ExecContext(ctx, statement); err != nil {
-			return fmt.Errorf("make the tables: %w", err)
+	for version := found.Int64; version < int64(len(migrations)); version++ {
+		for _, statement := range []string{
+			"begin transaction", migrations[version], fmt.Sprintf("insert into meta values (%d)", version+1), "commit",
+		} {
+			if _, err := conn.ExecContext(ctx, statement); err != nil {
+				return fmt.Errorf("make the tables of version %d: %w", version+1, err)
+			}
 		}
 	}
 	return nil
@@ -189,9 +232,14 @@ func (s *Store) Close() error {
 		return nil
 	}
 	s.closed = true
-	return errors.Join(s.stop(), s.locked.Close())
+	var err error
+	if s.db != nil {
+		_, err = s.conn.ExecContext(context.Background(), "checkpoint")
+	}
+	return errors.Join(err, s.stop(), s.locked.Close())
 }
 
+// stop ends the engine. What is in its log stays there until it is opened again.
 func (s *Store) stop() error {
 	if s.db == nil {
 		return nil
@@ -214,10 +262,22 @@ func (s *Store) use(f func(*sql.DB) error) error {
 	return f(s.db)
 }
 
-// mend opens the engine again if it has given itself up, as it does after some errors of the disk. The caller holds
-// writing.
+// mend opens the engine again if it has given itself up, as it does after some errors of the disk, or if what it has in
+// memory may be wrong. Questions that run are ended. The caller holds writing.
 func (s *Store) mend(ctx context.Context) {
+	alone := make(chan struct{})
+	go func() {
+		for {
+			s.watch.endAll(store.ErrAway)
+			select {
+			case <-alone:
+				return
+			case <-time.After(look):
+			}
+		}
+	}()
 	s.open.Lock()
+	close(alone)
 	defer s.open.Unlock()
 	if s.closed {
 		return

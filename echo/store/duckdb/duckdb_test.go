@@ -62,10 +62,10 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// The same with hardly any keys in memory, so that most are read from the file.
+// The same with hardly any keys and series in memory, so that most are read from the file.
 func TestConformanceWithFewKeys(t *testing.T) {
 	storetest.Run(t, storetest.DuckDB, func(t *testing.T, dir string) store.Store {
-		s, err := duckdb.Open(t.Context(), filepath.Join(dir, "echo.db"), duckdb.Options{Keys: 1})
+		s, err := duckdb.Open(t.Context(), filepath.Join(dir, "echo.db"), duckdb.Options{Keys: 1, Series: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -121,14 +121,29 @@ func TestAFileOfANewerVersionIsRefused(t *testing.T) {
 	}
 }
 
-// gauges are n rows of a second, of which each has its number as its value.
+// gauges are n rows of a second, of which each has its number as its value, and a series of its own.
 func gauges(n int, second int64) []row.Row {
+	return gaugesWith(n, second, func(i int) string { return fmt.Sprintf(`{"second":%d,"i":%d}`, second, i) })
+}
+
+// either are gauges whose series come again in other seconds, or those of which none does: every other second.
+func either(n int, second int64) []row.Row {
+	if second%2 == 0 {
+		return gauges(n, second)
+	}
+	return gaugesWith(n, second, func(i int) string { return fmt.Sprintf(`{"i":%d}`, i) })
+}
+
+// gaugesWith have given attributes.
+func gaugesWith(n int, second int64, attrs func(i int) string) []row.Row {
 	rows := make([]row.Row, n)
 	for i := range rows {
 		r := &rows[i]
 		*r = row.Row{
-			Kind: row.Gauge, Timestamp: row.SecondBegins(second) + int64(i), Received: row.SecondBegins(second), Rank: row.None,
-			Metric: "made", Int: int64(i), HasInt: true, Resource: `{}`, Attrs: fmt.Sprintf(`{"second":%d,"i":%d}`, second, i),
+			Series: row.NewSeries(row.Series{
+				Kind: row.Gauge, Rank: row.None, Metric: "made", Resource: `{}`, Attrs: attrs(i),
+			}),
+			Timestamp: row.SecondBegins(second) + int64(i), Received: row.SecondBegins(second), Int: int64(i), HasInt: true,
 		}
 		r.Key = row.Key(r, 0)
 	}
@@ -143,7 +158,7 @@ func writeUntilKilled(path string) int {
 		return 1
 	}
 	for second := int64(1); ; second++ {
-		if _, err := s.Write(context.Background(), gauges(500, second)); err != nil {
+		if _, err := s.Write(context.Background(), either(500, second)); err != nil {
 			fmt.Println(err)
 			return 1
 		}
@@ -200,7 +215,7 @@ func TestKill9LosesNothingThatWasAcknowledged(t *testing.T) {
 	}
 	s := open(t, path, duckdb.Options{})
 	for second := range acknowledged {
-		w, err := s.Write(t.Context(), gauges(500, second+1))
+		w, err := s.Write(t.Context(), either(500, second+1))
 		if err != nil || w.Duplicates != 500 {
 			t.Fatalf("of second %d of %d: %+v, %v", second+1, acknowledged, w, err)
 		}
@@ -236,7 +251,7 @@ func writeUntilFull(path string) int {
 		if second > 10_000 {
 			return say("the files grew without end")
 		}
-		switch _, err := s.Write(ctx, gauges(1000, second)); {
+		switch _, err := s.Write(ctx, either(1000, second)); {
 		case errors.Is(err, store.ErrUnavailable):
 			refused = append(refused, second)
 		case err != nil:
@@ -249,12 +264,12 @@ func writeUntilFull(path string) int {
 		return say("%v", err)
 	}
 	for _, second := range refused { // sent again, now that there is space
-		if w, err := s.Write(ctx, gauges(1000, second)); err != nil || w.Rows != 1000 {
+		if w, err := s.Write(ctx, either(1000, second)); err != nil || w.Rows != 1000 {
 			return say("with space again: %+v, %v", w, err)
 		}
 	}
 	for _, second := range kept {
-		if w, err := s.Write(ctx, gauges(1000, second)); err != nil || w.Duplicates != 1000 {
+		if w, err := s.Write(ctx, either(1000, second)); err != nil || w.Duplicates != 1000 {
 			return say("acknowledged in second %d of %v: %+v, %v", second, kept, w, err)
 		}
 	}

@@ -62,12 +62,29 @@ func (s *Store) retain(ctx context.Context, now int64, r store.Retention) (int64
 	return deleted, nil
 }
 
-func (s *Store) deleteBefore(ctx context.Context, received int64) (int64, error) {
-	res, err := s.conn.ExecContext(ctx, "delete from point where received_ns < ?", received)
+func (s *Store) deleteBefore(ctx context.Context, received int64) (deleted int64, err error) {
+	err = s.inTransaction(ctx, func() error {
+		for _, table := range tables {
+			res, err := s.conn.ExecContext(ctx, "delete from "+table+" where received_ns < ?", received)
+			if err != nil {
+				return err
+			}
+			n, err := res.RowsAffected()
+			if err != nil {
+				return err
+			}
+			deleted += n
+		}
+		if deleted == 0 {
+			return nil
+		}
+		return s.dropSeries(ctx)
+	})
 	if err != nil {
+		s.numbers.forget()
 		return 0, err
 	}
-	return res.RowsAffected()
+	return deleted, nil
 }
 
 // shrinks is how often rows are deleted in one go. Space is free again when all rows of a group of 122,880 are deleted.
@@ -96,10 +113,12 @@ func (s *Store) shrink(ctx context.Context, most int64) (int64, error) {
 	return deleted, nil
 }
 
-// deleteShare deletes a share of all rows, the oldest.
+// deleteShare deletes about a share of all rows, the oldest.
 func (s *Store) deleteShare(ctx context.Context, share float64) (int64, error) {
 	var cutoff sql.NullInt64
-	if err := s.conn.QueryRowContext(ctx, "select quantile_disc(received_ns, ?::double) from point", share).
+	// An exact quantile would take 8 bytes of memory for each row.
+	if err := s.conn.QueryRowContext(ctx, fmt.Sprintf("select approx_quantile(received_ns, %f) from (%s)",
+		share, ofAll("received_ns", "true"))).
 		Scan(&cutoff); err != nil || !cutoff.Valid {
 		return 0, err
 	}
@@ -123,7 +142,8 @@ func (s *Store) Stats(ctx context.Context) (store.Stats, error) {
 	var out store.Stats
 	err := s.use(func(db *sql.DB) error {
 		var oldest sql.NullInt64
-		err := db.QueryRowContext(ctx, "select count(*), min(received_ns) from point").Scan(&out.Rows, &oldest)
+		err := db.QueryRowContext(ctx, "select count(*), min(received_ns) from ("+ofAll("received_ns", "true")+")").
+			Scan(&out.Rows, &oldest)
 		if err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package duckdb_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -8,6 +9,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -44,14 +47,56 @@ func forget(t *testing.T) {
 	}
 }
 
+// While questions take all memory that the engine has, nothing that is written is refused, lost, or there twice.
+func TestWritingBesideQuestionsThatTakeMemory(t *testing.T) {
+	const memory, batch, batches = 64 << 20, 20_000, 60
+	s := open(t, filepath.Join(t.TempDir(), "echo.db"), duckdb.Options{Memory: memory})
+	ctx, stop := context.WithCancel(t.Context())
+	var asking sync.WaitGroup
+	defer asking.Wait()
+	defer stop()
+	var out atomic.Int64 // of memory
+	for i := range 3 {
+		asking.Go(func() {
+			for n := i; ctx.Err() == nil; n++ {
+				_, err := s.Query(ctx, []string{
+					"select quantile_cont(a.value_int * b.value_int, 0.5) from events a, events b where a.value_int < 3",
+					"select median(value_int) over (order by h) from (select value_int, hash(timestamp_ns) as h from events)",
+					"select attrs_json || resource_json || value_int as x, count(*) from events group by x order by x desc limit 3",
+				}[n%3], store.Limits{Time: time.Minute, Rows: 10, Bytes: 1 << 20})
+				if errors.As(err, new(*store.LimitError)) {
+					out.Add(1)
+				} else if err != nil && ctx.Err() == nil && !errors.Is(err, store.ErrAway) {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	for n := range int64(batches) {
+		w, err := s.Write(t.Context(), gaugesWith(batch, 1+n, func(i int) string { return fmt.Sprintf(`{"i":%d}`, i%100) }))
+		if err != nil || w.Rows != batch {
+			t.Fatalf("batch %d: %+v, %v", n, w, err)
+		}
+	}
+	stop()
+	asking.Wait()
+	r, err := s.Query(t.Context(), "select count(*), count(distinct timestamp_ns) from events", store.Limits{Time: time.Minute, Rows: 1, Bytes: 1 << 20})
+	if err != nil || r.Rows[0][0] != int64(batch*batches) || r.Rows[0][1] != int64(batch*batches) {
+		t.Errorf("%v, %v", r, err)
+	}
+	t.Logf("%d questions ended for lack of memory", out.Load())
+	if out.Load() == 0 {
+		t.Error("questions did not take enough memory for that to be tested")
+	}
+}
+
 // Questions that would need gigabytes end before the process has one, and what they took is free again.
 func TestAQuestionThatTakesMemoryIsEndedAndFreesIt(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "echo.db"), duckdb.Options{})
 	for second := range int64(4) {
-		rows := gauges(10_000, 1+second)
-		for i := range rows {
-			rows[i].Attrs = fmt.Sprintf(`{"i":%d,"text":"%s"}`, i, strings.Repeat("x", 500))
-		}
+		rows := gaugesWith(10_000, 1+second, func(i int) string {
+			return fmt.Sprintf(`{"i":%d,"text":"%s"}`, i, strings.Repeat("x", 500))
+		})
 		if _, err := s.Write(t.Context(), rows); err != nil {
 			t.Fatal(err)
 		}

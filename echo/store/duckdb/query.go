@@ -71,7 +71,7 @@ func (s *Store) Query(ctx context.Context, statement string, l store.Limits) (*s
 	return out, err
 }
 
-func (s *Store) query(ctx context.Context, db *sql.DB, statement string, l store.Limits) (*store.Result, error) {
+func (s *Store) query(ctx context.Context, db *sql.DB, statement string, l store.Limits) (_ *store.Result, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, l.Time,
 		&store.LimitError{Limit: fmt.Sprintf("it took longer than %s", l.Time)})
 	defer cancel()
@@ -86,6 +86,8 @@ func (s *Store) query(ctx context.Context, db *sql.DB, statement string, l store
 	if err != nil {
 		return nil, err
 	}
+	// Also if it does not begin: the context may end when it has.
+	defer func() { end(context.WithoutCancel(ctx), conn, err != nil) }()
 	// What runs is not the text that came but what the engine made of it, and it is checked once more as a whole.
 	limited := fmt.Sprintf("select * from (%s\n) limit %d", written, l.Rows+1)
 	if _, err := parsed(ctx, conn, limited); err != nil {
@@ -94,9 +96,7 @@ func (s *Store) query(ctx context.Context, db *sql.DB, statement string, l store
 	if _, err := conn.ExecContext(ctx, "begin transaction read only"); err != nil {
 		return nil, ended(ctx, err)
 	}
-	out, err := run(ctx, conn, limited, l)
-	end(context.WithoutCancel(ctx), conn, err != nil)
-	return out, err
+	return run(ctx, conn, limited, l)
 }
 
 func run(ctx context.Context, conn *sql.Conn, statement string, l store.Limits) (*store.Result, error) {
@@ -111,7 +111,11 @@ func run(ctx context.Context, conn *sql.Conn, statement string, l store.Limits) 
 // end ends a transaction that has only read. After a failure, such as an interrupt, the connection is closed: it may
 // keep memory, and an aborted transaction.
 func end(ctx context.Context, conn *sql.Conn, failed bool) {
-	if _, err := conn.ExecContext(ctx, "rollback"); err != nil || failed {
+	if !failed {
+		_, err := conn.ExecContext(ctx, "rollback")
+		failed = err != nil
+	}
+	if failed {
 		_ = conn.Raw(func(any) error { return driver.ErrBadConn }) // it is what closes it
 	}
 }

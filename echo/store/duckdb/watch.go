@@ -80,11 +80,16 @@ func (w *watch) run(before int64, stop, ended chan struct{}) {
 		if resident() <= most {
 			continue
 		}
-		w.mu.Lock()
-		for cancel := range w.running {
-			(*cancel)(&store.LimitError{Limit: fmt.Sprintf("the program came to have more than %d MiB of memory", most>>20)})
-		}
-		w.mu.Unlock()
+		w.endAll(&store.LimitError{Limit: fmt.Sprintf("the program came to have more than %d MiB of memory", most>>20)})
+	}
+}
+
+// endAll ends all questions that run.
+func (w *watch) endAll(why error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for cancel := range w.running {
+		(*cancel)(why)
 	}
 }
 

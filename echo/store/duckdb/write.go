@@ -19,6 +19,17 @@ import (
 func (s *Store) Write(ctx context.Context, rows []row.Row) (store.Written, error) {
 	s.writing.Lock()
 	defer s.writing.Unlock()
+	if s.lost() {
+		s.mend(context.WithoutCancel(ctx))
+	}
+	out, err := s.try(ctx, rows)
+	if err != nil && outOfMemory(err) { // questions had it, and have been ended
+		out, err = s.try(ctx, rows)
+	}
+	return out, err
+}
+
+func (s *Store) try(ctx context.Context, rows []row.Row) (store.Written, error) {
 	var out store.Written
 	err := s.use(func(*sql.DB) (err error) {
 		out, err = s.write(ctx, rows)
@@ -28,10 +39,25 @@ func (s *Store) Write(ctx context.Context, rows []row.Row) (store.Written, error
 		return out, nil
 	}
 	s.seen.Drop(rows)
-	if gaveUp(err) || s.lost() {
+	s.numbers.forget() // some may have been given to series that are not there
+	if gaveUp(err) || errors.As(err, new(*insertError)) || s.lost() {
 		s.mend(context.WithoutCancel(ctx))
 	}
 	return store.Written{}, err
+}
+
+// insertError says that rows could not be written. What the engine has in memory of the tables may be wrong then: "Could
+// not find node in column segment tree" and "Corrupted in-memory column" were what came next.
+type insertError struct{ error }
+
+func (e *insertError) Unwrap() error { return e.error }
+
+// outOfMemory reports whether an error of writing is that the engine had no memory for it, and no room to make some.
+func outOfMemory(err error) bool {
+	var d *duckdb.Error
+	return errors.As(err, &d) && d.Type == duckdb.ErrorTypeOutOfMemory || slices.ContainsFunc(
+		[]string{"could not allocate", "failed to allocate", "failed to offload", "failed to pin"},
+		func(s string) bool { return strings.Contains(err.Error(), s) })
 }
 
 // lost reports whether the engine is not open though it should be.
@@ -44,27 +70,32 @@ func (s *Store) lost() bool {
 // gaveUp reports whether the engine does nothing more after an error.
 func gaveUp(err error) bool {
 	var d *duckdb.Error
-	return errors.As(err, &d) && d.Type == duckdb.ErrorTypeFatal || strings.Contains(err.Error(), "invalidated because of")
+	if errors.As(err, &d) && d.Type == duckdb.ErrorTypeFatal {
+		return true
+	}
+	text := err.Error()
+	return strings.Contains(text, "invalidated because of") || strings.Contains(text, "Failed to create checkpoint")
 }
 
 func (s *Store) write(ctx context.Context, rows []row.Row) (store.Written, error) {
 	if err := s.load(ctx, s.seen.Missing(nil, rows)); err != nil {
 		return store.Written{}, fmt.Errorf("find rows that are there already: %w", err)
 	}
-	fresh, newest := make([]*row.Row, 0, len(rows)), s.newest
+	fresh, newest := make([]point, 0, len(rows)), s.newest
 	for i := range rows {
 		if r := &rows[i]; s.seen.Add(r) {
-			fresh = append(fresh, r)
+			fresh = append(fresh, point{r, none})
 			newest = max(newest, r.Timestamp)
 		}
 	}
 	if len(fresh) > 0 {
 		if err := s.insert(ctx, fresh); err != nil {
-			return store.Written{}, fmt.Errorf("%w: %w", store.ErrUnavailable, err)
+			return store.Written{}, fmt.Errorf("%w: %w", store.ErrUnavailable, &insertError{err})
 		}
 	}
 	s.newest = newest
 	s.seen.Trim()
+	s.numbers.trim()
 	return store.Written{Rows: len(fresh), Duplicates: len(rows) - len(fresh)}, nil
 }
 
@@ -121,7 +152,7 @@ func among(seconds []int64) string {
 }
 
 func (s *Store) loadWhere(ctx context.Context, condition string) error {
-	rows, err := s.conn.QueryContext(ctx, "select timestamp_ns, key from point where "+condition)
+	rows, err := s.conn.QueryContext(ctx, ofAll("timestamp_ns, key", condition))
 	if err != nil {
 		return err
 	}
@@ -137,12 +168,43 @@ func (s *Store) loadWhere(ctx context.Context, condition string) error {
 	return rows.Err()
 }
 
-// insert writes rows in a transaction.
-func (s *Store) insert(ctx context.Context, rows []*row.Row) error {
+// atOnce is how many rows an appender surely gives to the engine in one go.
+const atOnce = 150_000
+
+// insert writes rows in a transaction, with the series that are not there yet.
+func (s *Store) insert(ctx context.Context, rows []point) error {
+	added, err := s.numbers.number(ctx, s.conn, rows)
+	if err != nil {
+		return fmt.Errorf("find series: %w", err)
+	}
+	numbers, shape := numbersOf(rows)
+	all := func() error {
+		return s.conn.Raw(func(c any) error {
+			if err := appendSeries(c.(driver.Conn), added); err != nil {
+				return err
+			}
+			if err := s.appendNumbers(c.(driver.Conn), rows, shape); err != nil {
+				return err
+			}
+			if numbers == len(rows) {
+				return nil
+			}
+			return s.appendOthers(c.(driver.Conn), rows)
+		})
+	}
+	if len(added) == 0 && numbers == len(rows) && numbers <= atOnce {
+		// What one appender has is a transaction. The statements that begin and end one cost more than some 1000 rows.
+		return all()
+	}
+	return s.inTransaction(ctx, all)
+}
+
+// inTransaction calls f, and keeps what it did if it returns no error.
+func (s *Store) inTransaction(ctx context.Context, f func() error) error {
 	if _, err := s.conn.ExecContext(ctx, "begin transaction"); err != nil {
 		return err
 	}
-	err := s.conn.Raw(func(c any) error { return s.appendRows(c.(driver.Conn), rows) })
+	err := f()
 	if err == nil {
 		_, err = s.conn.ExecContext(ctx, "commit")
 	}
@@ -153,40 +215,68 @@ func (s *Store) insert(ctx context.Context, rows []*row.Row) error {
 	return err
 }
 
-// appendRows gives rows to the engine, those of a kind together.
-func (s *Store) appendRows(c driver.Conn, rows []*row.Row) error {
-	for _, kinds := range alike {
-		of := func(r *row.Row) bool { return slices.Contains(kinds, r.Kind) }
-		if used := usedBy(rows, of); used != nil {
-			if err := s.appendAlike(c, rows, of, used); err != nil {
-				return err
+// appendNumbers gives points that are numbers to the engine, with the columns that any of them has: each value costs
+// some time, and one that is NULL a call of the engine.
+func (s *Store) appendNumbers(c driver.Conn, rows []point, shape int) error {
+	if shape == 0 {
+		return nil
+	}
+	a, err := duckdb.NewAppenderWithColumns(c, "", "", "point", columnsOf(shape))
+	if err != nil {
+		return err
+	}
+	for i := range rows {
+		p := &rows[i]
+		if !p.isNumber() {
+			continue
+		}
+		s.values = p.appendValues(s.values[:0], shape)
+		if err := a.AppendRow(s.values...); err != nil {
+			return abandon(a, err)
+		}
+	}
+	return a.Close()
+}
+
+// abandon ends an appender, so that nothing more of what it has is kept.
+func abandon(a *duckdb.Appender, err error) error { return errors.Join(err, a.Clear(), a.Close()) }
+
+// appendOthers gives the other rows to the engine, those of a kind together.
+func (s *Store) appendOthers(c driver.Conn, rows []point) error {
+	for i := range others {
+		t := &others[i]
+		for _, kinds := range t.alike {
+			if used := t.usedBy(rows, kinds); used != nil {
+				if err := s.appendAlike(c, rows, t.name, kinds, used); err != nil {
+					return err
+				}
 			}
 		}
 	}
 	return nil
 }
 
-// appendAlike gives some of the rows to the engine, with no more columns than they use: each value costs a call of the
-// engine, NULL as well.
-func (s *Store) appendAlike(c driver.Conn, rows []*row.Row, of func(*row.Row) bool, used []column) error {
+// appendAlike gives rows of some kinds to the engine, with no more columns than they use.
+func (s *Store) appendAlike(c driver.Conn, rows []point, table string, kinds []row.Kind, used []column) error {
 	names := make([]string, len(used))
 	for i := range used {
 		names[i] = used[i].name
 	}
-	a, err := duckdb.NewAppenderWithColumns(c, "", "", "point", names)
+	a, err := duckdb.NewAppenderWithColumns(c, "", "", table, names)
 	if err != nil {
 		return err
 	}
-	for _, r := range rows {
-		if !of(r) {
+	for i := range rows {
+		p := &rows[i]
+		if !p.isIn(table, kinds) {
 			continue
 		}
 		s.values = s.values[:0]
-		for i := range used {
-			s.values = append(s.values, used[i].of(r))
+		for j := range used {
+			s.values = append(s.values, used[j].of(p))
 		}
 		if err := a.AppendRow(s.values...); err != nil {
-			return errors.Join(err, a.Close())
+			return abandon(a, err)
 		}
 	}
 	return a.Close()

@@ -57,16 +57,21 @@ func testPublished(t *testing.T, with suite) {
 
 func testViews(t *testing.T, with suite) {
 	s := opened(t, with)
+	n1 := func(kind row.Kind, metric, attrs string) *row.Series {
+		return row.NewSeries(row.Series{
+			Kind: kind, Cluster: "east", Node: "n1", Rank: 5, NRanks: 8, Metric: metric, Attrs: attrs, Resource: `{}`,
+		})
+	}
 	log := func(event, attrs string, i int64) row.Row {
 		return row.Row{
-			Key: uint64(i), Kind: row.Log, Timestamp: at(i), Received: at(i), Cluster: "east", Node: "n1", Rank: 5, NRanks: 8, Event: event,
-			Severity: "HIGH", Body: "words", Attrs: attrs, Resource: `{}`,
+			Series: n1(row.Log, "", attrs), Key: uint64(i), Timestamp: at(i), Received: at(i),
+			Record: &row.Record{Event: event, Severity: "HIGH", Body: "words"},
 		}
 	}
 	gauge := func(metric string, v float64, i int64) row.Row {
 		return row.Row{
-			Key: uint64(i), Kind: row.Gauge, Timestamp: at(100), Received: at(101), Cluster: "east", Node: "n1", Rank: 5, NRanks: 8,
-			Metric: metric, Double: v, HasDouble: true, Attrs: `{"ingero.node.state":"active"}`, Resource: `{}`,
+			Series: n1(row.Gauge, metric, `{"ingero.node.state":"active"}`), Key: uint64(i), Timestamp: at(100), Received: at(101),
+			Double: v, HasDouble: true,
 		}
 	}
 	write(t, s, []row.Row{
@@ -77,12 +82,11 @@ func testViews(t *testing.T, with suite) {
 		log("hang", `{"event_id":"y","resolved":true}`, 4),
 		log("other", `{}`, 5),
 		{
-			Key: 6, Kind: row.Span, Timestamp: at(6), Received: at(7), Cluster: "east", Node: "n1", Rank: 5, NRanks: 8, Duration: 9,
-			Attrs: `{"ingero.chain_ids":["c1","c2"],"ingero.collective.one_of":1,"ingero.collective.own_ms":380.5,` +
-				`"ingero.collective.why":"late","nccl.comm_id_hash":"00ff","nccl.op_type":"ncclAllReduce","nccl.seq":41,"process.pid":7}`,
-			Resource: `{}`,
+			Series: n1(row.Span, "", `{"ingero.chain_ids":["c1","c2"],"ingero.collective.one_of":1,"ingero.collective.own_ms":380.5,`+
+				`"ingero.collective.why":"late","nccl.comm_id_hash":"00ff","nccl.op_type":"ncclAllReduce","nccl.seq":41,"process.pid":7}`),
+			Key: 6, Timestamp: at(6), Received: at(7), Record: &row.Record{Duration: 9},
 		},
-		{Key: 7, Kind: row.Span, Timestamp: at(7), Received: at(7), Rank: row.None, Attrs: `{}`, Resource: `{}`},
+		{Series: bare(row.Span, ""), Key: 7, Timestamp: at(7), Received: at(7), Record: &row.Record{}},
 		gauge("ingero.node.health_score", 0.5, 8), gauge("ingero.node.cpu_availability", 0.25, 9),
 		gauge("ingero.node.straggler_event", 1, 10), gauge("other", 3, 11),
 	})
@@ -107,8 +111,7 @@ func testHistograms(t *testing.T, with suite) {
 	}}
 	d.Estimate()
 	write(t, s, []row.Row{{
-		Key: 1, Kind: row.ExponentialHistogram, Timestamp: at(1), Received: at(1), Rank: row.None, Metric: "h", Distribution: d,
-		Attrs: `{}`, Resource: `{}`,
+		Series: bare(row.ExponentialHistogram, "h"), Key: 1, Timestamp: at(1), Received: at(1), Distribution: d,
 	}})
 	ask(t, s, "select count, sum, min, max, p50, value, value_double from events", "4|10|<nil>|8|2|2.5|<nil>")
 	ask(t, s, with.dialect.buckets, "3")
@@ -125,8 +128,10 @@ func testMinutes(t *testing.T, with suite) {
 	}
 	point := func(second int64, v float64) row.Row {
 		r := row.Row{
-			Kind: row.Gauge, Timestamp: at(40 + second), Received: at(40 + second), Cluster: "east", Node: "n1", Rank: 5, Metric: "m", Double: v,
-			HasDouble: true, Attrs: `{}`, Resource: `{}`,
+			Series: row.NewSeries(row.Series{
+				Kind: row.Gauge, Cluster: "east", Node: "n1", Rank: 5, Metric: "m", Attrs: `{}`, Resource: `{}`,
+			}),
+			Timestamp: at(40 + second), Received: at(40 + second), Double: v, HasDouble: true,
 		}
 		r.Key = row.Key(&r, 0)
 		return r
@@ -134,8 +139,8 @@ func testMinutes(t *testing.T, with suite) {
 	keep() // of nothing
 	write(t, s, []row.Row{
 		point(0, 1), point(1, 2), point(59, 9), point(60, 5),
-		{Key: 1, Kind: row.Log, Timestamp: at(21), Received: at(21), Rank: row.None, Attrs: `{}`, Resource: `{}`},
-		{Key: 2, Kind: row.Sum, Timestamp: at(30), Received: at(30), Rank: row.None, Metric: "i", Int: 7, HasInt: true, Attrs: `{}`, Resource: `{}`},
+		{Series: bare(row.Log, ""), Key: 1, Timestamp: at(21), Received: at(21), Record: &row.Record{}},
+		{Series: bare(row.Sum, "i"), Key: 2, Timestamp: at(30), Received: at(30), Int: 7, HasInt: true},
 	})
 	const question = "select cluster_id, node_id, rank, metric_name, count, sum, min, max, floor(p50 + 0.5) from minutes where p99 >= p50 " +
 		"order by metric_name, minute_ns"

@@ -44,7 +44,8 @@ func Run(t *testing.T, d Dialect, open Opener) {
 		{"questions that are allowed", testAllowed},
 		{"limits of a question", testLimits},
 		{"old rows are deleted by age", testAge},
-		{"old rows are deleted by size", testSize},
+		{"old rows are deleted by size", func(t *testing.T, with suite) { testSize(t, with, texts, 20_000) }},
+		{"old points are deleted by size", func(t *testing.T, with suite) { testSize(t, with, points, 60_000) }},
 		{"many write and ask at once", testConcurrent},
 		{"a closed store", testClosed},
 	} {
@@ -73,6 +74,11 @@ func write(t *testing.T, s store.Store, rows []row.Row) store.Written {
 		t.Fatal(err)
 	}
 	return w
+}
+
+// bare is a series of a kind of which hardly anything is known.
+func bare(kind row.Kind, metric string) *row.Series {
+	return row.NewSeries(row.Series{Kind: kind, Rank: row.None, Metric: metric, Attrs: `{}`, Resource: `{}`})
 }
 
 // ask compares the rows that a question gets, each as its values with a bar between.
@@ -104,19 +110,26 @@ func testColumns(t *testing.T, with suite) {
 	s := opened(t, with)
 	write(t, s, []row.Row{
 		{
-			Key: 1, Kind: row.Sum, Timestamp: at(1), Received: at(2), Start: at(0), Cluster: "east", Node: "n1", Rank: 5, NRanks: 8,
-			Metric: "m", Unit: "By", Temporality: "cumulative", Double: 1.5, HasDouble: true, Attrs: `{"a":"ü"}`,
-			Resource: `{"host.name":"n1"}`, Scope: "s",
-		},
-		{Key: 2, Kind: row.Gauge, Timestamp: at(2), Received: at(2), Rank: 0, Metric: "i", Int: -1 << 63, HasInt: true, Attrs: `{}`, Resource: `{}`},
-		{
-			Key: 3, Kind: row.Log, Timestamp: at(3), Received: at(3), Rank: row.None, Event: "e", Severity: "HIGH", SeverityNumber: 17,
-			Body: "two\nlines", Trace: "0102", Span: "03", Attrs: `{}`, Resource: `{}`,
+			Series: row.NewSeries(row.Series{
+				Kind: row.Sum, Cluster: "east", Node: "n1", Rank: 5, NRanks: 8, Metric: "m", Unit: "By", Temporality: "cumulative",
+				Attrs: `{"a":"ü"}`, Resource: `{"host.name":"n1"}`, Scope: "s",
+			}),
+			Key: 1, Timestamp: at(1), Received: at(2), Start: at(0), Double: 1.5, HasDouble: true,
 		},
 		{
-			Key: 4, Kind: row.Span, Timestamp: at(4), Received: at(4), Rank: row.None, Event: "op", Duration: 7, Trace: "0102", Span: "04",
-			Parent: "03", Attrs: `{}`, Resource: `{}`,
+			Series: row.NewSeries(row.Series{Kind: row.Gauge, Rank: 0, Metric: "i", Attrs: `{}`, Resource: `{}`}),
+			Key:    2, Timestamp: at(2), Received: at(2), Int: -1 << 63, HasInt: true,
 		},
+		{
+			Series: bare(row.Log, ""), Key: 3, Timestamp: at(3), Received: at(3), Record: &row.Record{
+				Event: "e", Severity: "HIGH", SeverityNumber: 17, Body: "two\nlines", Trace: "0102", Span: "03",
+			},
+		},
+		{
+			Series: bare(row.Span, ""), Key: 4, Timestamp: at(4), Received: at(4),
+			Record: &row.Record{Event: "op", Duration: 7, Trace: "0102", Span: "04", Parent: "03"},
+		},
+		{Series: bare(row.Gauge, "none"), Key: 5, Timestamp: at(5), Received: at(5)},
 	})
 	ask(t, s, `select timestamp_ns, received_ns, start_ns, cluster_id, node_id, rank, nranks, kind, metric_name, unit, temporality,
 		value_double, value, attrs_json, attrs, resource_json, scope from events where metric_name = 'm'`,
@@ -127,11 +140,14 @@ func testColumns(t *testing.T, with suite) {
 		"e|HIGH|17|two\nlines|0102|03")
 	ask(t, s, `select event_name, duration_ns, trace_id, span_id, parent_span_id from events where kind = 'span'`,
 		"op|7|0102|04|03")
+	ask(t, s, `select kind, rank, start_ns, value_double, value_int, value, event_name, duration_ns from events where metric_name = 'none'`,
+		"gauge|<nil>|<nil>|<nil>|<nil>|<nil>|<nil>|<nil>")
+	ask(t, s, "select count(*), count(metric_name), count(value) from events", "5|3|2")
 }
 
 func testUnknown(t *testing.T, with suite) {
 	s := opened(t, with)
-	write(t, s, []row.Row{{Key: 1, Kind: row.Log, Timestamp: at(1), Received: at(1), Rank: row.None, Attrs: `{}`, Resource: `{}`}})
+	write(t, s, []row.Row{{Series: bare(row.Log, ""), Key: 1, Timestamp: at(1), Received: at(1), Record: &row.Record{}}})
 	ask(t, s, `select count(*) from events where cluster_id = '' and node_id = ''`, "1")
 	for _, column := range []string{
 		"start_ns", "rank", "nranks", "metric_name", "unit", "temporality", "value_double", "value_int", "value", "event_name",
@@ -248,21 +264,23 @@ func testAge(t *testing.T, with suite) {
 	}
 }
 
-func testSize(t *testing.T, with suite) {
+// testSize writes some rows of each of several seconds: enough for several groups of rows.
+func testSize(t *testing.T, with suite, made func(n int, second int64) []row.Row, some int) {
 	s := opened(t, with)
-	const batches, rows = 15, 20_000 // several groups of rows
+	const batches = 15
 	for i := range int64(batches) {
-		write(t, s, texts(rows, 100+i))
+		write(t, s, made(some, 100+i))
 	}
+	all := int64(batches * some)
 	if _, err := s.Retain(t.Context(), row.SecondBegins(200), store.Retention{}); err != nil {
 		t.Fatal(err)
 	}
 	before, err := s.Stats(t.Context())
-	if err != nil || before.Rows != batches*rows || before.Bytes == 0 {
+	if err != nil || before.Rows != all || before.Bytes == 0 {
 		t.Fatalf("%+v, %v", before, err)
 	}
 	n, err := s.Retain(t.Context(), row.SecondBegins(200), store.Retention{Bytes: before.Bytes * 2 / 3})
-	if err != nil || n < batches*rows/4 || n > batches*rows*3/4 {
+	if err != nil || n < all/4 || n > all*3/4 {
 		t.Fatalf("%d rows are deleted, %v; want about a third of them", n, err)
 	}
 	after, err := s.Stats(t.Context())

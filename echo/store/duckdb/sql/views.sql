@@ -2,11 +2,28 @@
 
 create or replace view events as
 select timestamp_ns, received_ns, cluster_id, node_id, kind, metric_name, rank, nranks, value_double, value_int,
+    coalesce(value_double, value_int) as value,
+    attrs_json, attrs_json as attrs, resource_json, scope, unit, temporality, start_ns,
+    null::varchar as event_name, null::varchar as severity, null::integer as severity_number, null::varchar as body,
+    null::varchar as trace_id, null::varchar as span_id, null::varchar as parent_span_id, null::bigint as duration_ns,
+    null::bigint as count, null::double as sum, null::double as min, null::double as max, null::double as p50,
+    null::double as p90, null::double as p99,
+    null::double[] as bucket_lower, null::double[] as bucket_upper, null::bigint[] as bucket_count
+from point join series using (series)
+union all
+select timestamp_ns, received_ns, cluster_id, node_id, kind, metric_name, rank, nranks, null, null,
+    sum / count,
+    attrs_json, attrs_json, resource_json, scope, unit, temporality, start_ns,
+    null, null, null, null, null, null, null, null,
+    count, sum, min, max, p50, p90, p99, bucket_lower, bucket_upper, bucket_count
+from distribution join series using (series)
+union all
+select timestamp_ns, received_ns, cluster_id, node_id, kind, metric_name, rank, nranks, value_double, value_int,
     coalesce(value_double, value_int, sum / count) as value,
     attrs_json, attrs_json as attrs, resource_json, scope, unit, temporality, start_ns,
     event_name, severity, severity_number, body, trace_id, span_id, parent_span_id, duration_ns,
     count, sum, min, max, p50, p90, p99, bucket_lower, bucket_upper, bucket_count
-from point;
+from record;
 
 create or replace view findings as
 select timestamp_ns, received_ns, cluster_id, node_id, rank, severity, body as summary,
@@ -25,7 +42,7 @@ select timestamp_ns, received_ns, cluster_id, node_id, rank, severity, body as s
     json_extract_string(attrs_json, '$."ingero.finding.event_ids"') as event_ids,
     json_extract_string(attrs_json, '$."ingero.finding.recommendations"') as recommendations,
     trace_id, span_id
-from point
+from record
 where event_name = 'ingero.finding';
 
 create or replace view stragglers as
@@ -56,7 +73,7 @@ select timestamp_ns, received_ns, cluster_id, node_id, event_name as type, rank,
         json_extract_string(attrs_json, '$."cause.explained"')) as double) as cause_explained,
     coalesce(json_extract_string(attrs_json, '$.cause.evidence_ids'),
         json_extract_string(attrs_json, '$."cause.evidence_ids"')) as evidence_ids
-from point
+from record
 where event_name in ('straggler_state', 'straggler_resolved', 'slow_vs_self', 'gone', 'missing', 'hang', 'cohort_slow',
     'cohort_degraded', 'inference_outlier');
 
@@ -81,7 +98,7 @@ select timestamp_ns as enter_ns, timestamp_ns + duration_ns as exit_ns, duration
     try_cast(json_extract_string(attrs_json, '$."ingero.collective.before_ms"') as double) as before_ms,
     json_extract_string(attrs_json, '$."ingero.chain_ids"') as finding_ids,
     trace_id, span_id
-from point
+from record
 where kind = 'span' and json_extract_string(attrs_json, '$."nccl.op_type"') is not null;
 
 create or replace view health as
@@ -95,7 +112,7 @@ select timestamp_ns, cluster_id, node_id, rank, max(nranks) as nranks,
     max(coalesce(value_double, value_int)) filter (metric_name = 'ingero.node.degradation_warning') > 0 as suspect,
     max(coalesce(value_double, value_int)) filter (metric_name = 'ingero.node.straggler_event') > 0 as straggler,
     max(received_ns) as received_ns
-from point
+from events
 where metric_name in ('ingero.node.health_score', 'ingero.health.score', 'ingero.node.throughput_ratio',
     'ingero.node.compute_efficiency', 'ingero.node.memory_headroom', 'ingero.node.cpu_availability',
     'ingero.node.degradation_warning', 'ingero.node.straggler_event')
@@ -106,8 +123,8 @@ select timestamp_ns // 60000000000 * 60000000000 as minute_ns, cluster_id, node_
     count(*) as count, sum(v) as sum, min(v) as min, max(v) as max, quantile_cont(v, 0.5) as p50,
     quantile_cont(v, 0.9) as p90, quantile_cont(v, 0.99) as p99
 from (
-    select timestamp_ns, cluster_id, node_id, rank, metric_name, coalesce(value_double, value_int, sum / count) as v
-    from point
+    select timestamp_ns, cluster_id, node_id, rank, metric_name, value as v
+    from events
     where metric_name is not null
 )
 where v is not null

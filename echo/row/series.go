@@ -1,0 +1,66 @@
+package row
+
+import (
+	"encoding/binary"
+
+	"github.com/cespare/xxhash/v2"
+)
+
+// Series is what all points of a metric with the same attributes have in common.
+type Series struct {
+	Kind          Kind
+	Cluster, Node string
+	// Rank is None if it is not known, NRanks 0.
+	Rank, NRanks int32
+
+	Metric, Unit string
+	// Temporality of a sum or histogram is "delta" or "cumulative".
+	Temporality string
+
+	// Attrs and Resource are objects of JSON with sorted names.
+	Attrs, Resource string
+	Scope           string
+
+	id    ID
+	parts parts // of its points' keys
+}
+
+// ID tells series apart: 128 bits of all that a series has. It stays the same, as it is kept in files.
+type ID [2]uint64
+
+// NewSeries makes a series that has an ID.
+func NewSeries(s Series) *Series {
+	s.parts = partsOf(&s, Identity(s.Scope))
+	s.id = ID{s.sum(0), s.sum(1)}
+	return &s
+}
+
+// ID returns what tells it from all others. The series must have been made by NewSeries.
+func (s *Series) ID() ID {
+	if s.id == (ID{}) {
+		panic("row: a series without an ID")
+	}
+	return s.id
+}
+
+// Key is the key of its point of a time: that of Key, with the scope as its identity.
+func (s *Series) Key(timestamp int64) uint64 { return s.parts.key(timestamp) }
+
+// sum is 64 bits of all that it has. Another seed gives others.
+func (s *Series) sum(seed uint64) uint64 {
+	d := xxhash.NewWithSeed(seed)
+	var n [8]byte
+	number := func(v uint64) {
+		binary.LittleEndian.PutUint64(n[:], v)
+		_, _ = d.Write(n[:]) // never fails
+	}
+	for _, t := range []string{
+		s.Kind.String(), s.Cluster, s.Node, s.Metric, s.Unit, s.Temporality, s.Attrs, s.Resource, s.Scope,
+	} {
+		number(uint64(len(t)))
+		_, _ = d.WriteString(t)
+	}
+	number(uint64(s.Rank))
+	number(uint64(s.NRanks))
+	return d.Sum64()
+}
