@@ -34,6 +34,24 @@ const ticks = 100
 // tailLines is how much of what a server said is in an error.
 const tailLines = 5
 
+// readyTime is how long a server may take to start.
+const readyTime = time.Minute
+
+// StartReady does what Start does, and waits until the server answers at an address of HTTP.
+func StartReady(ctx context.Context, command []string, address string, said io.Writer) (*Process, error) {
+	p, err := Start(command, said)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, readyTime)
+	defer cancel()
+	if err := p.Ready(ctx, address); err != nil {
+		p.Close()
+		return nil, err
+	}
+	return p, nil
+}
+
 // Start starts a program of Go, and reads from its standard error what its garbage collector says. All else that it
 // writes goes to said. It is ended with Close.
 func Start(command []string, said io.Writer) (*Process, error) {
@@ -143,7 +161,7 @@ func (p *Process) Memory() (int64, error) { return p.status("VmRSS:") }
 // Peak is the most that the resident set was.
 func (p *Process) Peak() (int64, error) { return p.status("VmHWM:") }
 
-// status is a number of kilobytes in what the kernel tells of the process, in bytes.
+// status reads a field of /proc/PID/status, which is in kilobytes, and returns bytes.
 func (p *Process) status(field string) (int64, error) {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
 	if err != nil {

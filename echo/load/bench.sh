@@ -25,7 +25,8 @@ load() { # flags of load, --, server
 disk() { # file: bytes a point of the last load
 	local points
 	points=$(sed -n 's/^points *\([0-9]*\):.*/\1/p' "$dir/result")
-	awk -v bytes="$(stat -c %s "$1")" -v points="$points" 'BEGIN { printf "disk          %.1f bytes a point\n\n", bytes / points }'
+	awk -v bytes="$(stat -c %s "$1")" -v points="$points" \
+		'BEGIN { printf "disk          %.1f bytes a point\n\n", bytes / points }'
 	rm -f "$1"*
 }
 

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -134,7 +133,8 @@ func Run(ctx context.Context, o Options) (Result, error) {
 		return out, err
 	}
 	out.ServerCPU, out.LoadCPU = (after - cpu).Seconds(), (usage() - own).Seconds()
-	out.Points, out.Requests, out.Refused, out.Failed = r.points.Load(), r.requests.Load(), r.refused.Load(), r.failed.Load()
+	out.Points, out.Requests = r.points.Load(), r.requests.Load()
+	out.Refused, out.Failed = r.refused.Load(), r.failed.Load()
 	out.Answers = asked.list()
 	if o.Then > 0 {
 		out.Then = r.then(ctx)
@@ -287,6 +287,3 @@ func slope(list []sample) float64 {
 	}
 	return 0
 }
-
-// trimmed is an address as the API's base.
-func trimmed(url string) string { return strings.TrimSuffix(url, "/") }

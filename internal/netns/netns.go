@@ -68,16 +68,26 @@ func removeLeft(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, m := range made.FindAllStringSubmatch(list, -1) {
-		if _, err := os.Stat("/proc/" + m[1]); !errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
+	for _, name := range left(list, func(pid string) bool {
+		_, err := os.Stat("/proc/" + pid)
+		return errors.Is(err, fs.ErrNotExist)
+	}) {
 		// Another process may remove it at the same time.
-		if err := ip(ctx, "netns", "delete", m[0]); err != nil && !strings.Contains(err.Error(), "No such file") {
+		if err := ip(ctx, "netns", "delete", name); err != nil && !strings.Contains(err.Error(), "No such file") {
 			return err
 		}
 	}
 	return nil
+}
+
+// left are the nodes in what "ip netns list" prints whose processes have ended.
+func left(list string, ended func(pid string) bool) (names []string) {
+	for _, m := range made.FindAllStringSubmatch(list, -1) {
+		if ended(m[1]) {
+			names = append(names, m[0])
+		}
+	}
+	return names
 }
 
 func ip(ctx context.Context, args ...string) error {

@@ -21,9 +21,6 @@ type loadFlags struct {
 	json    bool
 }
 
-// readyTime is how long a server may take to start.
-const readyTime = 30 * time.Second
-
 func loadCommand(out, errs io.Writer, env func(string) string) *cobra.Command {
 	var f loadFlags
 	cmd := &cobra.Command{
@@ -70,16 +67,11 @@ server's garbage collector says, in whole MiB; it must be a program of Go.`,
 }
 
 func (f *loadFlags) run(ctx context.Context, command []string, out, errs io.Writer) error {
-	server, err := load.Start(command, errs)
+	server, err := load.StartReady(ctx, command, f.options.Polls, errs)
 	if err != nil {
 		return err
 	}
 	defer server.Close()
-	ready, cancel := context.WithTimeout(ctx, readyTime)
-	defer cancel()
-	if err := server.Ready(ready, f.options.Polls); err != nil {
-		return err
-	}
 	f.options.Server = server
 	r, err := load.Run(ctx, f.options)
 	if err != nil {

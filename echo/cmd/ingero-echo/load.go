@@ -22,9 +22,6 @@ type loadFlags struct {
 	json    bool
 }
 
-// readyTime is how long a server may take to start.
-const readyTime = 60 * time.Second
-
 func loadCommand(out, errs io.Writer, env func(string) string) *cobra.Command {
 	var f loadFlags
 	cmd := &cobra.Command{
@@ -72,16 +69,11 @@ the same on any number of CPUs, how many there are in a second is not.`,
 }
 
 func (f *loadFlags) run(ctx context.Context, command []string, out, errs io.Writer) error {
-	server, err := process.Start(command, errs)
+	server, err := process.StartReady(ctx, command, "http://"+f.options.To, errs) // that it listens is enough
 	if err != nil {
 		return err
 	}
 	defer server.Close()
-	ready, cancel := context.WithTimeout(ctx, readyTime)
-	defer cancel()
-	if err := server.Ready(ready, "http://"+f.options.To); err != nil { // that it listens is enough
-		return err
-	}
 	f.options.Server = server
 	r, err := load.Run(ctx, f.options)
 	if err != nil {

@@ -3,6 +3,7 @@ package duckdb
 import (
 	"database/sql/driver"
 	"math"
+	"slices"
 
 	"github.com/ingero-io/ingero/echo/row"
 )
@@ -29,7 +30,21 @@ var others = []table{
 	}},
 }
 
-var recordColumns = []column{
+// distributionValues are the columns of a histogram or summary.
+var distributionValues = []column{
+	{"count", ofDistribution(func(d *row.Distribution) driver.Value { return int64(min(d.Count, math.MaxInt64)) })},
+	{"sum", ofDistribution(func(d *row.Distribution) driver.Value { return number(!math.IsNaN(d.Sum), d.Sum) })},
+	{"min", ofDistribution(func(d *row.Distribution) driver.Value { return number(!math.IsNaN(d.Min), d.Min) })},
+	{"max", ofDistribution(func(d *row.Distribution) driver.Value { return number(!math.IsNaN(d.Max), d.Max) })},
+	{"p50", ofDistribution(func(d *row.Distribution) driver.Value { return number(!math.IsNaN(d.P50), d.P50) })},
+	{"p90", ofDistribution(func(d *row.Distribution) driver.Value { return number(!math.IsNaN(d.P90), d.P90) })},
+	{"p99", ofDistribution(func(d *row.Distribution) driver.Value { return number(!math.IsNaN(d.P99), d.P99) })},
+	{"bucket_lower", ofBuckets(func(b *row.Bucket) float64 { return b.Lower })},
+	{"bucket_upper", ofBuckets(func(b *row.Bucket) float64 { return b.Upper })},
+	{"bucket_count", ofBuckets(func(b *row.Bucket) int64 { return int64(min(b.Count, math.MaxInt64)) })},
+}
+
+var recordColumns = slices.Concat([]column{
 	{"timestamp_ns", func(p *point) driver.Value { return p.row.Timestamp }},
 	{"received_ns", func(p *point) driver.Value { return p.row.Received }},
 	{"cluster_id", func(p *point) driver.Value { return p.row.Cluster }},
@@ -56,36 +71,16 @@ var recordColumns = []column{
 	{"attrs_json", func(p *point) driver.Value { return p.row.Attrs }},
 	{"resource_json", func(p *point) driver.Value { return p.row.Resource }},
 	{"scope", func(p *point) driver.Value { return text(p.row.Scope) }},
-	{"count", ofDistribution(func(d *row.Distribution) driver.Value { return int64(min(d.Count, math.MaxInt64)) })},
-	{"sum", ofDistribution(func(d *row.Distribution) driver.Value { return number(!math.IsNaN(d.Sum), d.Sum) })},
-	{"min", ofDistribution(func(d *row.Distribution) driver.Value { return number(!math.IsNaN(d.Min), d.Min) })},
-	{"max", ofDistribution(func(d *row.Distribution) driver.Value { return number(!math.IsNaN(d.Max), d.Max) })},
-	{"p50", ofDistribution(func(d *row.Distribution) driver.Value { return number(!math.IsNaN(d.P50), d.P50) })},
-	{"p90", ofDistribution(func(d *row.Distribution) driver.Value { return number(!math.IsNaN(d.P90), d.P90) })},
-	{"p99", ofDistribution(func(d *row.Distribution) driver.Value { return number(!math.IsNaN(d.P99), d.P99) })},
-	{"bucket_lower", ofBuckets(func(b *row.Bucket) float64 { return b.Lower })},
-	{"bucket_upper", ofBuckets(func(b *row.Bucket) float64 { return b.Upper })},
-	{"bucket_count", ofBuckets(func(b *row.Bucket) int64 { return int64(min(b.Count, math.MaxInt64)) })},
 	{"key", func(p *point) driver.Value { return p.row.Key }},
-}
+}, distributionValues)
 
-var distributionColumns = []column{
+var distributionColumns = slices.Concat([]column{
 	{"timestamp_ns", func(p *point) driver.Value { return p.row.Timestamp }},
 	{"received_ns", func(p *point) driver.Value { return p.row.Received }},
 	{"start_ns", func(p *point) driver.Value { return number(p.row.Start != 0, p.row.Start) }},
 	{"series", func(p *point) driver.Value { return p.series }},
-	{"count", ofDistribution(func(d *row.Distribution) driver.Value { return int64(min(d.Count, math.MaxInt64)) })},
-	{"sum", ofDistribution(func(d *row.Distribution) driver.Value { return number(!math.IsNaN(d.Sum), d.Sum) })},
-	{"min", ofDistribution(func(d *row.Distribution) driver.Value { return number(!math.IsNaN(d.Min), d.Min) })},
-	{"max", ofDistribution(func(d *row.Distribution) driver.Value { return number(!math.IsNaN(d.Max), d.Max) })},
-	{"p50", ofDistribution(func(d *row.Distribution) driver.Value { return number(!math.IsNaN(d.P50), d.P50) })},
-	{"p90", ofDistribution(func(d *row.Distribution) driver.Value { return number(!math.IsNaN(d.P90), d.P90) })},
-	{"p99", ofDistribution(func(d *row.Distribution) driver.Value { return number(!math.IsNaN(d.P99), d.P99) })},
-	{"bucket_lower", ofBuckets(func(b *row.Bucket) float64 { return b.Lower })},
-	{"bucket_upper", ofBuckets(func(b *row.Bucket) float64 { return b.Upper })},
-	{"bucket_count", ofBuckets(func(b *row.Bucket) int64 { return int64(min(b.Count, math.MaxInt64)) })},
 	{"key", func(p *point) driver.Value { return p.row.Key }},
-}
+}, distributionValues)
 
 // ofRecord is NULL for rows that say nothing.
 func ofRecord(of func(t *row.Record) driver.Value) func(p *point) driver.Value {

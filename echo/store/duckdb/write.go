@@ -46,8 +46,8 @@ func (s *Store) try(ctx context.Context, rows []row.Row) (store.Written, error) 
 	return store.Written{}, err
 }
 
-// insertError says that rows could not be written. What the engine has in memory of the tables may be wrong then: "Could
-// not find node in column segment tree" and "Corrupted in-memory column" were what came next.
+// insertError says that rows could not be written. What the engine has in memory of the tables may be wrong then:
+// "Could not find node in column segment tree" and "Corrupted in-memory column" were what came next.
 type insertError struct{ error }
 
 func (e *insertError) Unwrap() error { return e.error }
