@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -87,19 +88,40 @@ void strike(struct injection *in)
 		in->first_ns = unix_ns();
 }
 
-int64_t over_baseline(const struct baseline *b, uint64_t took_ns, uint64_t nominal_ns)
+static int by_size(const void *a, const void *b)
 {
-	uint64_t healthy = b->n ? b->sum_ns / (uint64_t)b->n : nominal_ns;
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
-	return (int64_t)took_ns - (int64_t)healthy;
+	return (x > y) - (x < y);
+}
+
+/* The mean, without those that something else on the machine disturbed: over twice the median and a millisecond. */
+static uint64_t healthy_ns(struct baseline *b)
+{
+	uint64_t sorted[BASELINE], sum = 0;
+	long n = b->n < BASELINE ? b->n : BASELINE, used = 0;
+
+	if (b->known == b->n)
+		return b->healthy_ns;
+	memcpy(sorted, b->took_ns, (size_t)n * sizeof(sorted[0]));
+	qsort(sorted, (size_t)n, sizeof(sorted[0]), by_size);
+	while (used < n && sorted[used] <= 2 * sorted[n / 2] + NS_PER_MS)
+		sum += sorted[used++];
+	b->healthy_ns = sum / (uint64_t)used;
+	b->known = b->n;
+	return b->healthy_ns;
+}
+
+int64_t over_baseline(struct baseline *b, uint64_t took_ns, uint64_t nominal_ns)
+{
+	return (int64_t)took_ns - (int64_t)(b->n ? healthy_ns(b) : nominal_ns);
 }
 
 void learn(const struct dispatcher *d, struct baseline *b, uint64_t took_ns)
 {
 	if (d->steps < d->run->o.warmup || now_ns() >= d->run->fault_ns)
 		return;
-	b->sum_ns += took_ns;
-	b->n++;
+	b->took_ns[b->n++ % BASELINE] = took_ns;
 }
 
 struct injection *injection_of(struct run *r, unsigned part)

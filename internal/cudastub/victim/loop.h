@@ -34,10 +34,13 @@ struct options {
 	const char *name, *thread, *culprit, *dir, *server;
 };
 
-/* A running mean of one section's healthy duration. */
+/* The last healthy durations of one section. */
+enum { BASELINE = 1024 };
 struct baseline {
-	uint64_t sum_ns;
-	long n;
+	uint64_t took_ns[BASELINE];
+	long n;              /* so many were seen */
+	uint64_t healthy_ns; /* of the first known of them */
+	long known;
 };
 
 struct who {
@@ -154,7 +157,7 @@ uint64_t injection_ns(struct injection *in);           /* how long the next one 
 int faulty(const struct injection *in);                /* is it late enough for faults (--start-after)? */
 void inject(struct injection *in, int64_t lost_ns);
 void strike(struct injection *in); /* counts, and keeps the time of the first */
-int64_t over_baseline(const struct baseline *b, uint64_t took_ns, uint64_t nominal_ns);
+int64_t over_baseline(struct baseline *b, uint64_t took_ns, uint64_t nominal_ns);
 void learn(const struct dispatcher *d, struct baseline *b, uint64_t took_ns);
 struct injection *injection_of(struct run *r, unsigned part); /* NULL if none takes it */
 struct who this_thread(void);
