@@ -443,10 +443,11 @@ func aNodeIsSilent(t *testing.T, fleets int) {
 
 // What several replicas know is one list.
 func TestCohortsOfReplicas(t *testing.T) {
+	const cohorts = 60 // so many that by no chance of the addresses a replica has none: (2/3)^60
 	l := newLab(t, machine{}, 0, 3)
 	r := l.client(0)
 	defer r.Close()
-	for cohort := range uint64(12) {
+	for cohort := range uint64(cohorts) {
 		p := some()
 		p.Health.Cohort = cohort + 1
 		if a, err := r.Push(t.Context(), p); err != nil || a.Reply == nil {
@@ -454,17 +455,17 @@ func TestCohortsOfReplicas(t *testing.T) {
 		}
 	}
 	for i := range 3 {
-		if n := l.running[i].fleet.Counts().Cohorts; n == 0 || n == 12 {
-			t.Errorf("replica %d has %d of 12 cohorts", i, n)
+		if n := l.running[i].fleet.Counts().Cohorts; n == 0 || n == cohorts {
+			t.Errorf("replica %d has %d of %d cohorts", i, n, cohorts)
 		}
 	}
 	list, failed := r.Cohorts(t.Context(), "")
-	if len(failed) != 0 || !list.Whole || len(list.Cohorts) != 12 {
+	if len(failed) != 0 || !list.Whole || len(list.Cohorts) != cohorts {
 		t.Errorf("%+v %v", list, failed)
 	}
 	l.kill(1)
 	list, failed = r.Cohorts(t.Context(), "")
-	if len(failed) != 1 || failed["http://"+l.addresses[1]] == nil || len(list.Cohorts) >= 12 {
+	if len(failed) != 1 || failed["http://"+l.addresses[1]] == nil || len(list.Cohorts) >= cohorts {
 		t.Errorf("%+v %v", list, failed)
 	}
 	l.kill(0)
