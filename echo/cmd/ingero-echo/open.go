@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"os"
 
 	"github.com/ingero-io/ingero/echo/store"
 	"github.com/ingero-io/ingero/echo/store/clickhouse"
@@ -15,7 +16,10 @@ const clickhouseEnv = "INGERO_ECHO_CLICKHOUSE_PASSWORD"
 // open opens the store that flags name: a file, or a database of ClickHouse.
 func (f *serveFlags) open(ctx context.Context, s *settings, env func(string) string) (store.Store, error) {
 	if f.store == "" {
-		return duckdb.Open(ctx, f.path, duckdb.Options{Logger: s.logger})
+		return duckdb.Open(ctx, f.path, duckdb.Options{Logger: s.logger, Stuck: func(error) {
+			s.logger.Error("the program ends, to be started again: nothing that was acknowledged is lost")
+			os.Exit(1) // closing the store would not end either
+		}})
 	}
 	o := clickhouse.Options{
 		Password: env(clickhouseEnv), Cluster: f.cluster, Keep: s.retention.Age, Logger: s.logger,

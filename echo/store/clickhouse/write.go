@@ -11,6 +11,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"github.com/ingero-io/ingero/echo/row"
+	"github.com/ingero-io/ingero/echo/seen"
 	"github.com/ingero-io/ingero/echo/store"
 )
 
@@ -54,17 +55,13 @@ func (s *Store) write(ctx context.Context, rows []row.Row) (store.Written, error
 	return store.Written{Rows: len(fresh), Duplicates: len(rows) - len(fresh)}, nil
 }
 
-// farApart is how many runs of seconds are asked for by their ends; more are asked for one by one, in one go.
-const farApart = 16
-
-// load reads the keys of seconds. Of seconds after the newest row there are none.
+// load reads the keys of seconds.
 func (s *Store) load(ctx context.Context, seconds []int64) error {
-	seconds = slices.DeleteFunc(seconds, func(at int64) bool { return row.SecondBegins(at) > s.newest })
-	if len(seconds) == 0 {
+	conditions := seen.During(seconds, s.newest, "intDiv(timestamp_ns, 1000000000)")
+	if len(conditions) == 0 {
 		return nil
 	}
-	slices.Sort(seconds)
-	rows, err := s.conn.Query(ctx, "select timestamp_ns, key from point where "+during(seconds))
+	rows, err := s.conn.Query(ctx, "select timestamp_ns, key from point where "+strings.Join(conditions, " or "))
 	if err != nil {
 		return err
 	}
@@ -78,33 +75,6 @@ func (s *Store) load(ctx context.Context, seconds []int64) error {
 		s.seen.Load(row.SecondOf(at), key)
 	}
 	return rows.Err()
-}
-
-// during is a condition for seconds, which are in order.
-func during(seconds []int64) string {
-	var runs []string
-	for i := 0; i < len(seconds); {
-		end := i + 1
-		for end < len(seconds) && seconds[end] == seconds[end-1]+1 {
-			end++
-		}
-		runs = append(runs, fmt.Sprintf("timestamp_ns between %d and %d",
-			row.SecondBegins(seconds[i]), row.SecondBegins(seconds[end-1]+1)-1))
-		i = end
-	}
-	if len(runs) <= farApart {
-		return strings.Join(runs, " or ")
-	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "timestamp_ns between %d and %d and intDiv(timestamp_ns, 1000000000) in (",
-		row.SecondBegins(seconds[0]), row.SecondBegins(seconds[len(seconds)-1]+1)-1)
-	for i, at := range seconds {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		fmt.Fprint(&b, at)
-	}
-	return b.String() + ")"
 }
 
 // settings of an insert: its answer means that all shards have written it, in however many partitions.

@@ -63,8 +63,15 @@ type Options struct {
 	Keys int
 	// Series is how many series are kept in memory between batches, 50 bytes each; 0: 500,000.
 	Series int
+	// Stuck is called if opening the engine again does not end: what is on disk is whole, but only another process can
+	// read it. nil: only the log says so.
+	Stuck  func(error)
 	Logger *slog.Logger // nil: silent
 }
+
+// patience is how long opening the engine again may take. It reads the log, which has 64 MiB. Now and then it never
+// ends, as the engine waits for what is left of itself in this process.
+const patience = 2 * time.Minute
 
 func (o Options) withDefaults() Options {
 	if o.Memory == 0 {
@@ -79,6 +86,9 @@ func (o Options) withDefaults() Options {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
+	if o.Stuck == nil {
+		o.Stuck = func(error) {}
+	}
 	return o
 }
 
@@ -88,6 +98,9 @@ type Store struct {
 	options Options
 	locked  *os.File
 	watch   *watch
+
+	connect  func(path string) (driver.Connector, error)
+	patience time.Duration
 
 	// open is held for reading while the engine is used, and for writing while it is opened and closed.
 	open   sync.RWMutex
@@ -117,7 +130,7 @@ func Open(ctx context.Context, path string, o Options) (*Store, error) {
 	}
 	s := &Store{
 		path: path, options: o, locked: locked, seen: seen.New(o.Keys), numbers: newNumbers(o.Series),
-		watch: newWatch(2 * o.Memory),
+		watch: newWatch(2 * o.Memory), connect: connect, patience: patience,
 	}
 	if err := s.start(ctx); err != nil {
 		return nil, errors.Join(err, locked.Close())
@@ -125,12 +138,16 @@ func Open(ctx context.Context, path string, o Options) (*Store, error) {
 	return s, nil
 }
 
-// start opens the engine. The caller holds open for writing, or is the only one.
+func connect(path string) (driver.Connector, error) {
+	return duckdb.NewConnector(path, nil)
+}
+
+// start opens the engine. The caller holds writing, or is the only one.
 func (s *Store) start(ctx context.Context) error {
 	if err := readable(s.path); err != nil {
 		return err
 	}
-	connector, err := duckdb.NewConnector(s.path, nil)
+	connector, err := s.connect(s.path)
 	if err != nil {
 		return fmt.Errorf("open %s: %w", s.path, err)
 	}
@@ -144,6 +161,8 @@ func (s *Store) start(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(fmt.Errorf("open %s: %w", s.path, err), db.Close())
 	}
+	s.open.Lock()
+	defer s.open.Unlock()
 	s.db, s.conn = db, conn
 	return nil
 }
@@ -257,14 +276,20 @@ func (s *Store) use(f func(*sql.DB) error) error {
 		return errors.New("the store is closed")
 	}
 	if s.db == nil {
-		return fmt.Errorf("%w: it could not be opened again", store.ErrUnavailable)
+		return fmt.Errorf("%w: it is being opened again", store.ErrAway)
 	}
 	return f(s.db)
 }
 
 // mend opens the engine again if it has given itself up, as it does after some errors of the disk, or if what it has in
-// memory may be wrong. Questions that run are ended. The caller holds writing.
+// memory may be wrong. Questions that run are ended, and others are told to ask again. The caller holds writing.
 func (s *Store) mend(ctx context.Context) {
+	stuck := time.AfterFunc(s.patience, func() {
+		err := fmt.Errorf("%s is not open again after %s", s.path, s.patience)
+		s.options.Logger.Error("the store is stuck", "err", err)
+		s.options.Stuck(err)
+	})
+	defer stuck.Stop()
 	alone := make(chan struct{})
 	go func() {
 		for {
@@ -278,11 +303,12 @@ func (s *Store) mend(ctx context.Context) {
 	}()
 	s.open.Lock()
 	close(alone)
-	defer s.open.Unlock()
-	if s.closed {
+	closed, err := s.closed, s.stop()
+	s.open.Unlock()
+	if closed {
 		return
 	}
-	if err := s.stop(); err != nil {
+	if err != nil {
 		s.options.Logger.Warn("the store was closed with an error", "err", err)
 	}
 	s.seen.DropAll()

@@ -12,6 +12,7 @@ import (
 	"github.com/duckdb/duckdb-go/v2"
 
 	"github.com/ingero-io/ingero/echo/row"
+	"github.com/ingero-io/ingero/echo/seen"
 	"github.com/ingero-io/ingero/echo/store"
 )
 
@@ -37,6 +38,9 @@ func (s *Store) try(ctx context.Context, rows []row.Row) (store.Written, error) 
 	})
 	if err == nil {
 		return out, nil
+	}
+	if errors.Is(err, store.ErrAway) {
+		return store.Written{}, fmt.Errorf("%w: %w", store.ErrUnavailable, err)
 	}
 	s.seen.Drop(rows)
 	s.numbers.forget() // some may have been given to series that are not there
@@ -99,56 +103,14 @@ func (s *Store) write(ctx context.Context, rows []row.Row) (store.Written, error
 	return store.Written{Rows: len(fresh), Duplicates: len(rows) - len(fresh)}, nil
 }
 
-// farApart is how many runs of seconds are asked for one by one; more are asked for in one go.
-const farApart = 16
-
-// load reads the keys of seconds. Of seconds after the newest row there are none.
+// load reads the keys of seconds.
 func (s *Store) load(ctx context.Context, seconds []int64) error {
-	seconds = slices.DeleteFunc(seconds, func(at int64) bool { return row.SecondBegins(at) > s.newest })
-	if len(seconds) == 0 {
-		return nil
-	}
-	slices.Sort(seconds)
-	conditions := runs(seconds)
-	if len(conditions) > farApart {
-		conditions = []string{among(seconds)}
-	}
-	for _, c := range conditions {
+	for _, c := range seen.During(seconds, s.newest, "timestamp_ns // 1000000000") {
 		if err := s.loadWhere(ctx, c); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// runs are conditions, one for each run of seconds that follow each other.
-func runs(seconds []int64) []string {
-	var list []string
-	for i := 0; i < len(seconds); {
-		end := i + 1
-		for end < len(seconds) && seconds[end] == seconds[end-1]+1 {
-			end++
-		}
-		list = append(list, fmt.Sprintf("timestamp_ns between %d and %d",
-			row.SecondBegins(seconds[i]), row.SecondBegins(seconds[end-1]+1)-1))
-		i = end
-	}
-	return list
-}
-
-// among is one condition for all of them.
-func among(seconds []int64) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "timestamp_ns between %d and %d and timestamp_ns // 1000000000 in (",
-		row.SecondBegins(seconds[0]), row.SecondBegins(seconds[len(seconds)-1]+1)-1)
-	for i, at := range seconds {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		fmt.Fprint(&b, at)
-	}
-	b.WriteByte(')')
-	return b.String()
 }
 
 func (s *Store) loadWhere(ctx context.Context, condition string) error {

@@ -1,0 +1,48 @@
+package seen
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/ingero-io/ingero/echo/row"
+)
+
+// farApart is how many runs of seconds are asked for by their ends.
+const farApart = 16
+
+// During returns conditions in SQL for a store's rows of seconds: of each row one of them is true, and of others none.
+// There is one for each run of seconds that follow each other, or, if there are many runs, one for all. Seconds after
+// the newest row are left out, as the store has none of them: without a condition there is nothing to load.
+//
+// secondOf is the engine's expression for the second of timestamp_ns.
+func During(seconds []int64, newest int64, secondOf string) []string {
+	seconds = slices.DeleteFunc(slices.Clone(seconds), func(at int64) bool { return row.SecondBegins(at) > newest })
+	if len(seconds) == 0 {
+		return nil
+	}
+	slices.Sort(seconds)
+	var runs []string
+	for i := 0; i < len(seconds); {
+		end := i + 1
+		for end < len(seconds) && seconds[end] == seconds[end-1]+1 {
+			end++
+		}
+		runs = append(runs, between(seconds[i], seconds[end-1]))
+		i = end
+	}
+	if len(runs) <= farApart {
+		return runs
+	}
+	list := make([]string, len(seconds))
+	for i, at := range seconds {
+		list[i] = strconv.FormatInt(at, 10)
+	}
+	return []string{fmt.Sprintf("%s and %s in (%s)",
+		between(seconds[0], seconds[len(seconds)-1]), secondOf, strings.Join(list, ","))}
+}
+
+func between(first, last int64) string {
+	return fmt.Sprintf("timestamp_ns between %d and %d", row.SecondBegins(first), row.SecondBegins(last+1)-1)
+}
