@@ -296,10 +296,11 @@ $(WEB)/node_modules/installed: $(WEB)/package-lock.json
 web: $(WEB)/node_modules/installed ## build the dashboard's page (needs npm)
 	cd $(WEB) && npm run --silent build -- --logLevel warn
 
+# In another folder than the committed one, which builds beside this one embed.
 .PHONY: web-check
-web-check: web ## fail if the committed page is not what its source makes
-	@git diff --exit-code --stat -- serve/dashboard/dist || { echo "commit what make web wrote" >&2; exit 1; }
-	@test -z "$$(git status --porcelain -- serve/dashboard/dist)" || { echo "commit what make web wrote" >&2; git status --short -- serve/dashboard/dist; exit 1; }
+web-check: $(WEB)/node_modules/installed ## fail if the committed page is not what its source makes
+	cd $(WEB) && npm run --silent build -- --logLevel warn --outDir $(CURDIR)/.cache/web --emptyOutDir
+	@diff -r serve/dashboard/dist .cache/web || { echo "make web, and commit what it wrote" >&2; exit 1; }
 
 # The page in a Chromium of this machine. PICTURES=1 also takes those of the documents.
 E2E      := serve/dashboard/e2e
@@ -377,9 +378,12 @@ test-parquet: ## read exported tables with a Parquet reader of other people (nee
 	INGERO_PARQUET_READER=1 $(GO) test -count=1 -run TestParquet ./export
 
 # The collector is a module of its own: its 350 dependencies are none of the program's.
-.PHONY: test-collector
-test-collector: ## send metrics and findings to an OpenTelemetry Collector, which is built first
+.PHONY: build-collector
+build-collector:
 	CGO_ENABLED=0 $(GO) -C internal/otelcollector build -trimpath -ldflags '-s -w' -o ../../bin/otelcollector .
+
+.PHONY: test-collector
+test-collector: build-collector ## send metrics and findings to an OpenTelemetry Collector, which is built first
 	INGERO_OTEL_COLLECTOR=$(CURDIR)/bin/otelcollector $(GO) test -count=1 -p 1 -run TestACollectorReceives ./metrics ./cmd/ingero
 
 .PHONY: test-grafana
