@@ -364,7 +364,7 @@ KERNEL ?= all
 ARCH   ?= amd64
 
 .PHONY: test-vm
-test-vm: ## run kernel tests on other kernels, in qemu (KERNEL=6.1,7.2 or all; ARCH=arm64; FEW=1; BOTH=1: at the same time)
+test-vm: ## run kernel tests on other kernels, in qemu (KERNEL=6.1,7.2 or all; ARCH=arm64, also KERNEL=6.12-16k and 6.12-64k: larger pages; FEW=1; BOTH=1: at the same time)
 	$(GO) run ./internal/vm/cmd -kernel '$(KERNEL)' -arch '$(ARCH)' $(if $(FEW),-few) $(if $(BOTH),-both)
 
 .PHONY: test-perfetto

@@ -132,7 +132,7 @@ func TestDeb(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kernels, err := vm.Choose("7.2")
+	kernels, err := vm.Choose("7.2", arch)
 	if err != nil {
 		t.Fatal(err)
 	}

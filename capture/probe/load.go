@@ -47,10 +47,10 @@ func (t *Tracer) load() error {
 		return err
 	}
 	t.python = interpreters{procs: t.calls.Maps["py_procs"], layouts: map[uint32]bpf.WirePyProc{}}
-	if t.events, err = newRing(t.shared["events"].FD(), t.opts.RingBytes); err != nil {
+	if t.events, err = newRing(t.shared["events"]); err != nil {
 		return err
 	}
-	if t.lives, err = newRing(t.shared["lives"].FD(), livesRing); err != nil {
+	if t.lives, err = newRing(t.shared["lives"]); err != nil {
 		return err
 	}
 	switch {

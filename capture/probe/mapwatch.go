@@ -29,8 +29,8 @@ type Mapped struct {
 	Inode    uint64
 }
 
-// perfPages is the size of each CPU's ring: 64 KiB of records.
-const perfPages = 16
+// perfBytes is how many bytes of records each CPU's ring holds.
+const perfBytes = 64 << 10
 
 // NewMapWatcher starts watching on every CPU that is online.
 func NewMapWatcher() (*MapWatcher, error) {
@@ -133,7 +133,7 @@ func newPerfRing(cpu int) (*perfRing, error) {
 		return nil, fmt.Errorf("open perf event: %w", err)
 	}
 	size := os.Getpagesize()
-	mem, err := unix.Mmap(fd, 0, (1+perfPages)*size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	mem, err := unix.Mmap(fd, 0, size+ringBytes(perfBytes, size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {
 		unix.Close(fd)
 		return nil, fmt.Errorf("map perf ring: %w", err)

@@ -1,11 +1,11 @@
 package probe_test
 
 import (
-	"os/exec"
 	"path/filepath"
 	"testing"
 
 	"github.com/ingero-io/ingero/capture/probe"
+	"github.com/ingero-io/ingero/internal/cudastub"
 	"github.com/ingero-io/ingero/internal/kerneltest"
 )
 
@@ -16,15 +16,15 @@ func TestMapWatcherSeesAProgramThatStarts(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer w.Close()
-	program, err := exec.LookPath("true")
+	files, err := cudastub.Extract(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if program, err = filepath.EvalSymlinks(program); err != nil {
+	program, err := files.Start(t.Context(), cudastub.Options{})
+	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(program)
-	if err := cmd.Run(); err != nil {
+	if err := program.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Wait(5000); err != nil {
@@ -32,11 +32,11 @@ func TestMapWatcherSeesAProgramThatStarts(t *testing.T) {
 	}
 	seen := map[string]bool{}
 	w.Drain(func(m probe.Mapped) {
-		if m.PID == cmd.Process.Pid && m.Inode != 0 {
+		if m.PID == program.PID() && m.Inode != 0 {
 			seen[filepath.Base(m.Path)] = true
 		}
 	})
-	for _, want := range []string{filepath.Base(program), "libc.so.6"} {
+	for _, want := range []string{filepath.Base(files.Victim), "libcudart.so.12", "libc.so.6"} {
 		if !seen[want] {
 			t.Errorf("mapping of %s not seen, only %v", want, seen)
 		}

@@ -48,8 +48,7 @@ func (t *Tracer) loadProbes() {
 			t.log.Info(p.Without, "err", err)
 		}
 		if p.Ring != "" {
-			m := l.Collection.Maps[p.Ring]
-			if l.ring, err = newRing(m.FD(), int(m.MaxEntries())); err != nil {
+			if l.ring, err = newRing(l.Collection.Maps[p.Ring]); err != nil {
 				t.log.Info(p.Without, "err", errors.Join(err, l.Close()))
 				continue
 			}

@@ -2,9 +2,11 @@ package probe
 
 import (
 	"fmt"
+	"math/bits"
 	"sync/atomic"
 	"unsafe"
 
+	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 )
 
@@ -28,9 +30,15 @@ type ring struct {
 	maps               [2][]byte
 }
 
-// newRing maps the ring buffer with the given descriptor and size in bytes.
-func newRing(fd, size int) (*ring, error) {
-	page := unix.Getpagesize()
+// ringBytes is the size of the smallest ring that holds so many bytes. The kernel wants a power of two that is a
+// multiple of its pages, of which arm64 has those of 4, 16 and 64 KiB.
+func ringBytes(bytes, page int) int {
+	return page << bits.Len(uint((max(bytes, 1)-1)/page))
+}
+
+// newRing maps a ring buffer.
+func newRing(m *ebpf.Map) (*ring, error) {
+	fd, size, page := m.FD(), int(m.MaxEntries()), unix.Getpagesize()
 	c, err := unix.Mmap(fd, 0, page, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {
 		return nil, fmt.Errorf("map ring consumer page: %w", err)

@@ -6,6 +6,11 @@ import (
 	"reflect"
 	"testing"
 	"unsafe"
+
+	"github.com/cilium/ebpf"
+
+	"github.com/ingero-io/ingero/capture/probe/inflight"
+	"github.com/ingero-io/ingero/capture/probe/sched"
 )
 
 // fakeRing is a ring whose kernel side is played by the test.
@@ -149,4 +154,61 @@ func TestRingMayBeClosedTwice(t *testing.T) {
 	r := newFakeRing(256)
 	r.close()
 	r.close()
+}
+
+func TestRingsAreWholePages(t *testing.T) {
+	const kib = 1 << 10
+	for _, c := range []struct{ bytes, page, want int }{
+		{0, 4 * kib, 4 * kib},
+		{1, 4 * kib, 4 * kib},
+		{4 * kib, 4 * kib, 4 * kib},
+		{4*kib + 1, 4 * kib, 8 * kib},
+		{12 * kib, 4 * kib, 16 * kib},
+		{64 * kib, 4 * kib, 64 * kib},
+		{64 * kib, 16 * kib, 64 * kib},
+		{64 * kib, 64 * kib, 64 * kib},
+		{4 * kib, 16 * kib, 16 * kib},
+		{4 * kib, 64 * kib, 64 * kib},
+		{65 * kib, 64 * kib, 128 * kib},
+		{3 * 64 * kib, 64 * kib, 256 * kib},
+		{defaultRing, 4 * kib, defaultRing},
+		{defaultRing, 16 * kib, defaultRing},
+		{defaultRing, 64 * kib, defaultRing},
+	} {
+		if got := ringBytes(c.bytes, c.page); got != c.want {
+			t.Errorf("%d bytes with pages of %d: a ring of %d, want %d", c.bytes, c.page, got, c.want)
+		}
+	}
+}
+
+// TestRingsOfObjectsFitEveryPageSize: the kernel refuses a ring that is not a power of two of its pages.
+func TestRingsOfObjectsFitEveryPageSize(t *testing.T) {
+	objects := map[string]func() (*ebpf.CollectionSpec, error){"sched": sched.LoadSched, "inflight": inflight.LoadInFlight}
+	for _, v := range variants {
+		objects["call by "+string(v.backend)+" "+v.abi] = v.load
+	}
+	for _, p := range kernelProbes {
+		objects[p.Name] = p.Load
+	}
+	rings := 0
+	for name, load := range objects {
+		spec, err := load()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range spec.Maps {
+			if m.Type != ebpf.RingBuf {
+				continue
+			}
+			rings++
+			for _, page := range []int{4 << 10, 16 << 10, 64 << 10} {
+				if size := int(m.MaxEntries); ringBytes(size, page) != size {
+					t.Errorf("%s: %s has %d bytes, which is no ring of pages of %d", name, m.Name, size, page)
+				}
+			}
+		}
+	}
+	if rings < 4 {
+		t.Errorf("only %d rings were found", rings)
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"sync"
 	"time"
 
@@ -34,7 +35,7 @@ const (
 // Options configure a Tracer. The zero value is the default.
 type Options struct {
 	Backend   Backend       // empty: the best that works
-	RingBytes int           // of the event ring, a power of two; 0: 16 MiB
+	RingBytes int           // of the event ring, at least; 0: 16 MiB
 	OffMin    time.Duration // shorter off-CPU intervals only count in the ledger; 0: 100 us
 	Stack     StackPolicy   // empty: slow
 	Proc      proc.FS       // where stacks find what processes have mapped; zero: /proc
@@ -46,7 +47,6 @@ type Options struct {
 const (
 	defaultRing   = 16 << 20
 	defaultOffMin = 100 * time.Microsecond
-	livesRing     = 256 << 10 // of thread.h
 	stackSample   = 4096 - 1
 	// stackQuota is how many stacks a CPU takes in 1.07 s. One costs the traced
 	// thread 1 to 5 us, 70 ns more for each KB above 32 KB, and the tracer some 10 us:
@@ -95,6 +95,7 @@ func Open(opts Options) (*Tracer, error) {
 	if opts.RingBytes == 0 {
 		opts.RingBytes = defaultRing
 	}
+	opts.RingBytes = ringBytes(opts.RingBytes, os.Getpagesize())
 	if opts.OffMin == 0 {
 		opts.OffMin = defaultOffMin
 	}

@@ -1,9 +1,11 @@
 package cudastub_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -230,6 +232,37 @@ func TestUnknownFaultIsAUsageError(t *testing.T) {
 	_, err := extract(t).Loop(t.Context(), "--fault", "nonsense", "--seconds", "1")
 	if !errors.Is(err, cudastub.ErrUsage) || errors.Is(err, cudastub.ErrUnsupported) {
 		t.Errorf("error is %v", err)
+	}
+}
+
+// TestAMachineWithoutTheLoaderIsUnsupported: also where no program may be started, as in a container's folder in memory.
+func TestAMachineWithoutTheLoaderIsUnsupported(t *testing.T) {
+	files := extract(t)
+	program, err := os.ReadFile(files.Victim)
+	if err != nil {
+		t.Fatal(err)
+	}
+	without := bytes.Replace(program, []byte("/ld-linux"), []byte("/no-linux"), 1)
+	for _, c := range []struct {
+		program []byte
+		mode    os.FileMode
+		want    error
+	}{
+		{without, 0o755, cudastub.ErrUnsupported},
+		{without, 0o644, cudastub.ErrUnsupported},
+		{program, 0o644, fs.ErrPermission},
+		{nil, 0, fs.ErrNotExist},
+	} {
+		files.Victim = filepath.Join(t.TempDir(), "victim")
+		if c.program != nil {
+			if err := os.WriteFile(files.Victim, c.program, c.mode); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, err := files.StartLoop(t.Context(), cudastub.Options{})
+		if !errors.Is(err, c.want) || errors.Is(err, cudastub.ErrUnsupported) != (c.want == cudastub.ErrUnsupported) {
+			t.Errorf("a program of %d bytes, mode %o: %v, want %v", len(c.program), c.mode, err, c.want)
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package cudastub
 import (
 	"bytes"
 	"context"
+	"debug/elf"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 
@@ -192,11 +194,25 @@ func StartTruthful(cmd *exec.Cmd, parse func(printed []byte, t *Truth) error) (*
 	return r, nil
 }
 
-// noLoader says so if what is not there is the loader that a program is linked to, and not the program: the kernel
-// has one error for both.
+// noLoader says so if the loader that a program is linked to is not there. The kernel has one error for that and for a
+// program that is not there, and looks for it only where programs may be started.
 func noLoader(program string, err error) error {
-	if _, e := os.Stat(program); e == nil && errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%w: it is linked to glibc, which is not there", ErrUnsupported)
+	f, e := elf.Open(program)
+	if e != nil {
+		return err
+	}
+	defer f.Close()
+	for _, p := range f.Progs {
+		if p.Type != elf.PT_INTERP {
+			continue
+		}
+		loader, e := io.ReadAll(p.Open())
+		if e != nil {
+			return err
+		}
+		if _, e := os.Stat(strings.TrimRight(string(loader), "\x00")); errors.Is(e, fs.ErrNotExist) {
+			return fmt.Errorf("%w: it is linked to glibc, which is not there", ErrUnsupported)
+		}
 	}
 	return err
 }

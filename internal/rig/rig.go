@@ -240,22 +240,30 @@ func beside(ctx context.Context, files cudastub.Files, o *Options) (end func(), 
 }
 
 // Folder makes a folder for the program and its files: on a disk, if there is one, because faults
-// that wait for a disk need it.
+// that wait for a disk need it. A container that may only be read has a folder in memory.
 func Folder(prefix string) (string, error) {
-	candidates := []string{os.TempDir(), "/var/tmp"}
-	base := candidates[0]
-	for _, c := range candidates {
-		var st unix.Statfs_t
-		if unix.Statfs(c, &st) == nil && st.Type != unix.TMPFS_MAGIC && unix.Access(c, unix.W_OK) == nil {
-			base = c
-			break
-		}
-	}
-	dir, err := os.MkdirTemp(base, prefix)
+	dir, err := os.MkdirTemp(place(os.TempDir(), "/var/tmp", "/dev/shm"), prefix)
 	if err != nil {
 		return "", fmt.Errorf("make a folder for the program to be traced: %w; set TMPDIR to one that can be written", err)
 	}
 	return dir, nil
+}
+
+// place is the first of some folders that can be written, if possible one on a disk; if none can, the first.
+func place(folders ...string) string {
+	written := folders[0]
+	for i := len(folders) - 1; i >= 0; i-- {
+		if unix.Access(folders[i], unix.W_OK) == nil {
+			written = folders[i]
+		}
+	}
+	for _, f := range folders {
+		var st unix.Statfs_t
+		if unix.Statfs(f, &st) == nil && st.Type != unix.TMPFS_MAGIC && unix.Access(f, unix.W_OK) == nil {
+			return f
+		}
+	}
+	return written
 }
 
 // remove deletes a recording and SQLite's files beside it.

@@ -82,3 +82,22 @@ func TestErrorsOfTheProgramAreReturnedByTrace(t *testing.T) {
 		t.Errorf("cancelled: %v", err)
 	}
 }
+
+func TestFilesAreWrittenWhereThatIsPossible(t *testing.T) {
+	disk, missing := t.TempDir(), filepath.Join(t.TempDir(), "missing")
+	const memory = "/dev/shm"
+	for _, c := range []struct {
+		folders []string
+		want    string
+	}{
+		{[]string{disk, memory}, disk},
+		{[]string{missing, disk, memory}, disk},
+		{[]string{missing, missing + "2", memory}, memory},
+		{[]string{missing, memory, disk}, disk},
+		{[]string{missing, missing + "2"}, missing},
+	} {
+		if got := place(c.folders...); got != c.want {
+			t.Errorf("of %q: %s, want %s", c.folders, got, c.want)
+		}
+	}
+}

@@ -31,6 +31,9 @@ const (
 	whole = "make test-vm"
 	few   = "make test-vm FEW=1"
 	arm64 = "make test-vm ARCH=arm64"
+
+	pages16 = "make test-vm KERNEL=6.12-16k ARCH=arm64 FEW=1"
+	pages64 = "make test-vm KERNEL=6.12-64k ARCH=arm64 FEW=1"
 )
 
 // Kernels are what "make test-vm" printed, oldest first; docs/kernels.md says of which versions.
@@ -45,6 +48,13 @@ var Kernels = []Kernel{
 	{
 		"6.12.95", "arm64", "Debian bookworm-backports", arm64, wholeSuite,
 		[]Run{{"multi", 20, 0, notNoted, notNoted}, {"perf", 3, 0, notNoted, notNoted}},
+	},
+	{
+		"6.12.95+deb12-arm64-16k", "arm64", "Debian bookworm-backports", pages16, fewSuite, []Run{{"multi", 8, 0, 0, 81}},
+	},
+	{
+		"6.12.95-64k", "arm64", "Debian bookworm-backports, built from its source", pages64, fewSuite,
+		[]Run{{"multi", 8, 0, 0, 28}},
 	},
 	{
 		"6.18.15+deb13-cloud-amd64", "amd64", "Debian trixie-backports", whole, wholeSuite,

@@ -31,10 +31,10 @@ type apt struct {
 func newApt(ctx context.Context, dir string, k *Kernel, arch Arch) (*apt, error) {
 	if _, err := exec.LookPath("apt-get"); err != nil {
 		return nil,
-			fmt.Errorf("get kernel %s: %w: kernels come from Debian's archive; run it on Debian or Ubuntu", k.Version, err)
+			fmt.Errorf("get kernel %s: %w: kernels come from Debian's archive; run it on Debian or Ubuntu", k.Name(), err)
 	}
 	if _, err := os.Stat(keyring); err != nil {
-		return nil, fmt.Errorf("get kernel %s: %w: install debian-archive-keyring", k.Version, err)
+		return nil, fmt.Errorf("get kernel %s: %w: install debian-archive-keyring", k.Name(), err)
 	}
 	mirror := os.Getenv(MirrorEnv)
 	if mirror == "" {
@@ -43,13 +43,13 @@ func newApt(ctx context.Context, dir string, k *Kernel, arch Arch) (*apt, error)
 	a := &apt{dir: dir, arch: arch}
 	for _, sub := range []string{"parts", "lists/partial", "cache/archives/partial"} {
 		if err := os.MkdirAll(filepath.Join(dir, sub), 0o755); err != nil {
-			return nil, fmt.Errorf("get kernel %s: %w", k.Version, err)
+			return nil, fmt.Errorf("get kernel %s: %w", k.Name(), err)
 		}
 	}
 	source := fmt.Sprintf("Types: deb\nURIs: %s/%s\nSuites: %s\nComponents: main\nSigned-By: %s\n",
 		strings.TrimSuffix(mirror, "/"), k.Archive, k.Suite, keyring)
 	if err := os.WriteFile(filepath.Join(dir, "parts/kernel.sources"), []byte(source), 0o644); err != nil {
-		return nil, fmt.Errorf("get kernel %s: %w", k.Version, err)
+		return nil, fmt.Errorf("get kernel %s: %w", k.Name(), err)
 	}
 	if _, err := a.run(ctx, "apt-get", "update", "-qq", "--error-on=any"); err != nil {
 		return nil, fmt.Errorf("read the list of %s of %s: %w", k.Suite, mirror, err)
@@ -81,11 +81,20 @@ func (a *apt) run(ctx context.Context, program string, args ...string) ([]byte, 
 	return out, nil
 }
 
+// There says whether the kernel is below cache already.
+func (k *Kernel) There(cache string, arch Arch) bool {
+	_, err := bootFile(k.dir(cache, arch))
+	return err == nil
+}
+
+func (k *Kernel) dir(cache string, arch Arch) string {
+	return filepath.Join(cache, k.Name()+"-"+arch.Go)
+}
+
 // Fetch returns the file of the latest kernel of that version. It downloads and unpacks
 // it below cache if it is not there.
 func (k *Kernel) Fetch(ctx context.Context, cache string, arch Arch) (image string, err error) {
-	dir := filepath.Join(cache, k.Version+"-"+arch.Go)
-	dir, err = filepath.Abs(dir)
+	dir, err := filepath.Abs(k.dir(cache, arch))
 	if err != nil {
 		return "", err
 	}
@@ -96,35 +105,48 @@ func (k *Kernel) Fetch(ctx context.Context, cache string, arch Arch) (image stri
 	if err != nil {
 		return "", err
 	}
+	if k.Source != "" {
+		if image, err = k.build(ctx, a, arch); err != nil {
+			return "", fmt.Errorf("build kernel %s: %w", k.Name(), err)
+		}
+		return image, nil
+	}
 	names, err := a.run(ctx, "apt-cache", "pkgnames", "linux-")
 	if err != nil {
-		return "", fmt.Errorf("look for kernel %s: %w", k.Version, err)
+		return "", fmt.Errorf("look for kernel %s: %w", k.Name(), err)
 	}
 	name, ok := k.newest(strings.Fields(string(names)), arch)
 	if !ok {
-		return "", fmt.Errorf("look for kernel %s: %s has none for %s any more; boot another with -image", k.Version, k.Suite,
+		return "", fmt.Errorf("look for kernel %s: %s has none for %s any more; boot another with -image", k.Name(), k.Suite,
 			arch.Debian)
 	}
-	if _, err := a.run(ctx, "apt-get", "download", "-qq", name); err != nil {
-		return "", fmt.Errorf("get kernel %s: %w", k.Version, err)
-	}
-	return unpack(ctx, dir, name)
-}
-
-// unpack unpacks the package that was loaded into dir.
-func unpack(ctx context.Context, dir, name string) (string, error) {
-	files, err := filepath.Glob(filepath.Join(dir, name+"_*.deb"))
-	if err != nil || len(files) != 1 {
-		return "", fmt.Errorf("unpack %s: %d files have been loaded (%w)", name, len(files), err)
-	}
-	out, err := exec.CommandContext(ctx, "dpkg-deb", "-x", files[0], filepath.Join(dir, "root")).CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("unpack %s: %w: %s", name, err, out)
-	}
-	if err := os.Remove(files[0]); err != nil {
-		return "", fmt.Errorf("unpack %s: %w", name, err)
+	if err := a.unpack(ctx, name, "root"); err != nil {
+		return "", fmt.Errorf("get kernel %s: %w", k.Name(), err)
 	}
 	return bootFile(dir)
+}
+
+// unpack loads a package and unpacks it into a folder of the directory.
+func (a *apt) unpack(ctx context.Context, name, to string) error {
+	if _, err := a.run(ctx, "apt-get", "download", "-qq", name); err != nil {
+		return err
+	}
+	files, err := filepath.Glob(filepath.Join(a.dir, name+"_*.deb"))
+	if err != nil || len(files) != 1 {
+		return fmt.Errorf("unpack %s: %d files have been loaded (%w)", name, len(files), err)
+	}
+	if err := command(ctx, "dpkg-deb", "-x", files[0], filepath.Join(a.dir, to)); err != nil {
+		return err
+	}
+	return os.Remove(files[0])
+}
+
+// command runs a program that says nothing unless it fails.
+func command(ctx context.Context, program string, args ...string) error {
+	if out, err := exec.CommandContext(ctx, program, args...).CombinedOutput(); err != nil {
+		return fmt.Errorf("%s %s: %w: %s", program, strings.Join(args, " "), err, out)
+	}
+	return nil
 }
 
 // bootFile is the kernel in an unpacked package; linux-binary keeps it beside the

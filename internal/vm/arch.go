@@ -14,6 +14,8 @@ type Arch struct {
 	Machine []string // that is emulated, if there is a choice
 	CPU     string   // in it
 	Off     string   // what is switched off of it for kernels that do without
+	Kernel  string   // what the kernel's build calls the architecture
+	Cross   string   // how the names of its compiler begin on other architectures
 	Console string   // the kernel's name of the serial port
 	Libs    []string // where this machine has the architecture's libraries
 	LibsIn  string   // the package that has them
@@ -33,6 +35,7 @@ var arches = []Arch{
 	{
 		Go: "arm64", Debian: "arm64", Qemu: "qemu-system-aarch64", Package: "qemu-system-arm",
 		Machine: []string{"-machine", "virt,gic-version=3"}, CPU: "max,pauth-impdef=on", Console: "ttyAMA0",
+		Kernel: "arm64", Cross: "aarch64-linux-gnu-",
 		Libs: []string{"/usr/aarch64-linux-gnu/lib"}, LibsIn: "libc6-arm64-cross",
 	},
 }

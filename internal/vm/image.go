@@ -27,7 +27,7 @@ func Image(ctx context.Context, cache string, k *Kernel, arch Arch) (string, err
 	if err := compile(ctx, programs, list, arch); err != nil {
 		return "", err
 	}
-	file := filepath.Join(cache, "initramfs-"+k.Version+"-"+arch.Go)
+	file := filepath.Join(cache, "initramfs-"+k.Name()+"-"+arch.Go)
 	if err := writeImage(file, programs, list, arch, native); err != nil {
 		return "", fmt.Errorf("write %s: %w", file, err)
 	}

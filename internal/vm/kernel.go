@@ -19,57 +19,89 @@ import (
 
 // Kernel is a kernel on which tests run.
 type Kernel struct {
-	Version  string          // as it is asked for: the first numbers of the release
+	Version  string          // the first numbers of the release
+	Pages    int             // KiB of a page, of arm64's kernels with larger ones than usual; 0: 4
 	Archive  string          // of Debian, below the mirror
 	Suite    string          // in which it is
+	Source   string          // the package of its source, from which it is built: there is no package of it
 	Backends []probe.Backend // that must work, best first; none: tracing is refused
 	Whole    bool            // it needs the whole processor (Arch.Off)
 	Few      bool            // only the tests that show that programs load and work, for when time is short
 }
 
+var multi = []probe.Backend{probe.BackendMulti, probe.BackendPerf}
+
 // Kernels are the kernels to test, oldest first: the last one that the tracer does not
-// support, the first one with each back end or close to it, and the newest.
+// support, the first one with each back end or close to it, and the newest; and for arm64 those with larger pages.
 var Kernels = []Kernel{
-	{"5.10", "debian-security", "bullseye-security", nil, false, false},
-	{"6.1", "debian-security", "bookworm-security", []probe.Backend{probe.BackendPerf}, false, false},
-	{"6.12", "debian", "bookworm-backports", []probe.Backend{probe.BackendMulti, probe.BackendPerf}, false, false},
-	{"6.18", "debian", "trixie-backports", probe.Backends, false, false},
-	{"7.2", "debian", "trixie-backports", probe.Backends, true, false},
+	{Version: "5.10", Archive: "debian-security", Suite: "bullseye-security"},
+	{Version: "6.1", Archive: "debian-security", Suite: "bookworm-security", Backends: multi[1:]},
+	{Version: "6.12", Archive: "debian", Suite: "bookworm-backports", Backends: multi},
+	{Version: "6.12", Pages: 16, Archive: "debian", Suite: "bookworm-backports", Backends: multi},
+	{
+		Version: "6.12", Pages: 64, Archive: "debian", Suite: "bookworm-backports", Source: "linux-source-6.12",
+		Backends: multi,
+	},
+	{Version: "6.18", Archive: "debian", Suite: "trixie-backports", Backends: probe.Backends},
+	{Version: "7.2", Archive: "debian", Suite: "trixie-backports", Backends: probe.Backends, Whole: true},
+}
+
+// Name is what the kernel is asked for by, such as 6.12 and 6.12-16k.
+func (k *Kernel) Name() string {
+	if k.Pages == 0 {
+		return k.Version
+	}
+	return fmt.Sprintf("%s-%dk", k.Version, k.Pages)
+}
+
+// On says whether there is such a kernel for an architecture.
+func (k *Kernel) On(arch Arch) bool { return k.Pages == 0 || arch.Go == "arm64" }
+
+// Check says whether what ran was such a kernel.
+func (k *Kernel) Check(r *Result) error {
+	if want := max(k.Pages, 4); r.Pages != want {
+		return fmt.Errorf("%s has pages of %d KiB, not %d", r.Release, r.Pages, want)
+	}
+	return nil
 }
 
 // All means every kernel.
 const All = "all"
 
-// Choose returns the kernels of a comma-separated list.
-func Choose(names string) ([]Kernel, error) {
+// Choose returns the kernels of a comma-separated list that there are for an architecture.
+func Choose(names string, arch Arch) ([]Kernel, error) {
+	there := slices.DeleteFunc(slices.Clone(Kernels), func(k Kernel) bool { return !k.On(arch) })
 	if names == All {
-		return slices.Clone(Kernels), nil
+		return there, nil
 	}
 	var chosen []Kernel
 	for name := range strings.SplitSeq(names, ",") {
-		i := slices.IndexFunc(Kernels, func(k Kernel) bool { return k.Version == name })
+		i := slices.IndexFunc(there, func(k Kernel) bool { return k.Name() == name })
 		if i < 0 {
-			return nil, fmt.Errorf("no kernel %q: there are %s and %s", name, versions(), All)
+			return nil, fmt.Errorf("no kernel %q for %s: there are %s and %s", name, arch.Go, namesOf(there), All)
 		}
-		chosen = append(chosen, Kernels[i])
+		chosen = append(chosen, there[i])
 	}
 	return chosen, nil
 }
 
-func versions() string {
+func namesOf(kernels []Kernel) string {
 	var names []string
-	for _, k := range Kernels {
-		names = append(names, k.Version)
+	for i := range kernels {
+		names = append(names, kernels[i].Name())
 	}
 	return strings.Join(names, ", ")
 }
 
 // newest picks the kernel's latest package out of names. Debian's kernels for
-// clouds are those that boot without modules. Packages called linux-image hold a
+// clouds boot without modules, and so do those with larger pages. Packages called linux-image hold a
 // signed kernel; from 6.19 on they are empty, and linux-binary has it.
 func (k *Kernel) newest(names []string, arch Arch) (string, bool) {
-	want := regexp.MustCompile(`^linux-(image|binary)-` + regexp.QuoteMeta(k.Version) + `\.\d.*-cloud-` + arch.Debian +
-		`$`)
+	flavour := "cloud-" + arch.Debian
+	if k.Pages > 0 {
+		flavour = fmt.Sprintf("%s-%dk", arch.Debian, k.Pages)
+	}
+	want := regexp.MustCompile(`^linux-(image|binary)-` + regexp.QuoteMeta(k.Version) + `\.\d.*-` + flavour + `$`)
 	best := ""
 	for _, name := range names {
 		if want.MatchString(name) && (best == "" || comparePackages(best, name) < 0) {

@@ -44,7 +44,7 @@ func WriteMatrix(w io.Writer, runs []Run) error {
 
 func (r *Run) write(w io.Writer) {
 	if r.Err != nil {
-		row(w, r.Kernel.Version, "none: the machine failed", 0, 0, 0, r.Took)
+		row(w, r.Kernel.Name(), "none: the machine failed", 0, 0, 0, r.Took)
 		return
 	}
 	sum := map[string]*Outcome{}
@@ -79,12 +79,12 @@ func row(w io.Writer, kernel, backend string, passed, failed, skipped int, took 
 func WriteFailures(w io.Writer, runs []Run) {
 	for _, r := range runs {
 		if r.Err != nil {
-			fmt.Fprintf(w, "%s: %v\n", r.Kernel.Version, r.Err)
+			fmt.Fprintf(w, "%s: %v\n", r.Kernel.Name(), r.Err)
 			continue
 		}
 		for _, s := range r.Result.Steps {
 			if !s.OK() {
-				fmt.Fprintf(w, "%s: %s: %s\n", r.Kernel.Version, &s.Step, s.why())
+				fmt.Fprintf(w, "%s: %s: %s\n", r.Kernel.Name(), &s.Step, s.why())
 			}
 		}
 	}

@@ -39,6 +39,7 @@ func (o *Outcome) OK() bool { return o.Trouble == "" && len(o.Failed) == 0 && o.
 // Result is the result of a virtual machine.
 type Result struct {
 	Release string    `json:"release"` // of its kernel
+	Pages   int       `json:"pages"`   // KiB of one
 	Steps   []Outcome `json:"steps"`
 }
 

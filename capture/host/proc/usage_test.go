@@ -28,6 +28,9 @@ func TestUsageOfThisProcess(t *testing.T) {
 	if n := after.MinorFaults - before.MinorFaults; n < pages/8 || before.RSS == 0 {
 		t.Errorf("%d faults for %d pages; before %+v", n, pages, before)
 	}
+	if after.RSS < uint64(len(m))/2 { // the kernel's sum is not exact
+		t.Errorf("%+v with %d bytes that were written to", after, len(m))
+	}
 }
 
 func TestUsageOfFakeProcesses(t *testing.T) {

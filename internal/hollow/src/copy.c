@@ -3,21 +3,22 @@
 #define _GNU_SOURCE
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "engine.h"
 
 enum {
 	STAGED = 64 << 10, /* a copy from pageable memory up to this size does not wait */
 	LARGE = 1 << 20,   /* from this size on the GPU's memory is zeroed by the page */
-	PAGE = 4096,
 };
 
 /* Zeroes by returning whole pages to the kernel. Writing zeros would cost the calling thread
  * milliseconds, which it does not spend with a real GPU. */
 static void zero_pages(char *to, size_t n)
 {
-	char *first = (char *)(((uintptr_t)to + PAGE - 1) & -(uintptr_t)PAGE);
-	char *end = (char *)((uintptr_t)(to + n) & -(uintptr_t)PAGE);
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	char *first = (char *)(((uintptr_t)to + page - 1) & -page);
+	char *end = (char *)((uintptr_t)(to + n) & -page);
 	if (madvise(first, (size_t)(end - first), MADV_DONTNEED)) {
 		memset(to, 0, n);
 		return;

@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -52,7 +53,7 @@ func parse(args []string) (o options, err error) {
 	if o.arch, err = vm.ArchOf(*arch); err != nil {
 		return o, err
 	}
-	o.kernels, err = vm.Choose(*kernels)
+	o.kernels, err = vm.Choose(*kernels, o.arch)
 	for i := range o.kernels {
 		o.kernels[i].Few = *few
 	}
@@ -67,7 +68,7 @@ func run(ctx context.Context, args []string) error {
 	if err := os.MkdirAll(o.cache, 0o755); err != nil {
 		return err
 	}
-	if err := install(ctx, o.arch); err != nil {
+	if err := o.install(ctx); err != nil {
 		return err
 	}
 	runs := o.boots(ctx)
@@ -137,19 +138,21 @@ func (o *options) machine(ctx context.Context, k vm.Kernel) (*vm.Machine, error)
 // boot runs a machine.
 func (o *options) boot(ctx context.Context, m *vm.Machine, r *vm.Run, out io.Writer) {
 	began := time.Now()
-	fmt.Fprintf(out, "\n=== Linux %s, %s\n", r.Kernel.Version, o.arch.Go)
+	fmt.Fprintf(out, "\n=== Linux %s, %s\n", r.Kernel.Name(), o.arch.Go)
 	defer func() {
 		r.Took = time.Since(began)
-		fmt.Fprintf(out, "=== Linux %s, %s: %.0f s\n", r.Kernel.Version, o.arch.Go, r.Took.Seconds())
+		fmt.Fprintf(out, "=== Linux %s, %s: %.0f s\n", r.Kernel.Name(), o.arch.Go, r.Took.Seconds())
 	}()
-	log, err := os.Create(filepath.Join(o.cache, "console-"+r.Kernel.Version+"-"+o.arch.Go))
+	log, err := os.Create(filepath.Join(o.cache, "console-"+r.Kernel.Name()+"-"+o.arch.Go))
 	if err != nil {
 		r.Err = err
 		return
 	}
 	defer log.Close()
 	m.Log = io.MultiWriter(out, log)
-	r.Result, r.Err = m.Boot(ctx)
+	if r.Result, r.Err = m.Boot(ctx); r.Err == nil && o.image == "" {
+		r.Err = r.Kernel.Check(r.Result)
+	}
 }
 
 // output passes on what is written to it, at once or, if it is held, all at the end.
@@ -175,19 +178,37 @@ func (o *output) end() {
 	_, _ = o.kept.WriteTo(o.to) // as with any line of its own
 }
 
-// install installs the emulator if it is missing and may be installed.
-func install(ctx context.Context, a vm.Arch) error {
-	if _, err := exec.LookPath(a.Qemu); err == nil {
+// install installs what is missing and may be installed: the emulator, and what builds a kernel.
+func (o *options) install(ctx context.Context) error {
+	var packages []string
+	if _, err := exec.LookPath(o.arch.Qemu); err != nil {
+		packages = append(packages, o.arch.Package)
+	}
+	for i := range o.kernels {
+		if o.image != "" || o.kernels[i].There(o.cache, o.arch) {
+			continue
+		}
+		for _, t := range o.kernels[i].Tools(o.arch) {
+			if _, err := os.Stat(t.File); err != nil {
+				packages = append(packages, t.Package)
+			}
+		}
+	}
+	if len(packages) == 0 {
 		return nil
 	}
+	names := strings.Join(packages, " ")
 	if os.Geteuid() != 0 {
-		return fmt.Errorf("%s is not installed: install %s, or run this as root", a.Qemu, a.Package)
+		return fmt.Errorf("install %s, or run this as root", names)
 	}
-	for _, args := range [][]string{{"-qq", "update"}, {"-qq", "install", "-y", "--no-install-recommends", a.Package}} {
+	fmt.Println("installing", names)
+	for _, args := range [][]string{
+		{"-qq", "update"}, append([]string{"-qq", "install", "-y", "--no-install-recommends"}, packages...),
+	} {
 		cmd := exec.CommandContext(ctx, "apt-get", args...)
 		cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
 		if out, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("install %s: %w: %s", a.Package, err, out)
+			return fmt.Errorf("install %s: %w: %s", names, err, out)
 		}
 	}
 	return nil

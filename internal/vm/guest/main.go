@@ -40,8 +40,8 @@ func run() error {
 	if err := json.Unmarshal(text, &steps); err != nil {
 		return fmt.Errorf("read steps: %w", err)
 	}
-	r := vm.Result{Release: release()}
-	fmt.Printf("guest: Linux %s is up\n", r.Release)
+	r := vm.Result{Release: release(), Pages: os.Getpagesize() >> 10}
+	fmt.Printf("guest: Linux %s is up, with pages of %d KiB\n", r.Release, r.Pages)
 	for _, s := range steps {
 		r.Steps = append(r.Steps, step(s))
 	}

@@ -58,9 +58,10 @@ static void texts(void)
 	memcpy(text + 126, "\xc3\xa4", 2); /* a character of two bytes, of which one is cut off */
 	nvtxMarkA(text);
 	/* A wide text that ends with its page: the next one cannot be read. */
-	char *pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	mprotect(pages + 4096, 4096, PROT_NONE);
-	wchar_t *wide = (wchar_t *)(pages + 4096) - 41;
+	long page = sysconf(_SC_PAGESIZE);
+	char *pages = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	mprotect(pages + page, page, PROT_NONE);
+	wchar_t *wide = (wchar_t *)(pages + page) - 41;
 	for (int i = 0; i < 40; i++)
 		wide[i] = L'0' + i % 10;
 	wide[40] = 0;
