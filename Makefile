@@ -130,6 +130,17 @@ test-k8s: kubernetes $(KUBERNETES)/image fleet-server echo-static ## install the
 	KUBERNETES=$(CURDIR)/$(KUBERNETES) packaging/kubernetes/images $(KUBERNETES)/images
 	INGERO_KUBERNETES=$(CURDIR)/$(KUBERNETES) $(GO) test -count=1 -timeout 15m -v -run TestKubernetes ./packaging
 
+# The programs of the tracer's image, as goreleaser has them in dist.
+IMAGE_PROGRAMS := .cache/image
+
+.PHONY: test-image
+test-image: $(KUBERNETES)/image $(KUBERNETES)/debian/unpacked ## build the tracer's image, and run it with containerd and runc as docs/install.md says (root)
+	for arch in amd64 arm64; do for p in ./cmd/ingero ./cluster/cmd/straggler-sink; do \
+		CGO_ENABLED=0 GOARCH=$$arch $(GO) build -trimpath -ldflags '$(LDFLAGS)' \
+			-o "$(IMAGE_PROGRAMS)/$${p##*/}_linux_$$arch/$${p##*/}" $$p || exit 1; done; done
+	INGERO_KUBERNETES=$(CURDIR)/$(KUBERNETES) INGERO_IMAGE_PROGRAMS=$(CURDIR)/$(IMAGE_PROGRAMS) \
+		$(GO) test -count=1 -timeout 10m -v -run TestImage ./packaging
+
 .PHONY: test-helm
 test-helm: $(KUBERNETES)/helm ## render the Helm chart, and compare it and deploy/kubernetes with what is expected
 	INGERO_HELM=$(CURDIR)/$(KUBERNETES)/helm $(GO) test -count=1 -run '$(CHART_TESTS)' ./packaging

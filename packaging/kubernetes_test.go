@@ -1,12 +1,10 @@
 package packaging_test
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,78 +14,21 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// kubernetesEnv names the folder with the programs that "make kubernetes" built.
-const kubernetesEnv = "INGERO_KUBERNETES"
-
 const document = "../docs/kubernetes.md"
-
-// longest is how long a command may take, on a busy machine.
-const longest = 4 * time.Minute
 
 // kubernetes is a cluster of one node.
 type kubernetes struct {
-	t     *testing.T
-	tools string
-	dir   string
-	ran   []string // commands of the document
+	*node
+	ran []string // commands of the document
 }
 
 // newKubernetes starts a cluster, which is removed when the test ends, however it ends.
 func newKubernetes(t *testing.T) *kubernetes {
 	t.Helper()
-	tools := os.Getenv(kubernetesEnv)
-	if tools == "" {
+	if os.Getenv(kubernetesEnv) == "" {
 		t.Skip("make test-k8s runs it, with the Kubernetes that it builds")
 	}
-	k := &kubernetes{t: t, tools: tools, dir: filepath.Join(tools, "cluster")}
-	k.cluster("down")
-	began := time.Now()
-	t.Cleanup(func() {
-		if t.Failed() {
-			k.explain()
-		}
-		k.cluster("down")
-		if _, err := os.Stat(k.dir); err == nil {
-			t.Errorf("%s is left", k.dir)
-		}
-	})
-	k.cluster("up", fmt.Sprint(os.Getpid()))
-	t.Logf("the node is ready after %s", time.Since(began).Round(time.Second))
-	return k
-}
-
-// command is one of the cluster's, which is ended when ctx is.
-func (k *kubernetes) command(ctx context.Context, what string, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, "kubernetes/cluster", append([]string{what, k.dir}, args...)...)
-	cmd.WaitDelay = time.Second // what it started may still have its output
-	cmd.Env = append(os.Environ(), "KUBERNETES="+k.tools)
-	return cmd
-}
-
-func (k *kubernetes) cluster(what string, args ...string) {
-	k.t.Helper()
-	ctx, stop := context.WithTimeout(context.Background(), longest) // also when the test has ended
-	defer stop()
-	if out, err := k.command(ctx, what, args...).CombinedOutput(); err != nil {
-		k.t.Fatalf("cluster %s: %v: %s", what, err, out)
-	}
-}
-
-// try runs a line of shell on the node, in a folder with the chart and values.yaml.
-func (k *kubernetes) try(line string) (string, error) {
-	ctx, stop := context.WithTimeout(context.Background(), longest) // also when the test has ended
-	defer stop()
-	out, err := k.command(ctx, "run", "bash", "-euo", "pipefail", "-c", "cd "+k.dir+"/work\n"+line).CombinedOutput()
-	return strings.TrimSpace(string(out)), err
-}
-
-func (k *kubernetes) run(line string) string {
-	k.t.Helper()
-	out, err := k.try(line)
-	if err != nil {
-		k.t.Fatalf("%s: %v: %s", line, err, out)
-	}
-	return out
+	return &kubernetes{node: newNode(t, "kubernetes/cluster", explainKubernetes)}
 }
 
 // documented runs lines of the document.
@@ -112,15 +53,15 @@ func (k *kubernetes) until(line string, ok func(out string) bool) string {
 	return ""
 }
 
-// explain says what is where, for one who has to find out why a test failed.
-func (k *kubernetes) explain() {
+// explainKubernetes says what is where, for one who has to find out why a test failed.
+func explainKubernetes(n *node) {
 	for _, line := range []string{
 		"kubectl get pods,pvc,pv -A -o wide", "kubectl get events -A --sort-by=.lastTimestamp | tail -n 25",
 		"kubectl -n ingero logs daemonset/ingero --all-containers --tail=20 --prefix", "kubectl -n ingero logs statefulset/ingero-echo --tail=20",
 		"kubectl -n ingero logs statefulset/ingero-fleet --tail=20", "tail -n 4 ../log/*",
 	} {
-		out, _ := k.try(line) // as far as it goes
-		k.t.Logf("$ %s\n%s", line, out)
+		out, _ := n.try(line) // as far as it goes
+		n.t.Logf("$ %s\n%s", line, out)
 	}
 }
 
@@ -172,7 +113,7 @@ func (k *kubernetes) values(tag string) {
 	if err != nil {
 		k.t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(k.dir, "work/values.yaml"), b, 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(k.work(), "values.yaml"), b, 0o644); err != nil {
 		k.t.Fatal(err)
 	}
 }
@@ -287,7 +228,7 @@ func TestKubernetes(t *testing.T) {
 // prepare makes what differs from a real cluster: the chart's folder, a volume and a job.
 func (k *kubernetes) prepare() {
 	k.t.Helper()
-	work, volumes := filepath.Join(k.dir, "work"), filepath.Join(k.dir, "volumes")
+	work, volumes := k.work(), filepath.Join(k.dir, "volumes")
 	deploy, err := filepath.Abs("../deploy")
 	if err != nil {
 		k.t.Fatal(err)
@@ -301,7 +242,7 @@ func (k *kubernetes) prepare() {
 		manifests += "---\n" + fmt.Sprintf(volume, name, volumes)
 	}
 	for _, err := range []error{
-		os.MkdirAll(work, 0o755), os.Symlink(deploy, filepath.Join(work, "deploy")),
+		os.Symlink(deploy, filepath.Join(work, "deploy")),
 		os.WriteFile(filepath.Join(work, "volume.yaml"), []byte(manifests), 0o644),
 		os.WriteFile(filepath.Join(work, "job.yaml"), []byte(job), 0o644),
 	} {
