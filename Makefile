@@ -87,6 +87,19 @@ test-reproducible: $(RELEASE_TOOLS)/built $(KUBERNETES)/helm ## build what is re
 test-packages: release-snapshot ## install, use, upgrade and remove what was built, in a Debian with systemd (root, qemu, mmdebstrap, cpio)
 	INGERO_DIST=$(CURDIR)/dist $(GO) test -count=1 -timeout 20m -v -run 'TestDeb|TestOnBusyBox' ./packaging
 
+# What was built of another commit, or of none, is built first; what was changed since the last commit is not noticed.
+BUNDLE := dist/ingero_$(RELEASE_VERSION)_bundle.tar
+
+.PHONY: bundle
+bundle: ## put what is released, with documents, dashboards and manifests, into one file for machines without a network
+	@[ -e 'dist/ingero_$(RELEASE_VERSION).provenance.json' ] || $(MAKE) --no-print-directory release-snapshot
+	@INGERO_VERSION='$(RELEASE_VERSION)' packaging/bundle
+
+.PHONY: test-bundle
+test-bundle: bundle ## install, use, upgrade and remove it without a network, and see what programs connect to (root, ip, curl)
+	$(if $(filter yes,$(CAN_TRACE)),INGERO_REQUIRE_KERNEL=1) INGERO_BUNDLE='$(CURDIR)/$(BUNDLE)' INGERO_HELM=$(CURDIR)/$(KUBERNETES)/helm \
+		$(GO) test -count=1 -timeout 30m -v -run 'TestBundle|TestJudge' ./packaging
+
 # helm and a whole Kubernetes are built from their modules, pinned in tools/helm and tools/kubernetes. Their versions are
 # what they would be told when they are released; helm checks charts against that of Kubernetes.
 HELM_FLAGS := -s -w -X helm.sh/helm/v3/internal/version.version=v3.22.0 $(foreach p,chartutil lint/rules, \

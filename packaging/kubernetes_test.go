@@ -72,19 +72,7 @@ func commands(t *testing.T, file string) (list []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	in := false
-	for line := range strings.Lines(string(b)) {
-		line = strings.TrimSuffix(line, "\n")
-		switch {
-		case line == "```sh":
-			in = true
-		case line == "```":
-			in = false
-		case in:
-			list = append(list, line)
-		}
-	}
-	return list
+	return shellOf(string(b))
 }
 
 // documentedValues is the block of YAML in the document.

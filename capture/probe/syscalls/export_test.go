@@ -4,6 +4,9 @@ import (
 	"github.com/cilium/ebpf"
 )
 
+// EndpointOf is the other end of a socket.
+var EndpointOf = endpoint
+
 // Entries is how many entries the tables hold.
 func (f *Footprint) Entries() (n int, err error) {
 	for _, m := range f.probe.Collection.Maps {

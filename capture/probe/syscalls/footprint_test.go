@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/ingero-io/ingero/capture/probe"
 	"github.com/ingero-io/ingero/capture/probe/probetest"
 	"github.com/ingero-io/ingero/capture/probe/syscalls"
@@ -72,5 +74,16 @@ func TestProcessesThatEndMakeRoomForOthers(t *testing.T) {
 	}
 	if n, err := f.Entries(); err != nil || n != 0 {
 		t.Errorf("%d entries are left, %v", n, err)
+	}
+}
+
+func TestProtocolsAreNamed(t *testing.T) {
+	for protocol, want := range map[uint16]string{
+		unix.IPPROTO_TCP: "tcp", unix.IPPROTO_UDP: "udp", unix.IPPROTO_MPTCP: "mptcp", unix.IPPROTO_SCTP: "protocol-132",
+	} {
+		v := &syscalls.SyscallsTouch{Family: unix.AF_INET, Protocol: protocol}
+		if got := syscalls.EndpointOf(v, "").Protocol; got != want {
+			t.Errorf("%d is %q, want %q", protocol, got, want)
+		}
 	}
 }

@@ -207,6 +207,7 @@ var families = map[uint16]string{
 
 var protocols = map[uint16]string{
 	unix.IPPROTO_TCP: "tcp", unix.IPPROTO_UDP: "udp", unix.IPPROTO_ICMP: "icmp", unix.IPPROTO_ICMPV6: "icmpv6",
+	unix.IPPROTO_MPTCP: "mptcp", // what Go's servers listen with
 }
 
 func nameOr(names map[uint16]string, n uint16, what string) string {
