@@ -112,6 +112,24 @@ static int find_parent_v2(const char *mount, const char *controller, char *dir)
 	}
 }
 
+/* The kernel shares CPU time between sessions by their priority (CONFIG_SCHED_AUTOGROUP), which counts nothing in a
+ * control group: there the group's weight does. A nice level is a quarter more or less. */
+static void keep_priority(const struct cgroup *g)
+{
+	char text[64];
+	double weight = 1024;
+	int nice;
+
+	if (read_file("/proc/self", "autogroup", text, sizeof(text)) || sscanf(text, "/autogroup-%*d nice %d", &nice) != 1)
+		return;
+	for (; nice < 0; nice++)
+		weight *= 1.25;
+	for (; nice > 0; nice--)
+		weight /= 1.25;
+	snprintf(text, sizeof(text), "%.0f", g->version == 1 ? weight : weight * 100 / 1024);
+	cgroup_write(g, g->version == 1 ? "cpu.shares" : "cpu.weight", text);
+}
+
 static int make_group(struct cgroup *g, int version, const char *controller)
 {
 	char mount[256], own[256], parent[300], pid[32];
@@ -130,6 +148,8 @@ static int make_group(struct cgroup *g, int version, const char *controller)
 	snprintf(pid, sizeof(pid), "%d", getpid());
 	if (!access(g->group, W_OK) && !write_file(g->group, "cgroup.procs", pid)) {
 		g->version = version;
+		if (!strcmp(controller, "cpu"))
+			keep_priority(g);
 		return 0;
 	}
 	rmdir(g->group);
