@@ -447,12 +447,15 @@ generate-check: generate ## fail if what is committed is not what is generated
 bench-labels: build ## what a label costs the program and the tracer (root, Python 3.8)
 	python3 python/bench.py bin/ingero
 
+# Modules with code of ours, but for tools/kubernetes: a Kubernetes would have to be compiled.
+LINTED := . echo collector internal/otelcollector tools/compose tools/release
+
 .PHONY: lint
 lint: ## check format and common mistakes
 	@out="$$(git ls-files '*.go' | xargs gofmt -l)"; [ -z "$$out" ] || { echo "not gofmt-clean:" $$out >&2; exit 1; }
 	GOARCH=arm64 $(GO) vet ./...
 	@if $(GO) -C tools build -o ../bin/golangci-lint github.com/golangci/golangci-lint/v2/cmd/golangci-lint; then \
-		bin/golangci-lint run ./...; \
+		for module in $(LINTED); do (cd "$$module" && $(CURDIR)/bin/golangci-lint run --config $(CURDIR)/.golangci.yml ./...) || exit 1; done; \
 	else \
 		echo "SKIPPED: golangci-lint cannot be built here" >&2; \
 	fi

@@ -126,7 +126,8 @@ func TestDataIsAnsweredAtOnce(t *testing.T) {
 			w := httptest.NewRecorder()
 			h.ServeHTTP(w, q)
 			a, err := wire.AnswerOfHTTP(w.Result().Header)
-			if err != nil || w.Code != want || (a.Reply != nil) != (want == http.StatusOK) || a.Quorum != (rank == 2 && gauges == 0) {
+			if err != nil || w.Code != want || (a.Reply != nil) != (want == http.StatusOK) ||
+				a.Quorum != (rank == 2 && gauges == 0) {
 				t.Errorf("%d: %d %+v %v", rank, w.Code, a, err)
 			}
 		}

@@ -183,8 +183,8 @@ func TestOddSpans(t *testing.T) {
 	}
 }
 
-// Of what is sent by samples, as much is counted as the samples stand for: of a rank that is always late, and of one that is
-// late now and then, whose late collectives are all sent.
+// Of what is sent by samples, as much is counted as the samples stand for: of a rank that is always late, and of one
+// that is late now and then, whose late collectives are all sent.
 func TestSamplesStandForOthers(t *testing.T) {
 	const every, steps = 16, 1600
 	for name, c := range map[string]struct {
@@ -223,8 +223,8 @@ func TestSamplesStandForOthers(t *testing.T) {
 				t.Fatalf("%+v", got)
 			}
 			l := got.Late[0]
-			if l.Rank.Rank != 5 || !l.Blamed || l.Times < c.times*98/100 || l.Times > c.times*102/100 || l.Every != int64(c.every) ||
-				l.Collectives < steps*98/100 || l.Collectives > steps*110/100 || math.Abs(l.LostShare-c.lost) > 0.1*c.lost {
+			if l.Rank.Rank != 5 || !l.Blamed || l.Times < c.times*98/100 || l.Times > c.times*102/100 ||
+				l.Every != int64(c.every) || l.Collectives < steps*98/100 || l.Collectives > steps*110/100 || math.Abs(l.LostShare-c.lost) > 0.1*c.lost {
 				t.Errorf("%+v; want %d times, %v of the time", l, c.times, c.lost)
 			}
 		})

@@ -117,7 +117,8 @@ func (r *run) ask(ctx context.Context, to *answers, first int) {
 
 // one asks a question and says why there was no answer.
 func (r *run) one(ctx context.Context, q question) (why string) {
-	p, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimSuffix(r.o.Ask, "/")+q.path, strings.NewReader(q.body))
+	p, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimSuffix(r.o.Ask, "/")+q.path,
+		strings.NewReader(q.body))
 	if err != nil {
 		return err.Error()
 	}

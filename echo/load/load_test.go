@@ -73,7 +73,8 @@ func TestEachPointIsAnotherOne(t *testing.T) {
 		o.Over, o.Then = over, 100*time.Millisecond
 		before := time.Now()
 		r, err := load.Run(t.Context(), o)
-		if err != nil || r.Points != 20_000 || r.Requests != 10 || r.Refused != 2 || r.Failed != 0 || k.all != 20_000 || len(k.rows) != 20_000 {
+		if err != nil || r.Points != 20_000 || r.Requests != 10 || r.Refused != 2 || r.Failed != 0 ||
+			k.all != 20_000 || len(k.rows) != 20_000 {
 			t.Fatalf("%s: %+v %v; %d rows, %d kept", name, r, err, k.all, len(k.rows))
 		}
 		least, most := before.UnixNano(), before.UnixNano()

@@ -281,7 +281,8 @@ func TestStragglers(t *testing.T) {
 		"one from before the window, whose node goes on": {
 			all(one(logs(t, "east", "n03", state(7000, 3, false, nil), state(6000, 3, false, map[string]any{"cause.kind": "lock"}))),
 				one(metrics(t, "east", "n03", series{"m", []float64{1}, nil, ""}))),
-			[]string{"n03 lock"}, "25 % slower", "",
+			[]string{"n03 lock"},
+			"25 % slower", "",
 		},
 		"whose node is silent": {
 			all(one(logs(t, "east", "n03", state(7000, 3, false, nil))), one(metrics(t, "east", "n02", series{"m", []float64{1}, nil, ""}))),

@@ -23,7 +23,8 @@ func TestDuring(t *testing.T) {
 		"all after newest":   {[]int64{201, 300}, nil},
 		"a run out of order": {[]int64{12, 10, 11}, []string{"timestamp_ns between 10000000000 and 12999999999"}},
 		"two runs, one second too late": {[]int64{200, 7, 201, 8}, []string{
-			"timestamp_ns between 7000000000 and 8999999999", "timestamp_ns between 200000000000 and 200999999999"}},
+			"timestamp_ns between 7000000000 and 8999999999", "timestamp_ns between 200000000000 and 200999999999",
+		}},
 		"before 1970": {[]int64{-1}, []string{"timestamp_ns between -1000000000 and -1"}},
 		"many runs": {far, []string{"timestamp_ns between 100000000000 and 132999999999 and second(timestamp_ns) in (" +
 			strings.Trim(strings.Join(strings.Fields(fmt.Sprint(far)), ","), "[]") + ")"}},
