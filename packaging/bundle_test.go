@@ -31,8 +31,8 @@ func bundle(t *testing.T) (file, folder string) {
 	return file, strings.TrimSuffix(filepath.Base(file), ".tar")
 }
 
-// unpacked is the folder of the bundle, in a new one.
-func unpacked(t *testing.T) string {
+// unpackedBundle is the folder of the bundle, in a new one.
+func unpackedBundle(t *testing.T) string {
 	t.Helper()
 	file, folder := bundle(t)
 	dir := t.TempDir()
@@ -88,14 +88,14 @@ func TestBundleIsTheSameEachTime(t *testing.T) {
 
 // Each file is in the checksums, and nothing else is.
 func TestBundleHasChecksumsOfAll(t *testing.T) {
-	dir := unpacked(t)
+	dir := unpackedBundle(t)
 	sums, err := os.ReadFile(filepath.Join(dir, "checksums.txt"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var want strings.Builder
 	for _, name := range files(t, dir) {
-		if name == "checksums.txt" {
+		if name == "checksums.txt" || name == "checksums.txt.sig" {
 			continue
 		}
 		f, err := os.Open(filepath.Join(dir, name))
@@ -139,7 +139,7 @@ func TestBundleHasChecksumsOfAll(t *testing.T) {
 
 // Everything that a cluster of either architecture needs is there: what it has is what its own files name.
 func TestBundleIsComplete(t *testing.T) {
-	dir := unpacked(t)
+	dir := unpackedBundle(t)
 	all := files(t, dir)
 	for _, arch := range []string{"amd64", "arm64"} {
 		for _, kind := range []string{"linux_" + arch + ".tar.gz", "linux_" + arch + ".tar.gz.spdx.json", arch + ".deb"} {

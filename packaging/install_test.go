@@ -348,8 +348,19 @@ func TestSignatureIsChecked(t *testing.T) {
 	if err := os.WriteFile(pub, pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	digest := sha256.Sum256(r.sums.Bytes())
-	sig, err := ecdsa.SignASN1(rand.Reader, key, digest[:])
+	private := filepath.Join(t.TempDir(), "private.pem")
+	if der, err = x509.MarshalPKCS8PrivateKey(key); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(private, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	sign := exec.Command("./sign", r.dir)
+	sign.Env = append(os.Environ(), "INGERO_SIGNING_KEY="+private)
+	if out, err := sign.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	sig, err := os.ReadFile(filepath.Join(r.dir, "checksums.txt.sig"))
 	if err != nil {
 		t.Fatal(err)
 	}
