@@ -111,7 +111,9 @@ func Run(ctx context.Context, o Options) (Result, error) {
 		return out, err
 	}
 	own := usage()
-	sending, stop := context.WithTimeout(ctx, o.For)
+	// Not a deadline: gRPC tells it to the server, which would end the last requests a moment before it.
+	sending, stop := context.WithCancel(ctx)
+	defer time.AfterFunc(o.For, stop).Stop()
 	defer stop()
 	asked := newAnswers()
 	var others sync.WaitGroup
