@@ -282,8 +282,9 @@ func (s *Store) use(f func(*sql.DB) error) error {
 }
 
 // mend opens the engine again if it has given itself up, as it does after some errors of the disk, or if what it has in
-// memory may be wrong. Questions that run are ended, and others are told to ask again. The caller holds writing.
-func (s *Store) mend(ctx context.Context) {
+// memory may be wrong. why is the error that came before; nil: it was not open. Questions that run are ended, and
+// others are told to ask again. The caller holds writing.
+func (s *Store) mend(ctx context.Context, why error) {
 	stuck := time.AfterFunc(s.patience, func() {
 		err := fmt.Errorf("%s is not open again after %s", s.path, s.patience)
 		s.options.Logger.Error("the store is stuck", "err", err)
@@ -316,5 +317,5 @@ func (s *Store) mend(ctx context.Context) {
 		s.options.Logger.Error("the store cannot be opened again", "err", err)
 		return
 	}
-	s.options.Logger.Info("the store was opened again", "path", s.path)
+	s.options.Logger.Warn("the store was opened again", "path", s.path, "why", why)
 }

@@ -27,5 +27,5 @@ func (s *Store) Reopen(ctx context.Context, wait func(), patience time.Duration)
 		wait()
 		return connect(path)
 	}
-	s.mend(ctx)
+	s.mend(ctx, nil)
 }

@@ -20,7 +20,7 @@ func (s *Store) Retain(ctx context.Context, now int64, r store.Retention) (int64
 	s.writing.Lock()
 	defer s.writing.Unlock()
 	if s.lost() { // and nothing may be written that would find it
-		s.mend(context.WithoutCancel(ctx))
+		s.mend(context.WithoutCancel(ctx), nil)
 	}
 	var deleted int64
 	err := s.use(func(*sql.DB) (err error) {
@@ -29,7 +29,7 @@ func (s *Store) Retain(ctx context.Context, now int64, r store.Retention) (int64
 	})
 	if err != nil {
 		if gaveUp(err) {
-			s.mend(context.WithoutCancel(ctx))
+			s.mend(context.WithoutCancel(ctx), err)
 		}
 		return 0, fmt.Errorf("delete old rows: %w", err)
 	}

@@ -21,7 +21,7 @@ func (s *Store) Write(ctx context.Context, rows []row.Row) (store.Written, error
 	s.writing.Lock()
 	defer s.writing.Unlock()
 	if s.lost() {
-		s.mend(context.WithoutCancel(ctx))
+		s.mend(context.WithoutCancel(ctx), nil)
 	}
 	out, err := s.try(ctx, rows)
 	if err != nil && outOfMemory(err) { // questions had it, and have been ended
@@ -45,7 +45,7 @@ func (s *Store) try(ctx context.Context, rows []row.Row) (store.Written, error) 
 	s.seen.Drop(rows)
 	s.numbers.forget() // some may have been given to series that are not there
 	if gaveUp(err) || errors.As(err, new(*insertError)) || s.lost() {
-		s.mend(context.WithoutCancel(ctx))
+		s.mend(context.WithoutCancel(ctx), err)
 	}
 	return store.Written{}, err
 }
