@@ -17,25 +17,39 @@ type question struct{ name, path, body string }
 
 const sqlPath = "/api/v1/sql"
 
-// questions are the tools with the arguments that they are called with first, and the published statements.
-func questions() []question {
-	tool := func(name, args string) question {
-		return question{name, "/api/v1/tools/fleet.cluster." + name, `{"args":` + args + `}`}
+// arguments are those of a tool.
+type arguments map[string]string
+
+// questions are the tools with the arguments that they are called with first, about a window, or their own default if
+// that is empty; and a published statement.
+func questions(window string) []question {
+	tool := func(name string, args arguments) question {
+		if window != "" {
+			args[windowOf(name)] = window
+		}
+		return question{name, "/api/v1/tools/fleet.cluster." + name, body(map[string]arguments{"args": args})}
 	}
-	const one = `"cluster_id":"cluster-00"`
 	return []question{
-		tool("summary", `{}`), tool("find_stragglers", `{}`), tool("find_outlier_nodes", `{}`),
-		tool("find_outlier_nodes", `{"metric":"hw.gpu.utilization","of":"rank",`+one+`}`),
-		tool("event_history", `{"node_id":"gpu-node-0001.load.example"}`), tool("anomaly_list", `{}`),
-		tool("get_cost", `{}`),
-		{"SQL: the newest of a node", sqlPath, statement(`select timestamp_ns, metric_name, rank, value from events
+		tool("summary", arguments{}), tool("find_stragglers", arguments{}), tool("find_outlier_nodes", arguments{}),
+		tool("find_outlier_nodes", arguments{"metric": "hw.gpu.utilization", "of": "rank", "cluster_id": "cluster-00"}),
+		tool("event_history", arguments{"node_id": "gpu-node-0001.load.example"}), tool("anomaly_list", arguments{}),
+		tool("get_cost", arguments{}),
+		{"SQL: the newest of a node", sqlPath, body(arguments{"sql": `select timestamp_ns, metric_name, rank, value from events
 			where node_id = 'gpu-node-0001.load.example' and timestamp_ns > (select max(timestamp_ns) from events) - 60000000000
-			order by timestamp_ns desc limit 100`)},
+			order by timestamp_ns desc limit 100`})},
 	}
 }
 
-func statement(sql string) string {
-	b, err := json.Marshal(map[string]string{"sql": sql})
+// windowOf is what a tool calls the window.
+func windowOf(tool string) string {
+	if tool == "anomaly_list" {
+		return "time_window"
+	}
+	return "window"
+}
+
+func body(of any) string {
+	b, err := json.Marshal(of)
 	if err != nil {
 		panic(err) // texts can be written
 	}
@@ -99,7 +113,7 @@ func quantile(list []time.Duration, q float64) float64 {
 
 // ask asks until ctx ends, beginning with the question of that number.
 func (r *run) ask(ctx context.Context, to *answers, first int) {
-	all := questions()
+	all := questions(r.o.Window)
 	due := time.Now()
 	for i := first; ctx.Err() == nil; i++ {
 		q := all[i%len(all)]

@@ -44,6 +44,8 @@ type Options struct {
 	Readers int
 	Every   time.Duration
 	Then    time.Duration
+	// Window is what the questions are about, such as 5m; empty: the default of the tools.
+	Window string
 	// Server is the process that the load is on; nil: not known.
 	Server Server
 }
@@ -105,6 +107,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	}
 	out := Result{
 		To: o.To, Nodes: o.Nodes, Readers: o.Readers, EveryS: o.Every.Seconds(), Due: o.Rate, OverS: o.Over.Seconds(),
+		Window: o.Window,
 	}
 	cpu, err := r.cpu()
 	if err != nil {

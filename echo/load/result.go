@@ -18,6 +18,7 @@ type Result struct {
 	Readers int    `json:"readers"`
 	// EveryS is the time between two questions of a reader in seconds, 0: they come one after the other.
 	EveryS  float64 `json:"every_s"`
+	Window  string  `json:"window,omitempty"` // that tools are asked about; empty: their default
 	Seconds float64 `json:"seconds"`
 	// Due is how many points a second were due, 0: as many as are taken. OverS is over how many seconds they are spread,
 	// 0: each is of the time when it was sent.
@@ -122,7 +123,11 @@ func (r *Result) readers() string {
 	case r.EveryS == 0:
 		return fmt.Sprintf("%d readers, who ask one question after the other", r.Readers)
 	}
-	return fmt.Sprintf("%d readers, who ask a question every %v s", r.Readers, r.EveryS)
+	about := ""
+	if r.Window != "" {
+		about = " about the last " + r.Window
+	}
+	return fmt.Sprintf("%d readers, who ask a question%s every %v s", r.Readers, about, r.EveryS)
 }
 
 func because(why string) string {

@@ -59,6 +59,7 @@ the same on any number of CPUs, how many there are in a second is not.`,
 	flags.IntVar(&o.Readers, "readers", 2, "how many ask questions")
 	flags.DurationVar(&o.Every, "every", time.Second,
 		"time between two questions of a reader; 0: one after the other")
+	flags.StringVar(&o.Window, "window", "", "`WINDOW` that tools are asked about, such as 5m (default theirs)")
 	flags.Float64Var(&o.Rate, "rate", 0, "points a second, of all nodes together; 0: as many as are taken")
 	flags.DurationVar(&o.For, "for", 20*time.Second, "how long points are sent")
 	flags.Int64Var(&o.Points, "points", 0, "how many points are sent at most; 0: any number")
