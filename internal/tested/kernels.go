@@ -54,7 +54,7 @@ var Kernels = []Kernel{
 	},
 	{
 		"6.12.95-64k", "arm64", "Debian bookworm-backports, built from its source", pages64, fewSuite,
-		[]Run{{"multi", 8, 0, 0, 28}},
+		[]Run{{"multi", 11, 0, 0, 32}},
 	},
 	{
 		"6.18.15+deb13-cloud-amd64", "amd64", "Debian trixie-backports", whole, wholeSuite,

@@ -34,7 +34,6 @@ var suites = []suite{
 	{pkg: "capture/probe/syscalls", run: "MakeRoom", few: "MakeRoom", shell: true},
 	{pkg: "capture/probe/pages", run: "PagesAreCounted", few: "PagesAreCounted"},
 	{pkg: "capture/host/proc", run: "UsageOfThisProcess", few: "UsageOfThisProcess"},
-	{pkg: "capture/symbol/unwind", run: "TheVDSO", few: "TheVDSO"},
 	{pkg: "capture/probe/tcp", run: "IPv6", few: "IPv6", shell: true},
 	{pkg: "capture/probe/nccl", run: "EveryFunction", few: "EveryFunction"},
 	{pkg: "agent", run: "Starts|ACommand|Descendants|Late|Ends", few: "ACommandIs"},
