@@ -229,7 +229,9 @@ func TestImageIsTheSameAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		folder := filepath.Join(again, filepath.Base(filepath.Dir(f)))
-		if err := errors.Join(os.Mkdir(folder, 0o700), os.WriteFile(filepath.Join(folder, filepath.Base(f)), b, 0o755)); err != nil {
+		if err := errors.Join(
+			os.Mkdir(folder, 0o700), os.WriteFile(filepath.Join(folder, filepath.Base(f)), b, 0o755),
+		); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -40,8 +40,8 @@ const (
 	workload   = "env LD_LIBRARY_PATH=$STANDIN/lib $STANDIN/victim loop --seconds 4"
 )
 
-// isolated are the steps: install, use, upgrade and remove. doc has the commands of docs/install.md; readme those of the
-// README.md in the bundle.
+// isolated are the steps: install, use, upgrade and remove. doc has the commands of docs/install.md; readme those of
+// the README.md in the bundle.
 func isolated(doc, readme []string) []step {
 	return []step{
 		{`ip link set lo up
@@ -168,7 +168,7 @@ func TestBundleWithoutANetwork(t *testing.T) {
 	}
 }
 
-// workplace has what the steps need beside the bundle: a release of an earlier version, and another program that traces.
+// workplace has what the steps need beside the bundle: a release of an earlier version, and another tracer.
 func workplace(t *testing.T, file string) string {
 	t.Helper()
 	w := t.TempDir()

@@ -26,7 +26,8 @@ type node struct {
 	dir    string
 }
 
-// newNode starts a node, which is removed when the test ends, however it ends. If the test fails, explain is called before.
+// newNode starts a node, which is removed when the test ends, however it ends. If the test fails, explain is called
+// before.
 func newNode(t *testing.T, script string, explain func(n *node)) *node {
 	t.Helper()
 	tools := os.Getenv(kubernetesEnv)

@@ -224,7 +224,8 @@ func TestSamplesStandForOthers(t *testing.T) {
 			}
 			l := got.Late[0]
 			if l.Rank.Rank != 5 || !l.Blamed || l.Times < c.times*98/100 || l.Times > c.times*102/100 ||
-				l.Every != int64(c.every) || l.Collectives < steps*98/100 || l.Collectives > steps*110/100 || math.Abs(l.LostShare-c.lost) > 0.1*c.lost {
+				l.Every != int64(c.every) || l.Collectives < steps*98/100 ||
+				l.Collectives > steps*110/100 || math.Abs(l.LostShare-c.lost) > 0.1*c.lost {
 				t.Errorf("%+v; want %d times, %v of the time", l, c.times, c.lost)
 			}
 		})

@@ -34,7 +34,8 @@ func questions(window string) []question {
 		tool("find_outlier_nodes", arguments{"metric": "hw.gpu.utilization", "of": "rank", "cluster_id": "cluster-00"}),
 		tool("event_history", arguments{"node_id": "gpu-node-0001.load.example"}), tool("anomaly_list", arguments{}),
 		tool("get_cost", arguments{}),
-		{"SQL: the newest of a node", sqlPath, body(arguments{"sql": `select timestamp_ns, metric_name, rank, value from events
+		{"SQL: the newest of a node", sqlPath, body(arguments{"sql": `
+			select timestamp_ns, metric_name, rank, value from events
 			where node_id = 'gpu-node-0001.load.example' and timestamp_ns > (select max(timestamp_ns) from events) - 60000000000
 			order by timestamp_ns desc limit 100`})},
 	}

@@ -235,7 +235,7 @@ func TestUnknownFaultIsAUsageError(t *testing.T) {
 	}
 }
 
-// TestAMachineWithoutTheLoaderIsUnsupported: also where no program may be started, as in a container's folder in memory.
+// Also where no program may be started, as in a container's folder in memory.
 func TestAMachineWithoutTheLoaderIsUnsupported(t *testing.T) {
 	files := extract(t)
 	program, err := os.ReadFile(files.Victim)
@@ -260,7 +260,7 @@ func TestAMachineWithoutTheLoaderIsUnsupported(t *testing.T) {
 			}
 		}
 		_, err := files.StartLoop(t.Context(), cudastub.Options{})
-		if !errors.Is(err, c.want) || errors.Is(err, cudastub.ErrUnsupported) != (c.want == cudastub.ErrUnsupported) {
+		if !errors.Is(err, c.want) || errors.Is(err, cudastub.ErrUnsupported) != errors.Is(c.want, cudastub.ErrUnsupported) {
 			t.Errorf("a program of %d bytes, mode %o: %v, want %v", len(c.program), c.mode, err, c.want)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -252,9 +253,9 @@ func Folder(prefix string) (string, error) {
 // place is the first of some folders that can be written, if possible one on a disk; if none can, the first.
 func place(folders ...string) string {
 	written := folders[0]
-	for i := len(folders) - 1; i >= 0; i-- {
-		if unix.Access(folders[i], unix.W_OK) == nil {
-			written = folders[i]
+	for _, f := range slices.Backward(folders) {
+		if unix.Access(f, unix.W_OK) == nil {
+			written = f
 		}
 	}
 	for _, f := range folders {

@@ -21,8 +21,13 @@ func (k *Kernel) Tools(arch Arch) []Tool {
 		return nil
 	}
 	list := []Tool{
-		{"/usr/bin/make", "make"}, {"/usr/bin/gcc", "gcc"}, {"/usr/bin/flex", "flex"}, {"/usr/bin/bison", "bison"},
-		{"/usr/bin/bc", "bc"}, {"/usr/bin/xz", "xz-utils"}, {"/usr/include/libelf.h", "libelf-dev"},
+		{"/usr/bin/make", "make"},
+		{"/usr/bin/gcc", "gcc"},
+		{"/usr/bin/flex", "flex"},
+		{"/usr/bin/bison", "bison"},
+		{"/usr/bin/bc", "bc"},
+		{"/usr/bin/xz", "xz-utils"},
+		{"/usr/include/libelf.h", "libelf-dev"},
 		{"/usr/bin/pahole", "dwarves"},
 	}
 	if arch.Go != runtime.GOARCH {

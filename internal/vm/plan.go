@@ -26,7 +26,8 @@ type suite struct {
 var suites = []suite{
 	{
 		pkg: "capture/probe",
-		run: "TestEveryOperation|Nest|Recursion|Longjmp|Threads|Fork|Device|Results|Graph|PIDLinks|Shapes|DoesNotReturn|MapWatcher",
+		run: "TestEveryOperation|Nest|Recursion|Longjmp|Threads|Fork|Device|Results|Graph|PIDLinks|Shapes|" +
+			"DoesNotReturn|MapWatcher",
 		few: "TestEveryOperation|Nested|Fork|DoesNotReturn|MapWatcher", others: "TestEveryOperation|Nested|Longjmp|SixtyFour",
 	},
 	{pkg: "capture/probe", run: "BestBackend|Sockets", few: "BestBackend", shell: true},

@@ -62,8 +62,8 @@ func TestPagesAreCountedForTheAllocatingProcess(t *testing.T) {
 		bytes uint64
 	}{{own, "pages.test", size}, {other, "other", size / 2}} {
 		// A Go program needs some for itself.
-		if s := seen[c.pid]; s.Bytes < c.bytes || s.Bytes > c.bytes+16<<20 || s.Allocations < c.bytes/uint64(os.Getpagesize()) ||
-			s.Comm != c.comm || s.Failed != 0 {
+		if s := seen[c.pid]; s.Bytes < c.bytes || s.Bytes > c.bytes+16<<20 ||
+			s.Allocations < c.bytes/uint64(os.Getpagesize()) || s.Comm != c.comm || s.Failed != 0 {
 			t.Errorf("%+v, of a process that touched %d bytes", s, c.bytes)
 		}
 	}
