@@ -97,8 +97,8 @@ bundle: ## put what is released, with documents, dashboards and manifests, into 
 
 .PHONY: test-bundle
 test-bundle: bundle ## install, use, upgrade and remove it without a network, and see what programs connect to (root, ip, curl)
-	$(if $(filter yes,$(CAN_TRACE)),INGERO_REQUIRE_KERNEL=1) INGERO_BUNDLE='$(CURDIR)/$(BUNDLE)' INGERO_HELM=$(CURDIR)/$(KUBERNETES)/helm \
-		$(GO) test -count=1 -timeout 30m -v -run 'TestBundle|TestJudge' ./packaging
+	$(if $(filter yes,$(CAN_TRACE)),INGERO_REQUIRE_KERNEL=1) INGERO_BUNDLE='$(CURDIR)/$(BUNDLE)' \
+		INGERO_HELM=$(CURDIR)/$(KUBERNETES)/helm $(GO) test -count=1 -timeout 30m -v -run 'TestBundle|TestJudge' ./packaging
 
 # helm and a whole Kubernetes are built from their modules, pinned in tools/helm and tools/kubernetes. Their versions are
 # what they would be told when they are released; helm checks charts against that of Kubernetes.
@@ -455,7 +455,9 @@ lint: ## check format and common mistakes
 	@out="$$(git ls-files '*.go' | xargs gofmt -l)"; [ -z "$$out" ] || { echo "not gofmt-clean:" $$out >&2; exit 1; }
 	GOARCH=arm64 $(GO) vet ./...
 	@if $(GO) -C tools build -o ../bin/golangci-lint github.com/golangci/golangci-lint/v2/cmd/golangci-lint; then \
-		for module in $(LINTED); do (cd "$$module" && $(CURDIR)/bin/golangci-lint run --config $(CURDIR)/.golangci.yml ./...) || exit 1; done; \
+		for module in $(LINTED); do \
+			(cd "$$module" && $(CURDIR)/bin/golangci-lint run --config $(CURDIR)/.golangci.yml ./...) || exit 1; \
+		done; \
 	else \
 		echo "SKIPPED: golangci-lint cannot be built here" >&2; \
 	fi

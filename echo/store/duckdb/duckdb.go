@@ -142,7 +142,7 @@ func connect(path string) (driver.Connector, error) {
 	return duckdb.NewConnector(path, nil)
 }
 
-// start opens the engine. The caller holds writing, or is the only one.
+// start opens the engine. The caller must have locked s.writing, or be Open.
 func (s *Store) start(ctx context.Context) error {
 	if err := readable(s.path); err != nil {
 		return err
@@ -282,8 +282,8 @@ func (s *Store) use(f func(*sql.DB) error) error {
 }
 
 // mend opens the engine again if it has given itself up, as it does after some errors of the disk, or if what it has in
-// memory may be wrong. why is the error that came before; nil: it was not open. Questions that run are ended, and
-// others are told to ask again. The caller holds writing.
+// memory may be wrong. why is the error that came before; nil: it was not open. Running questions end with
+// store.ErrAway, and so do new ones until it is open. The caller must have locked s.writing.
 func (s *Store) mend(ctx context.Context, why error) {
 	stuck := time.AfterFunc(s.patience, func() {
 		err := fmt.Errorf("%s is not open again after %s", s.path, s.patience)

@@ -11,8 +11,8 @@ import (
 	"github.com/ingero-io/ingero/echo/store/duckdb"
 )
 
-// While the engine does not open again, questions are told to ask again, and who can end the program is told that it is
-// stuck. If it opens after all, everything is there.
+// While the engine is not open again, Query and Stats return ErrAway, and Stuck is called. If it opens after all,
+// everything is there.
 func TestAnEngineThatDoesNotOpenAgain(t *testing.T) {
 	stuck := make(chan error, 1)
 	s := open(t, filepath.Join(t.TempDir(), "echo.db"), duckdb.Options{Stuck: func(err error) { stuck <- err }})
