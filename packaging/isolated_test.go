@@ -24,8 +24,8 @@ type step struct {
 	has  []string
 }
 
-// Functions for the steps: serve starts a server in the background, end stops it with SIGINT, and soon repeats a command
-// until it succeeds, for two minutes at most.
+// Functions for the steps: serve starts a server in the background, end stops it with SIGINT, and soon repeats a
+// command until it succeeds, for two minutes at most.
 const prelude = `set -eu
 serve() { "$@" >"$W/server.out" 2>&1 & server=$!; }
 end() { kill -INT $server; wait $server || { cat "$W/server.out"; return 1; }; }
