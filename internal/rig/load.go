@@ -1,6 +1,8 @@
 package rig
 
 import (
+	"time"
+
 	"golang.org/x/sys/unix"
 
 	"github.com/ingero-io/ingero/capture/host/proc"
@@ -35,9 +37,19 @@ func ReadUsage() (u Usage, err error) {
 // process and its children.
 func Others(before, after Usage) float64 {
 	total := float64(after.all.Total - before.all.Total)
-	busy := float64(after.all.Busy-before.all.Busy) - float64(after.all.Stolen-before.all.Stolen)
 	if total <= 0 {
 		return 0
 	}
-	return max(0, busy-(after.own-before.own)) / total
+	return others(before, after) / total
+}
+
+// OtherTime is the CPU time between two readings that was used by other programs than this process and its children.
+func OtherTime(before, after Usage) time.Duration {
+	return time.Duration(others(before, after) * float64(time.Second) / ticksPerSecond)
+}
+
+// others is OtherTime in ticks.
+func others(before, after Usage) float64 {
+	busy := float64(after.all.Busy-before.all.Busy) - float64(after.all.Stolen-before.all.Stolen)
+	return max(0, busy-(after.own-before.own))
 }

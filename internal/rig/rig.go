@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -61,6 +62,8 @@ type Traced struct {
 	Truth   cudastub.Truth
 	Summary agent.Summary
 	Others  float64 // share of all CPUs' time used by programs outside the run
+	// OtherTime is the CPU time used by programs outside the run, by /proc/stat.
+	OtherTime time.Duration
 	// Paused is the share of the time for which one CPU stood still without the kernel's knowledge,
 	// which an emulator's do: the thread that ran there looks as if it had computed on.
 	Paused float64
@@ -89,7 +92,7 @@ func Trace(ctx context.Context, o *Options) (t Traced, err error) {
 	if err != nil {
 		return t, fmt.Errorf("read the machine's load: %w", err)
 	}
-	t.Others = Others(before, after)
+	t.Others, t.OtherTime = Others(before, after), OtherTime(before, after)
 	return t, nil
 }
 

@@ -5,10 +5,14 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/ingero-io/ingero/capture/host/proc"
+	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/explain/diagnose"
+	"github.com/ingero-io/ingero/explain/report"
 	"github.com/ingero-io/ingero/internal/cudastub"
 	"github.com/ingero-io/ingero/internal/kerneltest"
 	"github.com/ingero-io/ingero/store"
@@ -40,6 +44,9 @@ func TestOthersUseTheCPUTimeThatTheRunDoesNot(t *testing.T) {
 	if got := Others(before, after); got != 0.3 { // 500 of 1000 busy, 200 of them our own
 		t.Errorf("others used %g", got)
 	}
+	if got := OtherTime(before, after); got != 3*time.Second {
+		t.Errorf("others used %s", got)
+	}
 	after.own = 2000 // a child that had run before was reaped
 	if got := Others(before, after); got != 0 {
 		t.Errorf("others used %g", got)
@@ -50,6 +57,37 @@ func TestOthersUseTheCPUTimeThatTheRunDoesNot(t *testing.T) {
 	r := Result{Explanation: Explanation{Input: &diagnose.Input{}}, Traced: Traced{Others: 0.3}}
 	if !r.Disturbed() {
 		t.Error("not disturbed by other programs")
+	}
+}
+
+func TestAFindingAboutAnotherProgramMustBeTrue(t *testing.T) {
+	self := uint32(os.Getpid())
+	r := Result{
+		Explanation: Explanation{Input: &diagnose.Input{
+			Processes: []store.Process{{PID: 70, Parent: 60}, {PID: 60, Parent: 50}, {PID: 90, Parent: 1}},
+			Lives:     []event.Life{{Kind: event.LifeFork, Thread: event.Thread{PID: 80, TID: 80}, Parent: event.Thread{PID: self}}},
+		}},
+		Traced: Traced{Truth: cudastub.Truth{PID: 50}, OtherTime: time.Second},
+	}
+	for name, tt := range map[string]struct {
+		kind string
+		pid  uint32
+		lost time.Duration
+		want string
+	}{
+		"another program":            {diagnose.CPUContention, 90, 2 * time.Second, ""},
+		"one that is not recorded":   {diagnose.CPUContention, 91, 2 * time.Second, ""},
+		"more than there was":        {diagnose.CPUContention, 90, 3 * time.Second, "all other programs used 1s"},
+		"the traced program":         {diagnose.CPUContention, 50, time.Second, "a process of the run"},
+		"what it started":            {diagnose.CPUContention, 70, time.Second, "a process of the run"},
+		"the tracer":                 {diagnose.CPUContention, self, time.Second, "a process of the run"},
+		"what the test started":      {diagnose.CPUContention, 80, time.Second, "a process of the run"},
+		"what no other program does": {diagnose.GPUWait, 90, time.Second, "nothing of kind gpu_wait was done"},
+	} {
+		c := report.Chain{Cause: report.Cause{Kind: tt.kind, PID: tt.pid}, LostNS: uint64(tt.lost), ExplainedPct: 50}
+		if got := r.Wrong(&c); (got == "") != (tt.want == "") || !strings.Contains(got, tt.want) {
+			t.Errorf("%s: %q, want %q", name, got, tt.want)
+		}
 	}
 }
 
