@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/ingero-io/ingero/event"
 )
 
 // TestStepsOfPreparationSayWhatTheyNeed: a step reads only the fields that it declares, and earlier
@@ -158,4 +160,25 @@ func productionFiles(t *testing.T) map[string]*ast.File {
 		}
 	}
 	return files
+}
+
+// On x86-64, 65 is semop, 69 is msgsnd and 45 is recvfrom; on arm64 they are readv, preadv and truncate.
+func TestSystemCallsAreOfTheRecordingsArchitecture(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		arch            string
+		syscall         int16
+		reads, receives bool
+	}{
+		{"amd64", 65, false, false}, {"arm64", 65, true, true},
+		{"amd64", 69, false, false}, {"arm64", 69, true, true},
+		{"amd64", 45, false, true}, {"arm64", 45, false, false},
+		{"amd64", 0, true, true}, {"arm64", 63, true, true},
+	} {
+		hs := &newEvidence(&Input{Arch: tt.arch}).host
+		o := event.OffCPU{Class: event.Network, Syscall: tt.syscall}
+		if hs.readCalls[tt.syscall] != tt.reads || hs.receives(&o) != tt.receives {
+			t.Errorf("%s: %d reads: %t, receives: %t", tt.arch, tt.syscall, hs.readCalls[tt.syscall], hs.receives(&o))
+		}
+	}
 }
