@@ -258,28 +258,6 @@ const (
 	OpTCPSpike         = Op(SourceTCP)<<8 | 3
 )
 
-type indexes struct {
-	byOp   *[OpSlots]*Info
-	byName map[string]*Info
-	// bySymbol has only functions of libraries.
-	bySymbol map[string]*Info
-}
-
-var index = func() indexes {
-	x := indexes{new([OpSlots]*Info), make(map[string]*Info, len(Catalog)), map[string]*Info{}}
-	for i := range Catalog {
-		x.byOp[Catalog[i].Op] = &Catalog[i]
-		x.byName[Catalog[i].Name] = &Catalog[i]
-		if !Catalog[i].Op.Source().Called() {
-			continue
-		}
-		for _, name := range Catalog[i].SymbolNames() {
-			x.bySymbol[name] = &Catalog[i]
-		}
-	}
-	return x
-}()
-
 var (
 	argBytes  = Arg{Name: "bytes", Unit: UnitBytes, Doc: "size in bytes"}
 	argPtr    = Arg{Name: "ptr", Unit: UnitAddr, Doc: "device or host address"}

@@ -8,10 +8,8 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"os/user"
 	"runtime/debug"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -26,7 +24,6 @@ import (
 	"github.com/ingero-io/ingero/internal/config"
 	"github.com/ingero-io/ingero/store"
 	"github.com/ingero-io/ingero/store/sqlite"
-	"github.com/ingero-io/ingero/tui"
 )
 
 func traceCommand(c *console) *cobra.Command {
@@ -297,44 +294,6 @@ func (t *tracing) record(f *traceFlags, maxBytes int64) (err error) {
 	return nil
 }
 
-// choose selects the view. A traced command has standard output to itself. With --json, its output
-// goes to standard error instead.
-func (t *tracing) choose(f *traceFlags) error {
-	out, log := t.c.out, t.c.err
-	started := len(t.opts.Command) > 0
-	live := !f.asJSON && !f.quiet && !started && t.c.isTerminal(out) && t.c.isTerminal(t.c.in)
-	if len(f.fleet.Nodes) > 0 && !live {
-		return usage("--nodes is for the view on a terminal, and this run has none; ask them with: ingero explain --nodes %s",
-			strings.Join(f.fleet.Nodes, ","))
-	}
-	t.opts.Stdin, t.opts.Stdout, t.opts.Stderr = t.c.in, t.c.out, t.c.err
-	switch {
-	case f.asJSON:
-		if started {
-			t.opts.Stdout = t.c.err
-		}
-		t.view = newJSONView(out, t.opts.Record)
-	case started:
-		t.view = t.lines(t.c.err, "starting "+quote(t.opts.Command[0]), f)
-	case live:
-		nodes, why, err := t.others(&f.fleet)
-		if err != nil {
-			return err
-		}
-		buffered := new(lockedBuffer) // the view uses the whole screen
-		o := tui.Options{Colour: t.c.colour(out), Node: t.node, Fleet: nodes, NoFleet: why}
-		if t.file != nil {
-			o.Path = t.file.path
-		}
-		t.view = &liveView{c: t.c, log: buffered, opts: o, ready: make(chan struct{})}
-		log = buffered
-	default:
-		t.view = t.lines(out, noProcess, f)
-	}
-	t.log, t.opts.Logger = log, t.c.logger(log)
-	return nil
-}
-
 // lines returns the view that prints lines.
 func (t *tracing) lines(out io.Writer, wait string, f *traceFlags) traceView {
 	v := newLineView(out, t.c.width(out), wait)
@@ -367,39 +326,6 @@ func withoutDatabase(env func(string) string) func(string) string {
 			return ""
 		}
 		return env(k)
-	}
-}
-
-// lookupUser finds a user by name or number.
-func lookupUser(s string) (int, error) {
-	if n, err := strconv.ParseUint(s, 10, 31); err == nil {
-		return int(n), nil
-	}
-	u, err := user.Lookup(s)
-	if err != nil {
-		return 0, fmt.Errorf("there is no user %q on this machine; pass the number (id -u %s)", s, s)
-	}
-	return strconv.Atoi(u.Uid)
-}
-
-// watchEnd ends a run when all its processes have ended.
-type watchEnd struct {
-	fs   proc.FS
-	pids []int
-	end  func()
-}
-
-// Batch implements agent.Sink.
-func (w *watchEnd) Batch(*store.Batch) {}
-
-// Second implements agent.Sink.
-func (w *watchEnd) Second(*agent.Status) {
-	w.pids = slices.DeleteFunc(w.pids, func(pid int) bool {
-		_, err := w.fs.Comm(pid, pid)
-		return err != nil
-	})
-	if len(w.pids) == 0 {
-		w.end()
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/ingero-io/ingero/echo/arrival"
 	"github.com/ingero-io/ingero/echo/question"
@@ -317,86 +316,6 @@ func bestFinding(findings []question.Finding, of arrival.Rank) *question.Finding
 		}
 	}
 	return best
-}
-
-func value(v *float64) float64 {
-	if v == nil {
-		return 0
-	}
-	return *v
-}
-
-func (s *stragglersOut) verdict(list []straggler) {
-	switch {
-	case len(list) > 0:
-		s.Verdict = prose(list[0].text())
-		if n := len(list) - 1; n > 0 {
-			s.Verdict += data(fmt.Sprintf("; and %d more", n))
-		}
-	case s.Seen.Collectives == 0 && s.Seen.AgentEvents == 0:
-		s.Verdict = "nobody is blamed: no node told of collectives, and no agent of ranks, in this window"
-	case s.Seen.Collectives == 0:
-		s.Verdict = "nobody is blamed: no agent tells of a straggler, and there are no collectives to compare"
-	default:
-		s.Verdict = data(fmt.Sprintf("nobody is blamed: in %d collectives of %d ranks none was late often and long enough, "+
-			"and no agent tells of a straggler", s.Seen.Collectives, s.Seen.Ranks))
-	}
-}
-
-// text is a straggler in words.
-func (s *straggler) text() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "rank %d on %s", s.Rank, s.NodeID)
-	switch c := s.Collectives; {
-	case c != nil && c.Every > 1:
-		fmt.Fprintf(&b, " comes %.0f ms late to every %s of %d collectives", c.LateMS, ordinal(c.Every), c.Of)
-	case c != nil:
-		fmt.Fprintf(&b, " comes %.0f ms late to %d of %d collectives", c.LateMS, c.Late, c.Of)
-	case s.Agent.ExcessPct != nil:
-		fmt.Fprintf(&b, " is %.0f %% slower than its peers, its agent says", *s.Agent.ExcessPct)
-	default:
-		b.WriteString(" is slower than its peers, its agent says")
-	}
-	if c := s.Collectives; c != nil {
-		fmt.Fprintf(&b, ", and %d ranks wait for it: %v %% of their time", c.Waiting, c.LostPct)
-	}
-	switch {
-	case s.Why.Kind == "":
-		b.WriteString("; why is not known")
-	case s.Why.ExplainedPct != nil:
-		fmt.Fprintf(&b, "; %s", s.Why.Kind)
-		if s.Why.Culprit != "" {
-			fmt.Fprintf(&b, " by %s", s.Why.Culprit)
-		}
-		fmt.Fprintf(&b, " explains %.0f %% of it, by the node's own account", *s.Why.ExplainedPct)
-	default:
-		fmt.Fprintf(&b, "; its node tells of %s", s.Why.Kind)
-	}
-	return b.String()
-}
-
-// nextOf are the questions that follow from the first straggler.
-func nextOf(list []straggler, window string) []next {
-	if len(list) == 0 {
-		return []next{{
-			Tool: outliersName, Arguments: map[string]any{"window": window},
-			Why: "is a node unlike the others, by its health score?",
-		}}
-	}
-	one := &list[0]
-	all := []next{}
-	if one.Address != "" {
-		all = append(all, next{
-			Tool: "diagnose", At: one.Address, Arguments: map[string]any{"since": window},
-			Why: "the node's own recording, with stacks; over HTTP: GET /api/v1/chains",
-		})
-	}
-	if plain(one.rank.Cluster, one.rank.Node) {
-		all = append(all, next{Tool: historyName, Arguments: map[string]any{
-			"cluster_id": one.rank.Cluster, "node_id": one.rank.Node, "window": window,
-		}, Why: "what its node told in this time"})
-	}
-	return append(all, next{Tool: costName, Arguments: map[string]any{"window": window}, Why: "what the waiting costs"})
 }
 
 // nodeKey is a node.

@@ -1,14 +1,19 @@
-// Command shape prints what a tree of Go is like to find one's way in: how many packages and folders
-// it has, how long files, functions and lines are, and which types have gathered most. Give it the
-// root of a checkout; run it on two to compare them (docs/architecture.md has what it printed).
+// Command shape measures how easy it is to find one's way in a tree of Go: how many folders and packages it has, how
+// long files, functions and lines are, which types have most fields and methods, and how many words the documents have.
+//
+//	shape [-packages] [-types agent.run,probe.Tracer] [ROOT]
+//
+// ROOT is a checkout. Run it on two to compare them (docs/architecture.md has what it printed).
 package main
 
 import (
+	"flag"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -29,10 +34,16 @@ type typeSize struct {
 	fields, methods int
 }
 
+// size is that of a package, or of a folder with its packages.
+type size struct{ packages, files, lines int }
+
+func (z *size) add(files, lines int) { z.files, z.lines = z.files+files, z.lines+lines }
+
 // shape is what is counted of a tree, generated code and tests left out.
 type shape struct {
-	folders, packages map[string]bool
+	folders, packages map[string]*size
 	files, lines      int
+	words             int // of documents
 	longFiles         int
 	longest           int // lines of the longest file
 	functions         int
@@ -43,12 +54,15 @@ type shape struct {
 }
 
 func main() {
+	packages := flag.Bool("packages", false, "also print the files and lines of each package")
+	types := flag.String("types", "", "types to print besides the largest, such as agent.run,probe.Tracer")
+	flag.Parse()
 	root := "."
-	if len(os.Args) > 1 {
-		root = os.Args[1]
+	if flag.NArg() > 0 {
+		root = flag.Arg(0)
 	}
 	s := &shape{
-		folders: map[string]bool{}, packages: map[string]bool{},
+		folders: map[string]*size{}, packages: map[string]*size{},
 		types: map[string]*typeSize{}, imports: map[string]map[string]bool{},
 	}
 	if err := s.read(root); err != nil {
@@ -56,6 +70,11 @@ func main() {
 		os.Exit(1)
 	}
 	s.print()
+	s.printTypes(strings.FieldsFunc(*types, func(r rune) bool { return r == ',' }))
+	printSizes("folders", s.folders)
+	if *packages {
+		printSizes("packages", s.packages)
+	}
 }
 
 func (s *shape) read(root string) error {
@@ -71,10 +90,15 @@ func (s *shape) read(root string) error {
 			}
 			return nil
 		}
-		if !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
-			return nil
+		switch {
+		case strings.HasSuffix(name, ".md"):
+			text, err := os.ReadFile(path)
+			s.words += len(strings.Fields(string(text)))
+			return err
+		case strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go"):
+			return s.file(path, rel)
 		}
-		return s.file(path, rel)
+		return nil
 	})
 }
 
@@ -92,9 +116,14 @@ func (s *shape) file(path, rel string) error {
 		return nil
 	}
 	dir := filepath.ToSlash(filepath.Dir(rel))
-	s.packages[dir] = true
 	top, _, _ := strings.Cut(dir, "/")
-	s.folders[top] = true
+	if s.folders[top] == nil {
+		s.folders[top] = &size{}
+	}
+	if s.packages[dir] == nil {
+		s.packages[dir] = &size{}
+		s.folders[top].packages++
+	}
 	n := 0
 	for line := range strings.Lines(string(src)) {
 		n++
@@ -104,6 +133,8 @@ func (s *shape) file(path, rel string) error {
 	}
 	s.files++
 	s.lines += n
+	s.packages[dir].add(1, n)
+	s.folders[top].add(1, n)
 	s.longest = max(s.longest, n)
 	if n > maxFile {
 		s.longFiles++
@@ -172,6 +203,11 @@ func (s *shape) print() {
 	fmt.Printf("functions, over %d lines        %d, %d\n", maxFunction, s.functions, s.longFunctions)
 	fmt.Printf("lines over %d, in a thousand   %d, %.1f\n", maxLine, s.wide, 1000*float64(s.wide)/float64(max(s.lines, 1)))
 	fmt.Printf("packages that import store/sqlite  %d\n", len(s.imports["store/sqlite"]))
+	fmt.Printf("words in documents              %d\n", s.words)
+}
+
+// printTypes prints the largest types, and those that are named.
+func (s *shape) printTypes(named []string) {
 	var list []*typeSize
 	for _, t := range s.types {
 		list = append(list, t)
@@ -183,7 +219,17 @@ func (s *shape) print() {
 		return strings.Compare(a.name, b.name)
 	})
 	fmt.Println("largest types: fields, methods")
-	for _, t := range list[:min(len(list), 10)] {
-		fmt.Printf("  %-28s %3d %4d\n", t.name, t.fields, t.methods)
+	for i, t := range list {
+		if i < 10 || slices.ContainsFunc(named, func(n string) bool { return strings.HasSuffix("/"+t.name, "/"+n) }) {
+			fmt.Printf("  %-28s %3d %4d\n", t.name, t.fields, t.methods)
+		}
+	}
+}
+
+func printSizes(of string, sizes map[string]*size) {
+	fmt.Printf("%s: packages, files, lines\n", of)
+	for _, name := range slices.Sorted(maps.Keys(sizes)) {
+		z := sizes[name]
+		fmt.Printf("  %-28s %3d %4d %6d\n", name, max(z.packages, 1), z.files, z.lines)
 	}
 }
