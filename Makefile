@@ -459,7 +459,7 @@ lint: ## check format and common mistakes
 			(cd "$$module" && $(CURDIR)/bin/golangci-lint run --config $(CURDIR)/.golangci.yml ./...) || exit 1; \
 		done; \
 	else \
-		echo "SKIPPED: golangci-lint cannot be built here" >&2; \
+		echo "SKIPPED: golangci-lint cannot be built here" >&2; [ -z "$$INGERO_REQUIRE_LINT" ]; \
 	fi
 
 .PHONY: bench

@@ -29,8 +29,8 @@ type meter struct {
 
 // stackCount is how many calls of an operation had a stack in this second.
 type stackCount struct {
-	n    int
-	told int // n when crowded last returned the operation
+	n      int
+	listed int // n when overLimit last returned the operation
 }
 
 type procMeter struct {
@@ -68,7 +68,7 @@ func (m *meter) follower(s *shared, names *processTable) follower {
 	return follower{
 		records: func(u *workItem) {
 			m.calls(u.records.Calls)
-			for _, op := range m.crowded() {
+			for _, op := range m.overLimit() {
 				set(op, m.limit(op, time.Second))
 			}
 		},
@@ -204,16 +204,16 @@ func (m *meter) limit(op event.Op, span time.Duration) limit {
 	return l
 }
 
-// crowd is how many calls of an operation may get a stack in a second before its limit is derived
+// manyStacks is how many calls of an operation may get a stack in a second before its limit is derived
 // again: calls became more, or slower, than in the second before. Without that, the first of
 // them would get all stacks that a CPU takes in a second, and the slowest, which come later, none.
-const crowd = 3 * maxSlow
+const manyStacks = 3 * maxSlow
 
-// crowded lists the operations whose limits are to be derived again within the second.
-func (m *meter) crowded() (list []event.Op) {
+// overLimit lists the operations whose limits are to be derived again within the second.
+func (m *meter) overLimit() (list []event.Op) {
 	for op, k := range m.stacks {
-		if k.n >= crowd && k.n >= k.told+maxSlow {
-			k.told = k.n
+		if k.n >= manyStacks && k.n >= k.listed+maxSlow {
+			k.listed = k.n
 			list = append(list, op)
 		}
 	}

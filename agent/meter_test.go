@@ -97,7 +97,7 @@ func TestStacksOfACrowdedSecondAreForTheSlowest(t *testing.T) {
 			list[i] = c
 		}
 		m.calls(list)
-		for _, op := range m.crowded() {
+		for _, op := range m.overLimit() {
 			limit = m.limit(op, time.Second).stack
 		}
 		return stacks, slowest, without
@@ -119,8 +119,8 @@ func TestStacksOfACrowdedSecondAreForTheSlowest(t *testing.T) {
 	}
 	// The next second begins with its own count.
 	m.status(&s, time.Second, func(uint32) string { return "" })
-	if got := m.crowded(); len(got) > 0 {
-		t.Errorf("%v is crowded before its first call", got)
+	if got := m.overLimit(); len(got) > 0 {
+		t.Errorf("%v is over its limit before its first call", got)
 	}
 }
 

@@ -105,8 +105,8 @@ type tracing struct {
 type traceView interface {
 	found(r *report.Report)   // report of the live diagnosis on the last seconds
 	changed(c *report.Change) // steps take longer since some seconds
-	// told shows that a rank is slower than its peers, or the like. who is its process, or empty.
-	told(e *wire.Event, who string)
+	// event shows that a rank is slower than its peers, or the like. who is its process, or empty.
+	event(e *wire.Event, who string)
 	run(ctx context.Context, o agent.Options) (agent.Summary, error)
 	summary(s *agent.Summary, next string) error
 }
@@ -198,7 +198,7 @@ func (t *tracing) watch(ctx context.Context, f *traceFlags) (agent.Summary, erro
 // openPeers begins to compare ranks with their peers; nil if that was not asked for.
 func (t *tracing) openPeers(ctx context.Context, f *peersFlags) (*peers, error) {
 	fs := proc.New("")
-	o := peersOptions{c: t.c, node: t.node, log: t.log, logger: t.opts.Logger, shown: t.view.told}
+	o := peersOptions{c: t.c, node: t.node, log: t.log, logger: t.opts.Logger, shown: t.view.event}
 	o.name = func(pid uint32) string {
 		name, err := fs.Comm(int(pid), int(pid))
 		if err != nil {

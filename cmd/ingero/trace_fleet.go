@@ -98,17 +98,17 @@ type peers struct {
 	done   chan struct{}
 	close  sync.Once
 
-	mu     sync.Mutex // guards the rest
-	told   []toldEvent
-	record []toldEvent           // that are to be recorded
-	open   map[string]toldEvent  // slow ranks that were told without a culprit, by id
-	last   map[uint32]wire.Event // by process
-	traced []agent.Traced
-	causes liveCauses
+	mu      sync.Mutex // guards the rest
+	unshown []shownEvent
+	record  []shownEvent          // that are to be recorded
+	open    map[string]shownEvent // slow ranks that were reported without a culprit, by id
+	last    map[uint32]wire.Event // by process
+	traced  []agent.Traced
+	causes  liveCauses
 }
 
-// toldEvent is an event that is to be shown.
-type toldEvent struct {
+// shownEvent is an event that is to be shown.
+type shownEvent struct {
 	event wire.Event
 	who   string // the process, empty if it is not known
 	pid   uint32
@@ -136,7 +136,7 @@ func (f *peersFlags) open(ctx context.Context, o peersOptions) (*peers, error) {
 	}
 	p := &peers{
 		node: o.node, conf: f, name: o.name, log: o.logger, done: make(chan struct{}), stop: func() {},
-		shown: o.shown, otlp: o.otlp, why: map[string]bool{}, open: map[string]toldEvent{}, last: map[uint32]wire.Event{},
+		shown: o.shown, otlp: o.otlp, why: map[string]bool{}, open: map[string]shownEvent{}, last: map[uint32]wire.Event{},
 	}
 	var err error
 	if p.client, err = f.client(o.c.env, o.logger); err != nil {
@@ -168,7 +168,7 @@ func (f *peersFlags) open(ctx context.Context, o peersOptions) (*peers, error) {
 // tell takes what began or ended.
 func (p *peers) tell(s node.Said) {
 	about := wire.About{Node: p.node, Cluster: p.conf.cluster, ID: s.ID, WorldSize: s.Ranks, Step: s.Step}
-	t := toldEvent{pid: s.PID, cause: s.Cause}
+	t := shownEvent{pid: s.PID, cause: s.Cause}
 	if name := p.name(s.PID); name != "" {
 		t.who = fmt.Sprintf("%s, process %d", clean(name), s.PID)
 	}
@@ -180,7 +180,7 @@ func (p *peers) tell(s node.Said) {
 	if slow && cause != nil && cause.Culprit == "" {
 		p.open[s.ID] = t
 	}
-	p.tellLater(t)
+	p.later(t)
 	p.send(&t)
 	p.mu.Unlock()
 }
@@ -188,10 +188,10 @@ func (p *peers) tell(s node.Said) {
 // maxRecord is how many events wait to be recorded, should the disk be too slow.
 const maxRecord = 1024
 
-// tellLater has an event shown and recorded. mu is held.
-func (p *peers) tellLater(t toldEvent) {
+// later has an event shown and recorded. mu is held.
+func (p *peers) later(t shownEvent) {
 	p.remember(&t)
-	p.told = append(p.told, t)
+	p.unshown = append(p.unshown, t)
 	if len(p.record) < maxRecord {
 		p.record = append(p.record, t)
 	}
@@ -208,7 +208,7 @@ func (p *peers) recorded(list []store.RankEvent) []store.RankEvent {
 	return list
 }
 
-func rankEventOf(t *toldEvent) store.RankEvent {
+func rankEventOf(t *shownEvent) store.RankEvent {
 	e := &t.event
 	out := store.RankEvent{
 		At: uint64(e.At.UnixNano()), Type: e.Type, ID: e.ID, PID: t.pid, Rank: health.NoRank, Ranks: e.WorldSize,
@@ -237,7 +237,7 @@ func nanoseconds(ms *float64) uint64 {
 
 // send sends an event to readers of the socket and to the receiver of OTLP; neither blocks. mu is held, so that the
 // events of a rank are sent in order.
-func (p *peers) send(t *toldEvent) {
+func (p *peers) send(t *shownEvent) {
 	if p.otlp != nil {
 		p.otlp.Event(&t.event, t.event.Summary(t.who))
 	}
@@ -266,11 +266,11 @@ func (p *peers) Second(s *agent.Status) {
 	}
 }
 
-// show shows what was told.
+// show shows the events that came since it was called last.
 func (p *peers) show() {
 	p.mu.Lock()
-	list := p.told
-	p.told = nil
+	list := p.unshown
+	p.unshown = nil
 	p.mu.Unlock()
 	for i := range list {
 		p.shown(&list[i].event, list[i].who)

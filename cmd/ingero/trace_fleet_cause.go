@@ -103,7 +103,7 @@ func (p *peers) found(r *report.Report) {
 		if c := p.causes.of(t.pid, t.cause, now); c != nil && c.Culprit != "" {
 			t.event.Cause, t.event.At = c, now.UTC()
 			delete(p.open, id)
-			p.tellLater(t)
+			p.later(t)
 			p.send(&t)
 		}
 	}

@@ -27,7 +27,7 @@ func (p *peers) listenForStatus(home string) {
 }
 
 // remember keeps the last event of a process. mu is held.
-func (p *peers) remember(t *toldEvent) {
+func (p *peers) remember(t *shownEvent) {
 	if len(p.last) >= maxLast {
 		clear(p.last)
 	}

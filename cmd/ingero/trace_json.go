@@ -61,8 +61,8 @@ type jsonEvent struct {
 	Event *wire.Event `json:"event"`
 }
 
-// told prints an event of a fleet.
-func (v *jsonView) told(e *wire.Event, _ string) { v.print(jsonEvent{"event", e.At.UnixNano(), e}) }
+// event prints an event of a fleet.
+func (v *jsonView) event(e *wire.Event, _ string) { v.print(jsonEvent{"event", e.At.UnixNano(), e}) }
 
 // jsonOOM is a process that the kernel killed for lack of memory.
 type jsonOOM struct {

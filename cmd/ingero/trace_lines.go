@@ -43,8 +43,8 @@ func (v *lineView) found(r *report.Report) {
 // changed prints a change.
 func (v *lineView) changed(c *report.Change) { v.print(changeLine(c)) }
 
-// told prints an event of a fleet.
-func (v *lineView) told(e *wire.Event, who string) { v.print(eventLine(e, who)) }
+// event prints an event of a fleet.
+func (v *lineView) event(e *wire.Event, who string) { v.print(eventLine(e, who)) }
 
 // print writes a line, however long its reader pauses.
 func (v *lineView) print(line string) { v.lines.print([]byte(line+"\n"), true) }

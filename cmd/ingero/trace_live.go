@@ -62,8 +62,8 @@ func (v *liveView) changed(c *report.Change) {
 	v.view.Changed(c)
 }
 
-// told shows an event of a fleet.
-func (v *liveView) told(e *wire.Event, who string) {
+// event shows an event of a fleet.
+func (v *liveView) event(e *wire.Event, who string) {
 	<-v.ready
 	v.view.Told(uint64(e.At.UnixNano()), eventLine(e, who), e.Resolved)
 }

@@ -83,8 +83,8 @@ type cause struct {
 	answered string
 	// passedOn is the kind to use instead if the wait was for input that is passed on.
 	passedOn string
-	// told is the kind to use instead if the driver may have told of the end of the wait (host_func.go).
-	told string
+	// signalled is the kind to use instead if the driver may have signalled the end of the wait (host_func.go).
+	signalled string
 
 	// What belongs to one finding.
 

@@ -21,18 +21,18 @@ func (ps *processes) settleHostFuncs(t *subject) {
 	if ps.hostFuncs[t.PID] == 0 {
 		return
 	}
-	told := func(o *event.OffCPU, r *root) bool {
-		return r.between && causeOf(r.kind).told != "" && r.behind(o) != 0 && !ps.workers[r.chain[1].Thread]
+	signalled := func(o *event.OffCPU, r *root) bool {
+		return r.between && causeOf(r.kind).signalled != "" && r.behind(o) != 0 && !ps.workers[r.chain[1].Thread]
 	}
 	waits := map[uint32]uint64{}
 	for o, r := range t.waits {
-		if told(o, &r) {
+		if signalled(o, &r) {
 			waits[r.behind(o)]++
 		}
 	}
 	for o, r := range t.waits {
-		if told(o, &r) && waits[r.behind(o)] <= ps.hostFuncs[t.PID] {
-			r.kind = causeOf(r.kind).told
+		if signalled(o, &r) && waits[r.behind(o)] <= ps.hostFuncs[t.PID] {
+			r.kind = causeOf(r.kind).signalled
 			t.waits[o] = r
 		}
 	}

@@ -13,12 +13,12 @@ import (
 
 //go:generate go tool bpf2go -cc clang -target amd64,arm64 -go-package inflight InFlight inflight.bpf.c -- -O2 -g -Wall -Werror -mcpu=v3 -I../../bpf/include
 
-// MinAge is how old a call must be to be told.
+// MinAge is how old a call must be to be reported.
 const MinAge = time.Second
 
 // Probe is the probe on calls that have not returned. Without it a call is recorded when it returns.
 var Probe = &kernel.Probe{
-	Name: "in-flight", Without: "calls that have not returned are not told",
+	Name: "in-flight", Without: "calls that have not returned are not reported",
 	Load: LoadInFlight, Prepare: prepare, Iterator: "flights",
 }
 
