@@ -7,13 +7,17 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
 )
 
 // question is one that readers ask: a tool, or SQL.
-type question struct{ name, path, body string }
+type question struct {
+	name, path string
+	body       func(now time.Time) string
+}
 
 const sqlPath = "/api/v1/sql"
 
@@ -27,17 +31,24 @@ func questions(window string) []question {
 		if window != "" {
 			args[windowOf(name)] = window
 		}
-		return question{name, "/api/v1/tools/fleet.cluster." + name, body(map[string]arguments{"args": args})}
+		b := body(map[string]arguments{"args": args})
+		return question{name, "/api/v1/tools/fleet.cluster." + name, func(time.Time) string { return b }}
 	}
 	return []question{
 		tool("summary", arguments{}), tool("find_stragglers", arguments{}), tool("find_outlier_nodes", arguments{}),
 		tool("find_outlier_nodes", arguments{"metric": "hw.gpu.utilization", "of": "rank", "cluster_id": "cluster-00"}),
 		tool("event_history", arguments{"node_id": "gpu-node-0001.load.example"}), tool("anomaly_list", arguments{}),
 		tool("get_cost", arguments{}),
-		{"SQL: the newest of a node", sqlPath, body(arguments{"sql": `
-			select timestamp_ns, metric_name, rank, value from events
-			where node_id = 'gpu-node-0001.load.example' and timestamp_ns > (select max(timestamp_ns) from events) - 60000000000
-			order by timestamp_ns desc limit 100`})},
+		{"SQL: the newest of a node", sqlPath, func(now time.Time) string {
+			from := "(select max(timestamp_ns) from events) - 60000000000"
+			if window != "" { // as dashboards do, which know the time
+				from = strconv.FormatInt(now.Add(-time.Minute).UnixNano(), 10)
+			}
+			return body(arguments{"sql": `
+				select timestamp_ns, metric_name, rank, value from events
+				where node_id = 'gpu-node-0001.load.example' and timestamp_ns > ` + from + `
+				order by timestamp_ns desc limit 100`})
+		}},
 	}
 }
 
@@ -133,7 +144,7 @@ func (r *run) ask(ctx context.Context, to *answers, first int) {
 // one asks a question and says why there was no answer.
 func (r *run) one(ctx context.Context, q question) (why string) {
 	p, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimSuffix(r.o.Ask, "/")+q.path,
-		strings.NewReader(q.body))
+		strings.NewReader(q.body(time.Now())))
 	if err != nil {
 		return err.Error()
 	}
