@@ -263,7 +263,7 @@ short_kernel = $(filter-out $(shell $(GO) list $(unmeasured)),$(shell $(GO) list
 	grep -v '/ingero/internal/e2e'))
 
 .PHONY: test
-test: ## vet and run the tests: every package, every probe live; end to end: test-e2e
+test: ## vet and run the tests; as root every probe live, but agent, cmd/ingero and internal/e2e only in test-e2e
 	$(GO) vet ./...
 ifeq ($(CAN_TRACE),yes)
 	@$(MAKE) --no-print-directory -j 2 --output-sync=line test-pure test-kernel
@@ -286,7 +286,7 @@ test-kernel:
 	@INGERO_REQUIRE_KERNEL=1 tools/undisturbed $(GO) test -short -count=1 -p 1 -timeout 15m ./capture/probe/...
 
 .PHONY: test-e2e
-test-e2e: ## run the long tests, end to end (root, a kernel with BTF)
+test-e2e: ## run the long tests: agent, cmd/ingero, internal/e2e, all of the probes (root, a kernel with BTF)
 	INGERO_REQUIRE_KERNEL=1 tools/undisturbed $(GO) test -count=1 -p 1 -timeout 15m $(LONG_KERNEL_TESTS)
 	@command -v tmux >/dev/null || { echo; echo "SKIPPED: the view of trace in a real terminal emulator needs tmux: apt-get install tmux"; }
 

@@ -68,7 +68,7 @@ func (k *load) rows(ctx context.Context, l *lab) ([]Row, error) {
 	rows := []Row{Row{
 		Name: k.name + ", not accounted for", Unit: Calls, Measured: math.Abs(missing), Target: atMost(0), Detail: detail,
 	}.judge()}
-	lost := Row{Name: k.name + ", lost", Unit: Calls, Measured: float64(rec.lost)}
+	lost := Row{Name: k.name + ", dropped", Unit: Calls, Measured: float64(rec.lost)}
 	if k.lossless {
 		lost.Target = atMost(0)
 	}

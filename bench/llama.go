@@ -237,7 +237,7 @@ func measureLlama(ctx context.Context, l *lab) ([]Row, error) {
 				"rounds": float64(len(share)),
 			},
 		}
-		all := Row{Name: k.name + ", calls lost", Unit: Calls, Measured: float64(lost), Target: atMost(0)}
+		all := Row{Name: k.name + ", calls dropped", Unit: Calls, Measured: float64(lost), Target: atMost(0)}
 		rows = append(rows, row.judge(), all.judge())
 		if len(floor) > 0 {
 			kept, moves := estimate(func(s ...series) float64 { return s[0].median() }, without.over(floor, ratio))

@@ -30,7 +30,7 @@ type RankEvent struct {
 }
 
 // RankSteps is what was measured of a process that is, or may be, a rank of a distributed job, in about a
-// second: its steps (docs/fleet.md), and what else is needed to compare it with its peers.
+// second: its steps (docs/fleet-design.md), and what else is needed to compare it with its peers.
 type RankSteps struct {
 	At  uint64 // Unix ns up to which it was measured
 	PID uint32

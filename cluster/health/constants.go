@@ -6,7 +6,7 @@ import (
 )
 
 // The numbers by which ranks are judged. "Simulated" means: chosen by simulated jobs whose seeds
-// are not those of the published tables (docs/fleet.md); times are of the wall clock.
+// are not those of the published tables (docs/fleet-measured.md); times are of the wall clock.
 const (
 	// PushEvery is the time between two pushes of an agent. Simulated: 5 s costs 1.3 s of delay.
 	PushEvery = 2 * time.Second

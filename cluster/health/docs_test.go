@@ -7,9 +7,9 @@ import (
 	"github.com/ingero-io/ingero/internal/doctable"
 )
 
-// TestConstantsAsDocumented holds the table of docs/fleet.md against the constants.
+// TestConstantsAsDocumented holds the table of docs/fleet-design.md against the constants.
 func TestConstantsAsDocumented(t *testing.T) {
-	doctable.CheckConstants(t, "../../docs/fleet.md", "| constant | value | source |", map[string]any{
+	doctable.CheckConstants(t, "../../docs/fleet-design.md", "| constant | value | source |", map[string]any{
 		"PushEvery": PushEvery, "PushSpread": PushSpread, "PollEvery": PollEvery, "BucketTime": BucketTime,
 		"FreeBucket": FreeBucket, "Repeated": Repeated, "Kept": Kept, "quorumShare": quorumShare,
 		"mergeNoise": mergeNoise, "warmBuckets": warmBuckets, "offsetSpread": offsetSpread, "offsetMost": offsetMost,

@@ -6,9 +6,9 @@ import (
 	"github.com/ingero-io/ingero/internal/doctable"
 )
 
-// TestConstantsAsDocumented holds the table of docs/fleet.md against the constants.
+// TestConstantsAsDocumented holds the table of docs/fleet-design.md against the constants.
 func TestConstantsAsDocumented(t *testing.T) {
-	doctable.CheckConstants(t, "../../docs/fleet.md", "| constant of `cluster/ownwork` | value | source |", map[string]any{
+	doctable.CheckConstants(t, "../../docs/fleet-design.md", "| constant of `cluster/ownwork` | value | source |", map[string]any{
 		"firstOps": firstOps, "otherOps": otherOps, "maxOps": maxOps, "rounds": rounds, "usedWithin": usedWithin,
 		"rivalTakes": rivalTakes, "silentAfter": silentAfter, "fullQueue": fullQueue, "plainLaunch": plainLaunch,
 		"collectiveLaunch": collectiveLaunch, "followSteps": followSteps, "spareMost": spareMost,

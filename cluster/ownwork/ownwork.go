@@ -4,7 +4,7 @@
 //
 // It sees the host only. Which communicator steps are counted by, what a step is, and what is taken for
 // a wait is decided in communicator.go, pattern.go and wait.go. Where own work cannot be measured it
-// says why. docs/fleet.md has what follows for users.
+// says why. docs/fleet-design.md has what follows for users.
 //
 // The package has no clock, no I/O and no goroutines.
 package ownwork

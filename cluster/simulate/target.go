@@ -14,7 +14,7 @@ type Target struct {
 	Met  bool   `json:"met"`
 }
 
-// targets holds rows against what was asked for (docs/fleet.md).
+// targets holds rows against what was asked for (docs/fleet-measured.md).
 func targets(rows []Row) []Target {
 	var out []Target
 	add := func(name, want string, got float64, met bool) {

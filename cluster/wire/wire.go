@@ -1,6 +1,6 @@
 // Package wire is how agents and a fleet write what they tell each other: pushes as OTLP metrics,
 // answers as headers, a suspect's question as a query, and verdicts as lines of JSON. The bytes are
-// described in docs/fleet.md.
+// described in docs/fleet-protocol.md.
 //
 // The package is pure: it opens nothing, has no clock, and keeps nothing of what it is given. What
 // comes in may be of anybody. Whatever is wrong is an *Error, which says what is wrong with which

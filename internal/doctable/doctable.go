@@ -45,7 +45,7 @@ func CheckConstants(t testing.TB, file, head string, values map[string]any) {
 		t.Fatal(err)
 	}
 	_, table, _ := strings.Cut(string(page), head+"\n|---|---|---|\n")
-	table, _, _ = strings.Cut(table, "\n\n")
+	table, _, _ = strings.Cut(table+"\n", "\n\n")
 	rows := 0
 	for line := range strings.Lines(table + "\n") {
 		cells := strings.Split(line, "|")
