@@ -213,6 +213,20 @@ test-echo-live: build echo fleet-collector ## ask Echo which of eight ranks on t
 	INGERO_REQUIRE_KERNEL=1 INGERO_ECHO_LIVE=$(CURDIR)/bin tools/undisturbed $(GO) test -count=1 -timeout 8m -v \
 		-run TestEchoNamesTheLateRank ./bench/straggler
 
+# The version before, as far as what programs send each other goes: machines are upgraded one after the other. After a
+# change of what they send, name the last commit without it.
+EARLIER := 2234d937
+EARLIER_PROGRAMS := .cache/earlier
+
+.PHONY: test-upgrade
+test-upgrade: build echo fleet-collector ## try tracers and fleets of an earlier version with those of today, and its tracers with Echo (root, a kernel with BTF, ip)
+	packaging/earlier $(EARLIER) $(EARLIER_PROGRAMS)
+	INGERO_REQUIRE_KERNEL=1 INGERO_EARLIER=$(CURDIR)/$(EARLIER_PROGRAMS) tools/undisturbed \
+		$(GO) test -count=1 -timeout 8m -v -run TestTracersAndFleetsOfTwoVersions ./internal/e2e/fleetlive
+	ln -sf $(CURDIR)/bin/ingero-echo $(CURDIR)/bin/ingero-fleet-collector $(EARLIER_PROGRAMS)
+	INGERO_REQUIRE_KERNEL=1 INGERO_ECHO_LIVE=$(CURDIR)/$(EARLIER_PROGRAMS) tools/undisturbed \
+		$(GO) test -count=1 -timeout 8m -v -run TestEchoNamesTheLateRank ./bench/straggler
+
 # The engine of ClickHouse as a library, for tests, of a pinned checksum: nothing of the package is run by npm.
 CHDB         := .cache/chdb
 CHDB_PACKAGE := @chdb/lib-linux-x64-gnu@26.7.3-stable.1

@@ -1,6 +1,7 @@
 package fleetlive
 
 import (
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -13,9 +14,28 @@ func TestWhatHappensToARankOrNodeIsTold(t *testing.T) {
 	kerneltest.Require(t)
 	bin := t.TempDir()
 	build(t, bin)
+	measure(t, bin, bin, "gpu", "node cut off")
+}
+
+// Agents and fleets are upgraded one after the other. INGERO_EARLIER is a folder with the programs of the version before.
+func TestTracersAndFleetsOfTwoVersions(t *testing.T) {
+	earlier := os.Getenv("INGERO_EARLIER")
+	if earlier == "" {
+		t.Skip("make test-upgrade builds the programs of an earlier version, and sets INGERO_EARLIER")
+	}
+	kerneltest.Require(t)
+	bin := t.TempDir()
+	build(t, bin)
+	t.Run("earlier tracers", func(t *testing.T) { measure(t, earlier, bin, "gpu") })
+	t.Run("earlier fleet", func(t *testing.T) { measure(t, bin, earlier, "gpu") })
+}
+
+// measure runs what happens to ranks and nodes, with the tracer of one folder, and the fleet and the sink of another.
+func measure(t *testing.T, tracer, fleet string, only ...string) {
+	t.Helper()
 	o := straggler.Options{
-		Only: []string{"gpu", "node cut off"}, Quick: true, Ingero: filepath.Join(bin, "ingero"),
-		Fleet: filepath.Join(bin, "ingero-fleet"), Sink: filepath.Join(bin, "straggler-sink"),
+		Only: only, Quick: true, Ingero: filepath.Join(tracer, "ingero"),
+		Fleet: filepath.Join(fleet, "ingero-fleet"), Sink: filepath.Join(fleet, "straggler-sink"),
 	}
 	plan, err := straggler.Plan(&o)
 	if err != nil {
