@@ -140,7 +140,7 @@ var table = []row{
 	{"internal/cudastub", ""},
 	{"internal/kerneltest", ""},
 	{"capture/probe/probetest", "event internal/kerneltest capture/probe"},
-	{"internal/rig", `agent explain/compare explain/diagnose explain/recording capture/host/proc internal/cudastub capture/probe explain/report
+	{"internal/rig", `agent event explain/compare explain/diagnose explain/recording capture/host/proc internal/cudastub capture/probe explain/report
 		store store/sqlite`},
 	{"demo", "agent explain/diagnose internal/cudastub internal/rig capture/probe explain/report store"},
 
