@@ -49,7 +49,10 @@ func TestACrashedHelperIsStartedAgainAndTheLossCounted(t *testing.T) {
 func TestAHangingLibraryDoesNotBlockTheReader(t *testing.T) {
 	t.Parallel()
 	lib := standIn(t, "gpus=1")
-	r := start(t, nvml.Options{Dirs: []string{lib.Dir}, ReadPatience: 200 * time.Millisecond})
+	// A second helper may start before the library is set not to hang, and then hangs from its first call on.
+	r := start(t, nvml.Options{
+		Dirs: []string{lib.Dir}, ReadPatience: 200 * time.Millisecond, StartPatience: 5 * time.Second,
+	})
 	until(t, r, "a reading", readings(1))
 	pid := r.State().PID
 	if err := lib.Set("gpus=1", "hang.nvmlDeviceGetMemoryInfo_v2=1"); err != nil {

@@ -107,9 +107,12 @@ func TestRequestsAgreeWithTheKernelsCounts(t *testing.T) {
 	if sector+writes*128 != 43*128 {
 		t.Errorf("the last write ended at sector %d", sector)
 	}
-	if n := rows + lost[event.LostRequestThinned]; n != got[0]+got[2]-missing || lost[event.LostRequestThinned] == 0 {
-		t.Errorf("%d requests recorded and %d left out, of %d; %d lost", rows, lost[event.LostRequestThinned],
-			got[0]+got[2]-missing, lost[event.LostRequest])
+	thinned := lost[event.LostRequestThinned]
+	// 1000 of a CPU are recorded in a second. On a busy machine they may come more slowly.
+	quick := until-began < uint64(time.Second)
+	if n := rows + thinned; n != got[0]+got[2]-missing || quick && thinned == 0 {
+		t.Errorf("%d requests recorded and %d left out, of %d in %s; %d dropped", rows, thinned, got[0]+got[2]-missing,
+			time.Duration(until-began), lost[event.LostRequest])
 	}
 }
 
