@@ -116,7 +116,7 @@ func (s *Server) Close() (err error) {
 	return err
 }
 
-// Ask asks the agent at a path. The error is one of the connection, or says what is wrong with the answer.
+// Ask asks the agent at a path. It returns an error of the connection, or about a malformed answer.
 func Ask(ctx context.Context, path string) (*wire.AgentStatus, error) {
 	var d net.Dialer
 	c, err := d.DialContext(ctx, "unix", path)

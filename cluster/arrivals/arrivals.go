@@ -97,7 +97,7 @@ func NewChooser() *Chooser { return &Chooser{ranks: map[uint32]*rank{}, sums: ma
 // LeftOut counts operations that were chosen but not sent: there were too many, or their end was not seen.
 func (c *Chooser) LeftOut() uint64 { return c.leftOut }
 
-// Batch takes in what was recorded. It keeps no reference to b.
+// Batch takes in recorded data. It keeps no reference to b.
 func (c *Chooser) Batch(b *store.Batch) {
 	for i := range b.Collectives {
 		x := &b.Collectives[i]

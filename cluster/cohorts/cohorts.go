@@ -19,7 +19,7 @@ type Told struct {
 	NodeName, ClusterName string
 }
 
-// Counts are what happened since the state was made.
+// Counts are totals since the state was made.
 type Counts struct {
 	Pushes uint64 // answered, with ranks in them
 	// Earlier counts pushes of earlier agents, which have the published gauges only.
@@ -165,7 +165,7 @@ func (s *State) Sweep(now time.Duration) (out []Told) {
 	return out
 }
 
-// Counts returns what happened since the state was made.
+// Counts returns totals since the state was made.
 func (s *State) Counts() Counts {
 	s.mu.Lock()
 	defer s.mu.Unlock()

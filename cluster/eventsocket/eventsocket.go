@@ -56,7 +56,7 @@ type Server struct {
 	closed  bool
 }
 
-// Counts are what happened since the start.
+// Counts are totals since the start.
 type Counts struct {
 	Events  uint64 // sent, with or without a reader
 	Dropped uint64 // lines that a reader missed: it was too slow
@@ -95,7 +95,7 @@ func Listen(o Options) (*Server, error) {
 // Path returns the path that the server listens at.
 func (s *Server) Path() string { return s.path }
 
-// Counts returns what happened since the start.
+// Counts returns totals since the start.
 func (s *Server) Counts() Counts {
 	s.mu.Lock()
 	defer s.mu.Unlock()

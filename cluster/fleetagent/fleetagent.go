@@ -70,7 +70,7 @@ func (a *Agent) Second(at time.Time) {
 	a.report()
 }
 
-// rouse makes Run check what is due.
+// rouse wakes Run, to check what is due.
 func (a *Agent) rouse() {
 	select {
 	case a.wake <- struct{}{}:
@@ -113,7 +113,7 @@ func (a *Agent) Run(ctx context.Context) {
 // idle is how long Run sleeps if nothing is due. Second wakes it.
 const idle = time.Minute
 
-// ask sends what is due, and returns the time until the next is.
+// ask sends what is due, and returns the time until something else is.
 func (a *Agent) ask(ctx context.Context, requests *sync.WaitGroup) time.Duration {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -167,7 +167,7 @@ func (a *Agent) log(err error) {
 
 func now() time.Duration { return time.Duration(time.Now().UnixNano()) }
 
-// Status is what the agent knows of its ranks.
+// Status is the state of the ranks on the node.
 type Status struct {
 	Reachable bool // the fleet has answered lately
 	// Failing is the error of the last request, empty if it succeeded.
@@ -175,7 +175,7 @@ type Status struct {
 	Ranks   []node.RankStatus
 }
 
-// Status returns what is known of processes, see node.Node.Status.
+// Status returns the state of the ranks, see node.Node.Status.
 func (a *Agent) Status(pids []uint32) Status {
 	a.mu.Lock()
 	defer a.mu.Unlock()

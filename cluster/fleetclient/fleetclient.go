@@ -66,10 +66,10 @@ type outcome struct {
 	err      error         // error in the answer
 }
 
-// ask sends a request once. The error is one of the network.
+// ask sends a request once. An error is a network error.
 type ask func(ctx context.Context) (outcome, error)
 
-// Counts are what happened since the client was made.
+// Counts are totals since the client was made.
 type Counts struct {
 	Answered, Failed, Retried uint64
 	Held                      uint64 // not sent: the fleet had asked to wait
@@ -160,7 +160,7 @@ func (c *Client) Reachable() bool {
 	return c.failures < unreachableAfter
 }
 
-// Counts returns what happened since the client was made.
+// Counts returns totals since the client was made.
 func (c *Client) Counts() Counts {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -193,7 +193,7 @@ func partial(body []byte) error {
 
 var errNoPolls = errors.New("a fleet cannot be polled over gRPC; push instead")
 
-// Poll asks for an answer between two pushes. Errors are those of Push.
+// Poll asks for an answer between two pushes. It returns the same errors as Push.
 func (c *Client) Poll(ctx context.Context, p wire.Poll) (wire.Answer, error) {
 	if c.http == nil {
 		return wire.Answer{Threshold: wire.NoThreshold()}, errNoPolls

@@ -44,7 +44,7 @@ func newGRPC(host, token string, conf *tls.Config, secure bool) (*overGRPC, erro
 
 func (g *overGRPC) close() { _ = g.conn.Close() } // nothing is in flight
 
-// push sends a push once. The error is one of the network.
+// push sends a push once. An error is a network error.
 func (g *overGRPC) push(ctx context.Context, _ string, body []byte) (outcome, error) {
 	if g.token != "" {
 		ctx = metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+g.token)

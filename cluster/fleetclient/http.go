@@ -93,7 +93,7 @@ func (h *overHTTP) outcome(r *http.Response) outcome {
 	return o
 }
 
-// send sends a request once, and reads at most most bytes of the answer. The error is one of the network.
+// send sends a request once, and reads the answer up to most bytes. An error is a network error.
 func (h *overHTTP) send(ctx context.Context, method, path string, body []byte, most int64) (
 	*http.Response, []byte, error,
 ) {

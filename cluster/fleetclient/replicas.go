@@ -60,7 +60,7 @@ func NewReplicas(log *slog.Logger, options ...Options) (*Replicas, error) {
 	return r, nil
 }
 
-// Close cancels what is in flight, and closes connections.
+// Close cancels requests in flight, and closes connections.
 func (r *Replicas) Close() {
 	r.mu.Lock()
 	r.closed = true
@@ -133,7 +133,7 @@ func (r *Replicas) took(id uint64, to int, a *wire.Answer, err error) (next int,
 	return next, again, nil
 }
 
-// unreachable reports whether an error is one of the network. Otherwise the fleet has answered, or had asked to wait.
+// unreachable reports whether an error is a network error. Otherwise the fleet has answered, or had asked to wait.
 func unreachable(err error) bool {
 	_, held := errors.AsType[*HeldError](err)
 	_, status := errors.AsType[*StatusError](err)
@@ -185,7 +185,7 @@ func (r *Replicas) noticed(n notice, a *wire.Answer, err error) (notices []int) 
 	return nil
 }
 
-// Poll polls the fleet that has the cohort. Errors are those of Client.Poll.
+// Poll polls the fleet that has the cohort. It returns the same errors as Client.Poll.
 func (r *Replicas) Poll(ctx context.Context, p wire.Poll) (wire.Answer, error) {
 	r.mu.Lock()
 	at := r.chooser.At(r.now(), p.Health.Cohort)

@@ -50,7 +50,7 @@ func mayBeData(r *http.Request) bool {
 		r.Header.Get("Content-Encoding") == ""
 }
 
-// body is a request's body of which a part was read before.
+// body is a request's body after a part of it was read.
 type body struct {
 	io.Reader
 	io.Closer

@@ -69,7 +69,7 @@ type Server struct {
 	denied, busy atomic.Uint64
 }
 
-// Counts are what happened since the server was made.
+// Counts are totals since the server was made.
 type Counts struct {
 	cohorts.Counts
 	// Denied counts requests without the right token, Busy those refused because too many were being read.
@@ -339,7 +339,7 @@ func (s *Server) Run(ctx context.Context) {
 	}
 }
 
-// Counts returns what happened since the server was made.
+// Counts returns totals since the server was made.
 func (s *Server) Counts() Counts {
 	return Counts{Counts: s.state.Counts(), Denied: s.denied.Load(), Busy: s.busy.Load()}
 }

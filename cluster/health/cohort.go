@@ -6,7 +6,7 @@ import (
 )
 
 // Cohort is the fleet's half: it keeps the last buckets of ranks that should be alike, and answers with their middle.
-// All state that must not be lost is with the agents, so a cohort is of use from the first push on.
+// Agents keep all state that must not be lost, so a cohort is useful from the first push on.
 type Cohort struct {
 	id      uint64
 	free    bool

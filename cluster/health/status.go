@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// CohortStatus is what a fleet knows of a cohort.
+// CohortStatus is the state of a cohort, as a fleet knows it.
 type CohortStatus struct {
 	Cohort uint64
 	// Size is the cohort's size, Live how many of its ranks pushed lately.
@@ -20,7 +20,7 @@ type CohortStatus struct {
 	Ranks  []MemberStatus
 }
 
-// MemberStatus is what a fleet knows of a rank.
+// MemberStatus is the state of a rank, as a fleet knows it.
 type MemberStatus struct {
 	Rank  int32
 	Node  uint64

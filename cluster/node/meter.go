@@ -36,7 +36,7 @@ func NewMeter() *Meter {
 	return &Meter{work: ownwork.NewTracker(), ranks: map[uint32]*metered{}, why: map[uint32]string{}, clocks: newClocks()}
 }
 
-// Batch takes in what was recorded. It keeps no reference to b.
+// Batch takes in recorded data. It keeps no reference to b.
 func (m *Meter) Batch(b *store.Batch) {
 	m.work.Lives(b.Lives)
 	m.work.Calls(b.Calls)
@@ -129,7 +129,7 @@ func (m *Meter) others(at uint64, first int, out []store.RankSteps) []store.Rank
 	return out
 }
 
-// finish adds to a row what is known besides its steps.
+// finish fills in the fields of a row other than its steps.
 func (m *Meter) finish(at uint64, row *store.RankSteps) {
 	report := m.work.Report(row.PID, at)
 	row.Rank, row.Why, row.Spare = health.NoRank, whyOf(report.Reason), report.Spare()
@@ -147,7 +147,7 @@ func (m *Meter) finish(at uint64, row *store.RankSteps) {
 	}
 }
 
-// rankStep converts a step to what is recorded.
+// rankStep converts a step to its recorded form.
 func rankStep(s *ownwork.Step) store.RankStep {
 	return store.RankStep{
 		Seq: s.Seq, End: uint64(s.End), OwnNS: uint64(s.Own), WaitNS: uint64(s.Wait), GPUNS: uint64(s.GPU), Work: s.Work,

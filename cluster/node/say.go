@@ -28,7 +28,7 @@ func (n *Node) say(r *rank, v health.Verdict, out []Said) []Said {
 	return n.resolve(r, v, out)
 }
 
-// resolve reports the end of what was reported.
+// resolve reports the end of an earlier report.
 func (n *Node) resolve(r *rank, v health.Verdict, out []Said) []Said {
 	if r.reported == nil || r.reported.Kind != v.Kind {
 		return out

@@ -10,7 +10,7 @@ import (
 	"github.com/ingero-io/ingero/cluster/ownwork"
 )
 
-// RankStatus is what is known of a process that is, or may be, a rank.
+// RankStatus is the state of a process that is, or may be, a rank.
 type RankStatus struct {
 	PID    uint32
 	Rank   int32 // health.NoRank: not known
@@ -43,7 +43,7 @@ func (s *RankStatus) Unmeasured() string {
 	return s.Reason.String()
 }
 
-// Status returns what is known of ranks, by process number. Processes in pids that are not ranks are added with the
+// Status returns the state of ranks, by process number. Processes in pids that are not ranks are added with the
 // reason.
 func (n *Node) Status(pids []uint32) []RankStatus {
 	var list []RankStatus

@@ -16,7 +16,7 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// Source is what steps are counted by. Steps of different sources cannot be compared. If the source of a process
+// Source identifies how steps are counted. Steps of different sources cannot be compared. If the source of a process
 // changes, what was learned of it applies to another rank.
 type Source struct {
 	PID uint32

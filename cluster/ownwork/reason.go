@@ -61,7 +61,7 @@ func (r Reason) String() string {
 // unwaitedSteps is after how many steps without a wait NeverWaits is reported.
 const unwaitedSteps = 64
 
-// Report is what is known of a process.
+// Report describes the measurement of a process.
 type Report struct {
 	Reason Reason
 	Source Source // of the steps; zero if there are none
@@ -86,7 +86,7 @@ func (r *Report) Spare() bool {
 // It excludes a rank that is last in a third of the steps or more.
 const spareMost = 0.3
 
-// Report returns what is known of a process at a time (Unix ns). Call it after Take.
+// Report returns the report of a process at a time (Unix ns). Call it after Take.
 func (t *Tracker) Report(pid uint32, at uint64) Report {
 	p := t.procs[pid]
 	if p == nil {

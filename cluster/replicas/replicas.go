@@ -6,7 +6,7 @@
 // A node that moves to another fleet sends notices to where it was before, and to where its peers may be: a push in
 // which its ranks have ended. So no fleet takes a node that has moved for a silent one. The answer to a notice says
 // how many ranks push to that fleet. This lets nodes find each other if only some of them reach a fleet: all of them
-// go where those are that cannot come.
+// go where the nodes are that cannot move.
 //
 // The package has no clock, no I/O and no goroutines. Times count from any moment; they must never go back.
 package replicas

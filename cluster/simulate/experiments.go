@@ -347,7 +347,7 @@ func (l *lab) cases() {
 	}
 }
 
-// Target is a target and what was reached.
+// Target is a target and the result.
 type Target struct {
 	Name string `json:"name"`
 	Want string `json:"want"`

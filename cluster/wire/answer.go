@@ -7,13 +7,13 @@ import (
 	"github.com/ingero-io/ingero/cluster/health"
 )
 
-// Answer is what a fleet puts on each response.
+// Answer is the fleet's answer on each response.
 type Answer struct {
 	// Threshold is the health score below which a rank is slow, 0.1 to 0.99; Quorum says whether enough ranks back it.
 	// Earlier agents decide by them. NaN: not set, and Quorum means nothing.
 	Threshold float64
 	Quorum    bool
-	// Reply is what agents decide by, nil: none.
+	// Reply is the data that agents use for decisions, nil: none.
 	Reply *health.Reply
 }
 

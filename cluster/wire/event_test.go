@@ -71,7 +71,7 @@ func TestEventsComeBack(t *testing.T) {
 	golden(t, "events.jsonl", lines)
 }
 
-// TestPublishedFields checks that the fields which readers of published events need are there.
+// TestPublishedFields checks for the fields that readers of published events need.
 func TestPublishedFields(t *testing.T) {
 	for i, want := range []string{
 		"type node_id cluster_id score threshold detection_mode dominant_signal timestamp event_id rank world_size",

@@ -101,7 +101,7 @@ func (p *pusher) read(b []byte) error {
 }
 
 // NewPush returns a push without gauges. node and cluster are names, world is the number of ranks (0: not known), and
-// data is what AppendData has written. Errors are those of ParseRequest.
+// data is what AppendData has written. It returns the same errors as ParseRequest.
 func NewPush(node, cluster string, world int32, data []byte) (Push, error) {
 	p := Push{Node: node, Cluster: cluster, WorldSize: world}
 	return p, p.take(data)

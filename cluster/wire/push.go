@@ -12,7 +12,7 @@ type Push struct {
 	Node, Cluster string
 	// WorldSize is how many ranks the job has, 0: not known.
 	WorldSize int32
-	// Health is what the fleet decides by. It has no ranks in a push of an earlier agent.
+	// Health is the data that the fleet uses for decisions. It has no ranks in a push of an earlier agent.
 	Health health.Push
 	// Gauges are for dashboards, of some ranks or of the whole node. Most pushes have none.
 	Gauges []Gauges

@@ -177,7 +177,7 @@ func function(n, parent *node) error {
 	return nil
 }
 
-// argument returns an argument of a function, nil if there are not so many.
+// argument returns the i-th argument of a function, nil if there is none.
 func argument(n *node, i int) *node {
 	if len(n.children) == 0 || len(n.children[0].children) <= i {
 		return nil

@@ -123,7 +123,7 @@ func (s *Server) rows(ctx context.Context, sig *signal, body []byte, json bool, 
 	return result, nil
 }
 
-// notKept returns the answer to a request of which nothing is stored.
+// notKept returns the answer to a request that was not stored.
 func (s *Server) notKept(err error) error {
 	switch {
 	case errors.Is(err, intake.ErrFull):

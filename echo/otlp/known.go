@@ -34,7 +34,7 @@ type entry struct {
 // entryBytes is the memory of an entry besides its texts: a series, and its place in the map.
 const entryBytes = 400
 
-// NewKnown returns a cache of roughly so many bytes.
+// NewKnown returns a cache of roughly the given size in bytes.
 func NewKnown(bytes int) *Known { return &Known{most: bytes / 2, now: map[string]entry{}} }
 
 // visit is a request's view of the cache, from begin to end.
@@ -82,7 +82,7 @@ func (v *visit) get() any {
 	return e.value
 }
 
-// put adds a value for v.key, with texts of so many bytes.
+// put adds a value for v.key. texts is the size of its texts in bytes.
 func (v *visit) put(value any, texts int) {
 	v.fresh[string(v.key)] = entry{value, entryBytes + len(v.key) + texts}
 }
