@@ -26,7 +26,7 @@ import (
 	"github.com/ingero-io/ingero/internal/servetest"
 )
 
-// file has what curl sends.
+// file writes a file for curl to send.
 func file(t *testing.T, name string, b []byte) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -36,7 +36,7 @@ func file(t *testing.T, name string, b []byte) string {
 	return path
 }
 
-// pushFile has the push of a rank.
+// pushFile writes a file with the push of a rank.
 func pushFile(t *testing.T, rank int32) string {
 	t.Helper()
 	b, err := wire.AppendRequest(nil, push(rank))
@@ -48,13 +48,13 @@ func pushFile(t *testing.T, rank int32) string {
 
 const protobuf = "Content-Type: " + wire.TypeProtobuf
 
-// all reports whether an answer says that all of a request was taken.
+// all reports whether an answer says that the whole request was accepted.
 func all(body string) bool {
 	rejected, why, err := wire.ParseResponse([]byte(body))
 	return rejected == 0 && why == "" && err == nil
 }
 
-// The published headers and GET endpoints, for those who have curl and no agent.
+// Published headers and GET endpoints as seen with curl, without an agent.
 func TestWhatCurlSees(t *testing.T) {
 	servetest.NeedCurl(t)
 	c := start(t)
@@ -105,7 +105,7 @@ func TestWhatCurlSees(t *testing.T) {
 	}
 }
 
-// Metrics of earlier agents, by their published names, arrive at Prometheus. Such a push has no part in a cohort.
+// Metrics of earlier agents arrive at Prometheus under their published names. Such a push is in no cohort.
 func TestMetricsOfEarlierAgents(t *testing.T) {
 	servetest.NeedCurl(t)
 	c := start(t)
@@ -141,7 +141,7 @@ func TestMetricsOfEarlierAgents(t *testing.T) {
 	c.shows("http://"+c.metrics+"/metrics", `ingero_fleet_requests_total{what="pushed_published_gauges"} 1`, "ingero_fleet_cohorts 0")
 }
 
-// authority signs certificates, and writes them to files.
+// authority is a CA that writes certificates to files.
 type authority struct {
 	t    *testing.T
 	dir  string
@@ -155,7 +155,7 @@ func newAuthority(t *testing.T) *authority {
 	return a
 }
 
-// issue writes NAME.pem and NAME.key; the first one is signed by itself.
+// issue writes NAME.pem and NAME.key. The first certificate is signed by itself.
 func (a *authority) issue(name string) (*x509.Certificate, *ecdsa.PrivateKey) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -198,7 +198,7 @@ func (a *authority) issue(name string) (*x509.Certificate, *ecdsa.PrivateKey) {
 
 func (a *authority) file(name string) string { return filepath.Join(a.dir, name) }
 
-// With a CA of clients, an agent needs a certificate that it has signed, at all three addresses, also with the token.
+// With a client CA configured, an agent needs a certificate signed by it at all three addresses, even with the token.
 func TestMutualTLS(t *testing.T) {
 	servetest.NeedCurl(t)
 	ours, others := newAuthority(t), newAuthority(t)

@@ -1,3 +1,3 @@
-// Package collector has no code: the components of the OpenTelemetry Collector that it is the module of are in
-// the folders below. manifest.yaml says what the distribution is built of.
+// Package collector has no code. Its module has the OpenTelemetry Collector components in the folders below.
+// manifest.yaml says what the distribution is built from.
 package collector

@@ -31,7 +31,7 @@ import (
 // env names the collector: make test-fleet builds it.
 const env = "INGERO_FLEET_COLLECTOR"
 
-// collector is a collector that runs, with the configuration that is shipped.
+// collector is a running collector with the shipped configuration.
 type collector struct {
 	t    *testing.T
 	cmd  *exec.Cmd
@@ -40,7 +40,7 @@ type collector struct {
 	http, grpc, api, health, prometheus, metrics, file string
 }
 
-// said is what it writes.
+// said is the collector's output.
 type said struct {
 	mu sync.Mutex // guards the rest
 	b  bytes.Buffer
@@ -58,24 +58,24 @@ func (s *said) String() string {
 	return s.b.String()
 }
 
-// free is an address that nobody listens at.
+// free returns an address that nobody listens at.
 func free(t *testing.T) string {
 	t.Helper()
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = l.Close() }() // its address is all that was wanted
+	defer func() { _ = l.Close() }() // only its address was needed
 	return l.Addr().String()
 }
 
-// start starts a collector with more variables. It does not return before the collector is ready.
+// start starts a collector with additional environment variables, and returns when it is ready.
 func start(t *testing.T, variables ...string) *collector {
 	t.Helper()
 	return startWith(t, []string{"config/ingero-fleet.yaml"}, variables...)
 }
 
-// startWith does so with other files of configuration.
+// startWith does the same with other configuration files.
 func startWith(t *testing.T, files []string, variables ...string) *collector {
 	t.Helper()
 	binary := os.Getenv(env)
@@ -102,7 +102,7 @@ func startWith(t *testing.T, files []string, variables ...string) *collector {
 		}
 		ended := make(chan struct{})
 		go func() {
-			_ = c.cmd.Wait() // stop looks at how it ended
+			_ = c.cmd.Wait() // stop checks how it ended
 			close(ended)
 		}()
 		if c.ready(ended) {
@@ -123,8 +123,8 @@ func configs(files []string) (args []string) {
 	return args
 }
 
-// ready waits until the health check says so, and has the collector stopped after the test. It reports false if the
-// collector ended.
+// ready waits until the health check succeeds, and stops the collector after the test. It returns false if the
+// collector has ended.
 func (c *collector) ready(ended chan struct{}) (ready bool) {
 	failed := false
 	c.t.Cleanup(func() {
@@ -146,7 +146,7 @@ func (c *collector) ready(ended chan struct{}) (ready bool) {
 	return !failed
 }
 
-// stop ends the collector, which has to end well.
+// stop ends the collector, and checks that it ends without an error.
 func (c *collector) stop(ended chan struct{}) {
 	select {
 	case <-ended:
@@ -176,7 +176,8 @@ func (c *collector) get(url string) (code int, body string, err error) {
 	return r.StatusCode, string(b), errors.Join(err, r.Body.Close())
 }
 
-// until asks again and again, and fails shortly before the limit of all tests ends, so that the collector is ended.
+// until repeats a check, and fails shortly before the time limit of all tests, so that the collector is still
+// stopped.
 func (c *collector) until(what string, reached func() bool) {
 	c.t.Helper()
 	for !reached() {
@@ -187,7 +188,7 @@ func (c *collector) until(what string, reached func() bool) {
 	}
 }
 
-// shows asks for a page until it has all lines.
+// shows polls a page until it has all lines.
 func (c *collector) shows(url string, lines ...string) {
 	c.t.Helper()
 	body := ""
@@ -215,10 +216,10 @@ func (c *collector) client(url string) *fleetclient.Client {
 	return f
 }
 
-// own is the own work of ranks, in seconds a step.
+// own is the own work of ranks, in seconds per step.
 var own = [...]float64{0.1, 0.2, 0.4, 0.2}
 
-// push is of a node with one rank of four.
+// push returns a push of a node with one rank of four.
 func push(rank int32) *wire.Push {
 	name := "node-" + string('a'+rank)
 	r := health.RankPush{Rank: rank, Newest: 9, Interval: 0.5, Sigma: 0.01, Mode: health.ModeFleet, State: health.Active}
@@ -298,7 +299,7 @@ func TestAnswersMetricsAndRestart(t *testing.T) {
 			strings.Contains(string(b), "ingero.fleet.cohort.median")
 	})
 
-	// Another one knows nothing but what agents say: its first answer has the middle.
+	// The other one only knows what agents send: its first answer has the middle.
 	c = start(t)
 	for _, url := range []string{"http://" + c.http, "grpc://" + c.grpc} {
 		p := push(1)
@@ -310,7 +311,7 @@ func TestAnswersMetricsAndRestart(t *testing.T) {
 	}
 }
 
-// What tracers send besides goes on to where the cluster's memory is, with its token.
+// What else tracers send is passed on to the store of the cluster, with its token.
 func TestFindingsAndOperationsGoOn(t *testing.T) {
 	token := filepath.Join(t.TempDir(), "token.yaml")
 	if err := os.WriteFile(token, []byte(`
@@ -406,7 +407,7 @@ func TestWhatIsRefused(t *testing.T) {
 		`ingero_fleet_refused_total{reason="cohorts"} 1`, fmt.Sprintf("ingero_fleet_cohorts %d", 1<<16))
 }
 
-// le are the bytes of a number on the wire.
+// le returns the little-endian bytes of a number.
 func le(v float64) []byte {
 	b := make([]byte, 8)
 	for i := range b {
@@ -415,7 +416,7 @@ func le(v float64) []byte {
 	return b
 }
 
-// With TLS and a token, nothing is answered without both, at both addresses.
+// With TLS and a token configured, both addresses refuse requests without either.
 func TestTLSAndToken(t *testing.T) {
 	if os.Getenv(env) == "" {
 		start(t) // skips
@@ -476,7 +477,7 @@ func TestTLSAndToken(t *testing.T) {
 	}
 }
 
-// deploy/compose has a token without TLS, as only its own host can reach the ports.
+// deploy/compose uses a token without TLS, since only its own host can reach the ports.
 func TestTheTokenOfCompose(t *testing.T) {
 	c := startWith(t, []string{"config/ingero-fleet.yaml", "../deploy/compose/token.yaml"}, "INGERO_FLEET_TOKEN=secret")
 	for token, right := range map[string]bool{"": false, "wrong": false, "secret": true} {
@@ -497,7 +498,7 @@ func TestTheTokenOfCompose(t *testing.T) {
 	}
 }
 
-// If nobody takes what is exported, agents are answered nevertheless.
+// Agents get answers even if nobody takes what is exported.
 func TestAnOutageBehind(t *testing.T) {
 	c := start(t, "INGERO_FLEET_EXPORTERS=[otlp_grpc]", "INGERO_FLEET_OTLP="+free(t))
 	f := c.client("http://" + c.http)
@@ -508,8 +509,8 @@ func TestAnOutageBehind(t *testing.T) {
 	}
 }
 
-// Without memory, what goes through the pipeline is refused in a way that agents wait and come again, and the collector
-// lives on. Data for the fleet alone does not go through it.
+// Without memory, requests to the pipeline are refused in a way that makes agents wait and retry, and the collector
+// survives. Data for the fleet alone does not pass through the pipeline.
 func TestMemoryLimit(t *testing.T) {
 	c := start(t, "INGERO_FLEET_MEMORY_MIB=6", "INGERO_FLEET_SPIKE_MIB=2")
 	for _, url := range []string{"http://" + c.http, "grpc://" + c.grpc} {
@@ -517,7 +518,7 @@ func TestMemoryLimit(t *testing.T) {
 		c.until("a push is refused", func() bool {
 			_, err := f.Push(t.Context(), push(0))
 			e, ok := errors.AsType[*fleetclient.StatusError](err)
-			// That of gRPC has no time to wait. The client takes it for an error of the network.
+			// gRPC's error has no time to wait. The client takes it for an error of the network.
 			if err != nil && !(ok && e.Code == http.StatusServiceUnavailable) && !strings.Contains(err.Error(), "memory") {
 				t.Fatalf("%s: %v", url, err)
 			}

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The components are thin: of the program they use what its own server is made of, and nothing else.
+// The components are thin: they only import those packages of the program that its own server is made of.
 func TestImportsOfTheProgram(t *testing.T) {
 	const program = "github.com/ingero-io/ingero/"
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-f", `{{join .Imports "\n"}}`, "./...").Output()

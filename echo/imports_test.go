@@ -9,8 +9,8 @@ import (
 
 const module = "github.com/ingero-io/ingero/"
 
-// table has what each package imports of this module and of the program's, in the order of the data: each imports only
-// what stands above it. Tests may import more.
+// table has the imports of each package from this module and the program's, in the order of the data: each imports
+// only what stands above it. Tests may import more.
 var table = []struct{ name, imports string }{
 	{"echo/row", ""},
 	{"echo/access", ""},
@@ -39,7 +39,7 @@ var table = []struct{ name, imports string }{
 		echo/store/clickhouse echo/store/duckdb serve/mcpserver serve/webserver`},
 }
 
-// pure packages do no I/O and have no clock.
+// pure packages have no I/O and no clock.
 var pure = []string{"echo/row", "echo/access", "echo/gate", "echo/otlp", "echo/chsql", "echo/seen", "echo/outlier", "echo/cost", "echo/arrival", "echo/demo"}
 
 func list(t *testing.T, format string) map[string][]string {
@@ -90,7 +90,7 @@ func TestImportsPointUp(t *testing.T) {
 	}
 }
 
-// Only the store of DuckDB may need cgo, directly or through what it imports; the tracer never does.
+// Only the DuckDB store may need cgo, directly or through its imports; the tracer never does.
 func TestOnlyTheStoreNeedsDuckDB(t *testing.T) {
 	for name, deps := range list(t, `{{join .Deps " "}}`) {
 		needs := slices.ContainsFunc(deps, func(d string) bool { return strings.HasPrefix(d, "github.com/duckdb/") })

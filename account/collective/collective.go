@@ -1,7 +1,6 @@
-// Package collective follows the collective operations of processes in their own calls: the
-// communicator, the rank and the sequence number of each, and which later call waited for it. It is
-// arithmetic over events, with no clock and no I/O. Which rank was late is found by package
-// diagnose.
+// Package collective follows the collective operations of processes in their own calls: the communicator, rank and
+// sequence number of each, and which later call waited for it. It is arithmetic over events, with no clock and no
+// I/O. Package diagnose finds out which rank was late.
 package collective
 
 import (
@@ -11,23 +10,23 @@ import (
 // Bounds of what is kept.
 const (
 	MaxPending  = 4096           // collectives of a process that no call has waited for yet
-	MaxAge      = 30_000_000_000 // ns for which pending collectives are kept
-	maxEvents   = 8192           // CUDA events of a process that are followed
-	maxStreams  = 256            // streams of a process that are followed
+	MaxAge      = 30_000_000_000 // ns that pending collectives are kept for
+	maxEvents   = 8192           // followed CUDA events of a process
+	maxStreams  = 256            // followed streams of a process
 	maxDeferred = 4096           // calls of a group that has not ended
 )
 
-// Tracker follows any number of processes. It is given every call, in the order in which the calls
-// returned. A finished record says when the collective was waited for, or that no wait was seen.
+// Tracker follows any number of processes. Pass it every call, in the order in which the calls returned. A finished
+// record says when the collective was waited for, or that no wait was seen.
 type Tracker struct {
 	procs map[uint32]*process
 	done  []event.Collective
 }
 
-// NewTracker makes a Tracker.
+// NewTracker returns a Tracker.
 func NewTracker() *Tracker { return &Tracker{procs: map[uint32]*process{}} }
 
-// kind is what a call means for collectives.
+// kind is the meaning of a call for collectives.
 type kind uint8
 
 const (
@@ -46,7 +45,7 @@ const (
 	waitEvent
 )
 
-// kinds is indexed by event.Op, because it is looked up for every call.
+// kinds is an array by event.Op, since every call is looked up in it.
 var kinds = func() (k [event.OpSlots]kind) {
 	for i := range event.Catalog {
 		o := &event.Catalog[i]
@@ -78,7 +77,7 @@ var byName = map[string]kind{
 	"cudaEventRecord": recordEvent, "cudaStreamWaitEvent": waitEvent,
 }
 
-// Calls counts calls.
+// Calls takes in calls.
 func (t *Tracker) Calls(calls []event.Call) {
 	for i := range calls {
 		c := &calls[i]
@@ -89,7 +88,7 @@ func (t *Tracker) Calls(calls []event.Call) {
 		p := t.procs[c.PID]
 		if p == nil {
 			if k > groupEnd {
-				continue // it has no collectives
+				continue // it has no collectives so far
 			}
 			p = newProcess()
 			t.procs[c.PID] = p
@@ -98,8 +97,7 @@ func (t *Tracker) Calls(calls []event.Call) {
 	}
 }
 
-// Lives forgets processes that execute a new program. Call it after Calls with the calls made
-// before.
+// Lives forgets processes that execute a new program. Call it after Calls with their earlier calls.
 func (t *Tracker) Lives(lives []event.Life) {
 	for i := range lives {
 		if l := &lives[i]; l.Kind == event.LifeExec {
@@ -108,7 +106,7 @@ func (t *Tracker) Lives(lives []event.Life) {
 	}
 }
 
-// Ended forgets processes whose main thread ended. Call it when no more of their calls will come.
+// Ended forgets processes whose main thread ended. Call it when no more of their calls can come.
 func (t *Tracker) Ended(ends []event.Life) {
 	for i := range ends {
 		if l := &ends[i]; l.PID == l.TID {
@@ -124,8 +122,8 @@ func (t *Tracker) forget(pid uint32) {
 	}
 }
 
-// Take appends the records finished since the last Take, and finishes those queued more than MaxAge
-// before at (Unix ns) although no wait was seen; all of them if at is 0.
+// Take appends the records finished since the last Take. It also finishes those queued more than MaxAge before at
+// (Unix ns) without a seen wait, or all of them if at is 0.
 func (t *Tracker) Take(at uint64, list []event.Collective) []event.Collective {
 	for _, p := range t.procs {
 		if at == 0 {
@@ -139,8 +137,8 @@ func (t *Tracker) Take(at uint64, list []event.Collective) []event.Collective {
 	return list
 }
 
-// passed says which collectives a stream or an event comes after. Those queued in the stream itself
-// have numbers up to the process's latest one.
+// passed says which collectives precede a stream or an event. Those in the stream itself have numbers up to the
+// process's latest one.
 type passed map[uint64]uint64 // by stream, the number of the last collective waited for
 
 type communicator struct {
@@ -152,13 +150,13 @@ type communicator struct {
 }
 
 type lane struct {
-	op   event.Op // 0: of all ranks
+	op   event.Op // 0: an operation of all ranks
 	peer int32
 }
 
 type pending struct {
 	event.Collective
-	n uint64 // its sequence number in the process
+	n uint64 // sequence number in the process
 }
 
 // process is the state of one process.
@@ -171,7 +169,7 @@ type process struct {
 	groups  map[uint32]*group // by thread
 }
 
-// group is the calls of a thread between ncclGroupStart and ncclGroupEnd.
+// group has the calls of a thread between ncclGroupStart and ncclGroupEnd.
 type group struct {
 	depth int
 	start uint64
@@ -255,9 +253,9 @@ func (p *process) move(c *event.Call, done []event.Collective) []event.Collectiv
 	return p.queue(&x, done)
 }
 
-// derive handles a communicator that is derived from another one. All ranks derive the same ones in
-// the same order, so the parent, the sequence number and the part identify it. Ranks keep the
-// parent's numbers in it: a job knows them by those.
+// derive handles a communicator that is derived from another one. All ranks derive the same ones in the same order,
+// so the parent, the sequence number and the part identify it. Ranks keep their numbers in the parent: the job knows
+// them by those.
 func (p *process) derive(c *event.Call, k kind) {
 	parent := p.comms[c.Args[1]]
 	if parent == nil {
@@ -279,14 +277,14 @@ func (p *process) derive(c *event.Call, k kind) {
 	p.comms[c.Args[0]] = m
 }
 
-// mix makes an id from an id and a number; it is never 0.
+// mix returns an id from an id and a number. It is never 0.
 func mix(id, n uint64) uint64 {
 	id = (id ^ n) * 1099511628211
 	id ^= id >> 32
 	return max(id>>1, 1)
 }
 
-// number gives a sequence number to an operation that the tracer did not number.
+// number assigns a sequence number to an operation that the tracer did not number.
 func (m *communicator) number(x *event.Collective) uint32 {
 	var l lane
 	if x.PairWise() {
@@ -299,7 +297,7 @@ func (m *communicator) number(x *event.Collective) uint32 {
 	return m.counted[l]
 }
 
-// Decode reads a collective call's arguments.
+// Decode decodes a collective call's arguments.
 func Decode(c *event.Call) event.Collective {
 	how := func(n int) uint64 { return event.HowFields[n].Of(c.Args[2]) }
 	x := event.Collective{
@@ -323,8 +321,7 @@ func (p *process) queue(x *event.Collective, done []event.Collective) []event.Co
 	return done
 }
 
-// record notes what an event comes after: all that its stream holds by now, and what the stream
-// itself has waited for.
+// record notes what precedes an event: all that its stream holds so far, and what the stream itself has waited for.
 func (p *process) record(ev, stream uint64) {
 	if len(p.events) >= maxEvents {
 		clear(p.events)

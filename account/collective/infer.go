@@ -7,30 +7,28 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// Rank is a process's rank and the number of ranks, as the process itself was told; -1 and 0 if
-// unknown.
+// Rank is a process's rank and the number of ranks, as given to the process itself; -1 and 0 if not known.
 type Rank struct{ Rank, Ranks int }
 
-// When ranks whose communicators were created before the recording began are taken to be in the
-// same operations.
+// The conditions for ranks, in communicators created before the recording began, to be in the same operations.
 const (
 	minCommon = 10  // least number of common operations
-	together  = 0.5 // least share of them that ends together: a rank may wait for an operation much later
-	agreed    = 0.9 // least share of these with the same difference of sequence numbers
-	closeness = 0.1 // largest difference of their ends, as a share of the time between operations
+	together  = 0.5 // least share of them that ends together: a rank may wait much later
+	agreed    = 0.9 // least share of those with the same difference of sequence numbers
+	closeness = 0.1 // greatest difference of their ends, as a share of the time between operations
 )
 
-// line is the operations of one process in one communicator, by sequence number.
+// line has the operations of one process in one communicator, by sequence number.
 type line struct {
 	pid  uint32
 	comm uint64
 	ops  []*event.Collective
 }
 
-// Infer finds out which operations belong together in communicators that were created before the
-// recording began, on one machine: an operation ends on all ranks at the same time, and has the
-// same kind and size on all. It needs the ranks of the processes. It fills in what it finds and
-// marks it as Inferred; it returns the number of operations that are left without a communicator.
+// Infer finds operations that belong together in communicators created before the recording began, on one machine: an
+// operation ends on all ranks at the same time, and has the same kind and size on all. It needs the ranks of the
+// processes. It fills in what it finds, marked as Inferred, and returns the number of operations still without a
+// communicator.
 func Infer(list []event.Collective, ranks map[uint32]Rank) (left int) {
 	lines := unknown(list)
 	for i, first := range lines {
@@ -58,8 +56,7 @@ func Infer(list []event.Collective, ranks map[uint32]Rank) (left int) {
 	return left
 }
 
-// unknown are the operations of unknown communicators, by communicator; those with most operations
-// come first.
+// unknown returns the operations of unknown communicators, by communicator, those with most operations first.
 func unknown(list []event.Collective) (lines []*line) {
 	type key struct {
 		pid  uint32
@@ -87,7 +84,7 @@ func unknown(list []event.Collective) (lines []*line) {
 	return lines
 }
 
-// ends are the operations that were waited for, by the end of the wait.
+// ends returns the operations that were waited for, by the end of the wait.
 func (l *line) ends() (list []*event.Collective) {
 	for _, c := range l.ops {
 		if c.SyncOp != 0 {
@@ -98,8 +95,7 @@ func (l *line) ends() (list []*event.Collective) {
 	return list
 }
 
-// aligned returns how far the sequence numbers of o's operations are ahead of l's, if the two are
-// ranks of one communicator.
+// aligned returns how far o's sequence numbers are ahead of l's, if the two are ranks of one communicator.
 func (l *line) aligned(o *line) (shift int64, ok bool) {
 	mine, theirs := l.ends(), o.ends()
 	if len(mine) < minCommon || len(theirs) < minCommon {
@@ -134,8 +130,8 @@ func (l *line) aligned(o *line) (shift int64, ok bool) {
 
 func distance(a, b uint64) uint64 { return max(a, b) - min(a, b) }
 
-// common counts the operations of both lines that were waited for, given the difference of their
-// sequence numbers, and says whether the operations are the same on both.
+// common counts the operations of both lines that were waited for, given the difference of their sequence numbers,
+// and reports whether they are the same on both.
 func (l *line) common(o *line, shift int64) (n int, same bool) {
 	at := map[int64]*event.Collective{}
 	for _, c := range l.ops {
@@ -156,7 +152,7 @@ func (l *line) common(o *line, shift int64) (n int, same bool) {
 	return n, true
 }
 
-// distinct reports whether a group has two or more lines, all of different ranks.
+// distinct reports whether a group has at least two lines, all of different ranks.
 func distinct(group []*line, ranks map[uint32]Rank) bool {
 	seen := map[int]bool{}
 	for _, l := range group {

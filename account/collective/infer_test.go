@@ -8,8 +8,8 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// running is what is recorded of a rank that is at its operation number from when the recording
-// begins. It waited for each operation, which ended on all ranks within jitter ns.
+// running returns the records of a rank that is at operation number from when the recording begins. It waited for
+// each operation, which ended on all ranks within jitter ns.
 func running(rng *rand.Rand, pid uint32, from, to int, period, jitter uint64) (list []event.Collective) {
 	op, _ := event.ByName("ncclAllReduce")
 	for i := from; i < to; i++ {
@@ -43,7 +43,7 @@ func TestRunningJobsAreMatched(t *testing.T) {
 	if left := collective.Infer(list, known(4)); left != 0 {
 		t.Errorf("%d operations are left", left)
 	}
-	at := map[uint32]uint64{} // by number, when it was over
+	at := map[uint32]uint64{} // by number: its end
 	for _, c := range list {
 		if c.CommID == 0 || c.CommID != list[0].CommID || c.Rank != int32(c.PID-10) || !c.Inferred || c.Seq == 0 {
 			t.Fatalf("not matched: %+v", c)

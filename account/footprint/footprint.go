@@ -1,6 +1,5 @@
-// Package footprint sums up the system calls of processes and the files, sockets and programs that
-// they used, for the end of a trace and for the explanation of a recording. It is pure: no file, no
-// clock.
+// Package footprint sums the system calls of processes, and the files, sockets and programs that they used, for the
+// end of a trace and for the explanation of a recording. It is pure: no file, no clock.
 package footprint
 
 import (
@@ -15,8 +14,7 @@ import (
 	"github.com/ingero-io/ingero/explain/report"
 )
 
-// maxEntries bounds the entries of a kind: a shell loop starts more processes than are useful to
-// list.
+// maxEntries bounds the entries of a kind: a shell loop starts more processes than are worth listing.
 const maxEntries = 1 << 16
 
 // Sum is the footprint of processes since it began. Use New.
@@ -29,7 +27,7 @@ type Sum struct {
 	libs     map[event.MappedLibrary]bool
 	cpu      map[uint32]event.ProcessCPU
 	leftOut  uint64
-	over     uint64 // Unix ns at which it ended because CUDA was loaded
+	over     uint64 // Unix ns at which counting ended because CUDA was loaded
 }
 
 type (
@@ -48,7 +46,7 @@ type (
 	}
 )
 
-// New returns an empty sum for system calls as numbered on an architecture.
+// New returns an empty sum. The architecture defines the system calls' numbers.
 func New(arch string) *Sum {
 	return &Sum{
 		arch: arch, syscalls: map[syscallKey]*report.FootprintSyscall{}, touched: map[touchKey]event.Touched{},
@@ -62,10 +60,10 @@ func (s *Sum) IsZero() bool {
 	return len(s.syscalls)+len(s.touched)+len(s.misses)+len(s.programs)+len(s.libs)+len(s.cpu) == 0
 }
 
-// Over says that nothing was counted after a time (Unix ns), because CUDA was loaded.
+// Over notes that nothing was counted after a time (Unix ns), because CUDA was loaded.
 func (s *Sum) Over(at uint64) { s.over = at }
 
-// taken is the length in ns of a footprint that ended early.
+// taken returns the length in ns of a footprint that ended early.
 func (s *Sum) taken() uint64 {
 	first := s.over
 	for _, c := range s.cpu {
@@ -74,7 +72,7 @@ func (s *Sum) taken() uint64 {
 	return s.over - first
 }
 
-// room reports whether one more entry may be kept, else it counts it as left out.
+// room reports whether one more entry may be kept; if not, it counts it as left out.
 func (s *Sum) room(n int, known bool) bool {
 	if known || n < maxEntries {
 		return true
@@ -140,7 +138,7 @@ func (s *Sum) syscall(pid uint32, nr uint16) *report.FootprintSyscall {
 	return x
 }
 
-// ErrnoName is the name of an error number: ENOENT.
+// ErrnoName returns the name of an error number, such as ENOENT.
 func ErrnoName(n uint16) string {
 	if name := unix.ErrnoName(unix.Errno(n)); name != "" {
 		return name
@@ -148,7 +146,7 @@ func ErrnoName(n uint16) string {
 	return fmt.Sprintf("errno-%d", n)
 }
 
-// Report sorts the entries; nil if there are none.
+// Report returns the sorted entries; nil if there are none.
 func (s *Sum) Report() *report.Footprint {
 	if s == nil || s.IsZero() {
 		return nil

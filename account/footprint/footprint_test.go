@@ -28,7 +28,7 @@ func sample() *footprint.Sum {
 			{PID: 11, Parent: 10, Comm: "sh", NS: 10, Ended: 5},
 		},
 	})
-	s.Add(&event.Footprint{ // counts are increments, what was touched is a total
+	s.Add(&event.Footprint{ // counts are increments, what was used is a total
 		Syscalls: []event.SyscallCount{{PID: 10, Nr: 0, Calls: 1, NS: 60, MaxNS: 60}},
 		Touched: []event.Touched{
 			{PID: 10, Kind: event.TouchFile, Inode: 1, Path: "/srv/a", Opens: 2, ReadBytes: 9000},
@@ -107,7 +107,7 @@ func TestAFootprintThatEndedEarlyIsReportedAsSuch(t *testing.T) {
 	}
 }
 
-// What io_uring does is not seen, which is said where it was used.
+// Operations of io_uring are not seen; the report says so if it was used.
 func TestUseOfIOUringIsReported(t *testing.T) {
 	for enters, want := range map[uint64]string{0: "", 1: "(entered once):", 7: "(entered 7 times):"} {
 		s := sample()

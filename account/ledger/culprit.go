@@ -7,16 +7,16 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// Runners adds up who ran while a thread was runnable. Times are in ns.
+// Runners sums up which threads ran while a thread was runnable. Times are in ns.
 type Runners struct {
-	Queue uint64 // time runnable, in the intervals added
-	Idle  uint64 // of Queue, time in which the CPU was idle
-	Named uint64 // of Queue, time in which it is known who ran
+	Queue uint64 // time runnable, in all added intervals
+	Idle  uint64 // part of Queue in which the CPU was idle
+	Named uint64 // part of Queue in which the running thread is known
 	by    map[event.Thread]*event.Culprit
 }
 
-// Idle is the part of an interval's run-queue time in which the CPU was idle, ns. The idle task is
-// not a culprit: a wait behind it is wake-up latency.
+// Idle returns the part of an interval's run-queue time in which the CPU was idle, ns. The idle task is not a
+// culprit: a wait behind it is wake-up latency.
 func Idle(o *event.OffCPU) uint64 {
 	var ns uint64
 	for _, c := range o.Culprits {
@@ -27,8 +27,8 @@ func Idle(o *event.OffCPU) uint64 {
 	return min(max(ns, o.IdleNS), o.RunQueue, o.Duration)
 }
 
-// CPU is the CPU on whose run queue a thread was: a preempted thread waits where it ran, a woken
-// one where it was put.
+// CPU returns the CPU whose run queue a thread was on: a preempted thread waits where it ran, a woken one where it
+// was put.
 func CPU(o *event.OffCPU) uint16 {
 	if o.Class == event.RunQueue {
 		return o.OutCPU
@@ -36,7 +36,7 @@ func CPU(o *event.OffCPU) uint16 {
 	return o.InCPU
 }
 
-// Add counts an interval's run-queue time.
+// Add adds an interval's run-queue time.
 func (r *Runners) Add(o *event.OffCPU) {
 	queue := min(o.RunQueue, o.Duration)
 	idle := Idle(o)
@@ -65,7 +65,7 @@ func (r *Runners) Add(o *event.OffCPU) {
 	}
 }
 
-// Scale multiplies all that was counted by part, 0 to 1.
+// Scale multiplies all times by part, 0 to 1.
 func (r *Runners) Scale(part float64) {
 	of := func(ns *uint64) { *ns = uint64(part * float64(*ns)) }
 	of(&r.Queue)
@@ -76,7 +76,7 @@ func (r *Runners) Scale(part float64) {
 	}
 }
 
-// Ranked lists the threads that ran, the longest running first.
+// Ranked lists the threads that ran, the longest-running first.
 func (r *Runners) Ranked() []event.Culprit {
 	l := make([]event.Culprit, 0, len(r.by))
 	for _, c := range r.by {

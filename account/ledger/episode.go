@@ -9,8 +9,8 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// Episode is a span of a dispatching thread's time in which time may have been lost: an outermost
-// call, or the gap between two.
+// Episode is a span of a dispatching thread's time in which time may have been lost: an outermost call, or the gap
+// between two.
 type Episode struct {
 	Start, Duration uint64
 	Thread          event.Thread
@@ -18,20 +18,19 @@ type Episode struct {
 	Call            *event.Call // nil for a gap
 	Ledger          event.Ledger
 	Rows            []*event.OffCPU // the thread's intervals in it, by start
-	Nested          []*event.Call   // calls the call made
+	Nested          []*event.Call   // calls made by the call
 	Reclaims        []Reclaimed     // memory reclaim in it, see PlaceReclaims
 }
 
-// End is the Unix time in ns at which the episode ended.
+// End returns the Unix time in ns at which the episode ended.
 func (e *Episode) End() uint64 { return e.Start + e.Duration }
 
 // Split splits the episode's time by its ledger.
 func (e *Episode) Split() Split { return SplitOf(e.Duration, &e.Ledger) }
 
-// Episodes orders the calls and gaps of every thread by time. Nested calls are added to the
-// outermost call around them: their time is counted there, once. An off-CPU interval of a
-// dispatching thread that is in none of its episodes becomes an episode itself: the gap around it
-// may have been dropped, or may not have been stored because its wait was short.
+// Episodes returns the calls and gaps of every thread by time. Nested calls are added to their outermost call, where
+// their time is counted once. An off-CPU interval of a dispatching thread outside all episodes becomes an episode
+// itself: the gap around it may have been dropped, or not stored because its wait was short.
 func Episodes(calls []event.Call, gaps []event.Gap, rows []event.OffCPU) map[event.Thread][]Episode {
 	by := collect(calls, gaps)
 	for t := range by {
@@ -58,8 +57,8 @@ func Episodes(calls []event.Call, gaps []event.Gap, rows []event.OffCPU) map[eve
 	return by
 }
 
-// collect makes the episodes of calls and gaps. If both are ordered by time, as they are when they
-// are read, so are the episodes.
+// collect makes the episodes of calls and gaps. If both are ordered by time, as they are when read, so are the
+// episodes.
 func collect(calls []event.Call, gaps []event.Gap) map[event.Thread][]Episode {
 	by := room(calls, gaps)
 	addGaps := func(until uint64) {
@@ -82,8 +81,8 @@ func collect(calls []event.Call, gaps []event.Gap) map[event.Thread][]Episode {
 	return by
 }
 
-// room allocates the list of episodes for each thread: an episode is large, and a growing list
-// would be copied again and again.
+// room allocates the list of episodes for each thread: an episode is large, and a growing list would be copied
+// repeatedly.
 func room(calls []event.Call, gaps []event.Gap) map[event.Thread][]Episode {
 	n := map[event.Thread]int{}
 	for i := range calls {
@@ -122,7 +121,7 @@ func placeRows(by map[event.Thread][]Episode, rows []event.OffCPU) {
 	}
 }
 
-// Of is what an interval adds to its thread's ledger.
+// Of returns what an interval adds to its thread's ledger.
 func Of(o *event.OffCPU) (l event.Ledger) {
 	queue := min(o.RunQueue, o.Duration)
 	l.NS[o.Class] = o.Duration - queue
@@ -134,8 +133,7 @@ func Of(o *event.OffCPU) (l event.Ledger) {
 	return l
 }
 
-// order sorts episodes by time. It is a total order, so that the order of the input does not
-// matter.
+// order sorts episodes by time. The order is total, so it does not depend on the order of the input.
 func order(list []Episode) {
 	SortStable(list, func(e *Episode) Key { return Key{e.Start, ^e.Duration} }, func(a, b *Episode) int {
 		return cmp.Or(
@@ -162,8 +160,7 @@ func around(list []Episode, at uint64) *Episode {
 	if i == 0 || list[i-1].End() < at {
 		return nil
 	}
-	// The end of a gap is the start of the call after it: that time belongs to the later one,
-	// unless its duration is 0.
+	// The end of a gap is the start of the call after it: that time belongs to the later one, unless its duration is 0.
 	if i > 1 && list[i-1].Duration == 0 && list[i-2].End() >= at {
 		return &list[i-2]
 	}

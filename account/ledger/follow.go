@@ -6,10 +6,10 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// MaxDepth is the largest number of links of a chain.
+// MaxDepth bounds the links of a chain.
 const MaxDepth = 8
 
-// Proof says why the thread of a link is taken to be the one that was waited for.
+// Proof says why a link's thread is taken for the one that was waited for.
 type Proof uint8
 
 // The proofs.
@@ -17,27 +17,26 @@ const (
 	ByItself Proof = iota // the first link: the waiter
 	ByHolder              // its TID was in the lock word
 	ByFutex               // it woke the waiter through the futex waited on
-	ByWake                // it woke the waiter that waited on a pipe or socket
+	ByWake                // it woke the waiter from its wait on a pipe or socket
 	ByPeer                // it is at the other end of the socket
 	ByHabit               // it usually releases the futex; this wait timed out
 )
 
-// Link is one thread of a chain and what it did while the link before it waited.
+// Link is a thread of a chain, and what it did while the link before it waited.
 type Link struct {
 	Thread   event.Thread
 	Comm     string
 	Proof    Proof
-	From, To uint64 // Unix ns: the part of its time that counts
-	Known    bool   // Split is known; else the thread's time was not recorded
+	From, To uint64 // Unix ns: the relevant part of its time
+	Known    bool   // Split is known; otherwise the thread's time was not recorded
 	Split    Split
 	Rows     []*event.OffCPU // its intervals in that part
 	Wait     *event.OffCPU   // the wait that the next link, if any, explains
 }
 
-// Follow goes from an interval in which a thread was blocked to the thread that it waited for, and
-// on through that thread's own waits. It stops at a thread that ran, that waited for something
-// other than a thread, or whose time was not recorded. The first link is the waiter. Cycles are
-// cut.
+// Follow goes from an interval in which a thread was blocked to the thread that it waited for, and on through that
+// thread's own waits. It stops at a thread that ran, that waited for something other than a thread, or whose time was
+// not recorded. The first link is the waiter. Cycles are cut.
 func (x *Index) Follow(row *event.OffCPU) []Link {
 	from, to := Blocked(row)
 	first := Link{
@@ -97,18 +96,16 @@ func (x *Index) link(tid uint32, proof Proof, from, to uint64, before *event.Off
 	return l
 }
 
-// Followable reports whether waits of the class are ended by another thread, so that the waker is
-// the thread that was waited for. A poll alone does not count: it waits for any of several events.
-// But if others wait for a thread that polls, that thread waits for the one that then sends it
-// something.
+// Followable reports whether waits of the class are ended by another thread, so that the waker is the thread that was
+// waited for. A poll alone does not count: it waits for any of several events. But if others wait for a polling
+// thread, that thread waits for the one that then sends it something.
 func Followable(c event.Class) bool {
 	return c == event.Futex || c == event.Pipe || c == event.Network
 }
 
-// Behind returns the thread that an interval waited for: the lock's holder if it is a living
-// thread, else the waker. A waker is trusted only for futexes, pipes and sockets, and only if it
-// woke the thread in its own system call: the idle task, timers and network interrupts run in the
-// context of the thread that they interrupt.
+// Behind returns the thread that an interval waited for: the lock's holder if it is a living thread, otherwise the
+// waker. A waker is trusted only for futexes, pipes and sockets, and only if it woke the thread in its own system
+// call: the idle task, timers and network interrupts run in the context of the thread that they interrupt.
 func (x *Index) Behind(o *event.OffCPU) (tid uint32, proof Proof, ok bool) {
 	if o.Class == event.Futex {
 		return x.behindFutex(o)
@@ -130,8 +127,7 @@ func (x *Index) Behind(o *event.OffCPU) (tid uint32, proof Proof, ok bool) {
 	return w.TID, ByWake, true
 }
 
-// behindFutex does what Behind does, for a wait on a futex. A requeued waiter is woken at another
-// address of the same process.
+// behindFutex is Behind for a wait on a futex. A requeued waiter is woken at another address of the same process.
 func (x *Index) behindFutex(o *event.OffCPU) (tid uint32, proof Proof, ok bool) {
 	w := o.Waker
 	switch {
@@ -155,14 +151,14 @@ func (x *Index) delivers(o *event.OffCPU) bool {
 		x.transfers[o.WakerSyscall]
 }
 
-// transfers are the system calls that may end another thread's socket wait. A network interrupt may
-// also interrupt an unrelated thread in a system call, but seldom in one of these.
+// transfers are the system calls that may end another thread's socket wait. A network interrupt may also interrupt an
+// unrelated thread in a system call, but rarely in one of these.
 const transfers = `read write close pwrite64 writev sendfile connect sendto recvfrom sendmsg recvmsg shutdown splice
 	sendmmsg io_uring_enter`
 
-// holds checks the TID found in a lock word, which is only a hint: the word may not be a lock. It
-// must be another thread that is alive during the wait, and of the same process unless the lock may
-// be shared with a process whose time was recorded.
+// holds checks the TID found in a lock word, which is only a hint: the word may not be a lock. It must be another
+// thread that is alive during the wait, and of the same process, unless the lock may be shared with a process whose
+// time was recorded.
 func (x *Index) holds(o *event.OffCPU) bool {
 	k := x.threads[o.Holder]
 	if o.Holder == 0 || o.Holder == o.TID || k == nil {
@@ -174,7 +170,7 @@ func (x *Index) holds(o *event.OffCPU) bool {
 	return k.thread.PID == o.PID || k.known
 }
 
-// interrupts reports whether a task does wake-ups on behalf of hardware.
+// interrupts reports whether a task wakes threads on behalf of hardware.
 func interrupts(comm string) bool {
 	for _, p := range []string{"swapper", "ksoftirqd", "ktimers", "irq/"} {
 		if strings.HasPrefix(comm, p) {

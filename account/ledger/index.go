@@ -23,11 +23,11 @@ type track struct {
 	comm     string
 	commAt   uint64          // Unix ns at which it had that name
 	rows     []*event.OffCPU // by start
-	ends     []uint64        // ends[i] is the latest end of rows[:i+1]
+	ends     []uint64        // ends[i] is the latest end in rows[:i+1]
 	totals   []*event.ThreadTime
 	known    bool   // its time was recorded: rows or totals exist
 	since    uint64 // Unix ns of the earliest row or total
-	until    uint64 // Unix ns of the end of the latest
+	until    uint64 // Unix ns of the end of the latest row or total
 	ended    uint64
 	followed bool
 }
@@ -38,8 +38,8 @@ type Known struct {
 	Comm string
 }
 
-// NewIndex indexes a recording made on the architecture. It keeps pointers into the slices and does
-// not change or reorder them.
+// NewIndex indexes a recording made on the architecture. It keeps pointers into the slices, and does not change or
+// reorder them.
 func NewIndex(arch string, rows []event.OffCPU, totals []event.ThreadTime, names []Known, lives []event.Life) *Index {
 	x := &Index{threads: map[uint32]*track{}, transfers: event.SyscallsNamed(arch, transfers)}
 	x.peers = x.learnPeers(rows)
@@ -86,13 +86,13 @@ func (k *track) cover(from, to uint64) {
 	k.until = max(k.until, to)
 }
 
-// slack is how far beyond its last record a thread's time counts as recorded, ns: totals of running
-// threads come ten times a second. The same holds before the first record, except for a thread that
-// the tracer followed only after it woke a traced one.
+// slack is how far beyond its last record a thread's time counts as recorded, ns: totals of running threads come ten
+// times a second. The same holds before the first record, except for a thread that the tracer followed only after it
+// woke a traced one.
 const slack = 200_000_000
 
-// covers reports whether the thread's time was recorded for all of a span, so that time in no
-// interval was spent on a CPU.
+// covers reports whether all of the thread's time in a span was recorded, so that time outside intervals was spent on
+// a CPU.
 func (k *track) covers(from, to uint64) bool {
 	before := uint64(slack)
 	if k.followed {
@@ -101,16 +101,15 @@ func (k *track) covers(from, to uint64) bool {
 	return k.known && from >= k.since-min(k.since, before) && to <= k.until+min(slack, ^uint64(0)-k.until)
 }
 
-// compareRows is a total order by the fields that matter, so that the order of recording does not
-// matter.
+// compareRows is a total order by the fields that matter, so the order of recording does not matter.
 func compareRows(a, b *event.OffCPU) int {
 	return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.Duration, b.Duration),
 		cmp.Compare(a.Class, b.Class), cmp.Compare(a.RunQueue, b.RunQueue),
 		cmp.Compare(a.Waker.TID, b.Waker.TID), cmp.Compare(a.Holder, b.Holder), cmp.Compare(a.Inode, b.Inode))
 }
 
-// track returns what is known of a thread. A thread may change its name: the last one counts, and
-// of two at the same time the greater one, so that the order of the records does not matter.
+// track returns what is known of a thread. If a thread changes its name, the last one counts; of two at the same time
+// the greater one, so that the order of the records does not matter.
 func (x *Index) track(t event.Thread, comm string, at uint64) *track {
 	k := x.threads[t.TID]
 	if k == nil {
@@ -135,14 +134,13 @@ func (x *Index) Thread(tid uint32) (t event.Thread, comm string, ok bool) {
 	return k.thread, k.comm, true
 }
 
-// Accounted reports whether a thread's time was recorded, so that time in none of its intervals was
-// spent on a CPU.
+// Accounted reports whether a thread's time was recorded, so that time outside its intervals was spent on a CPU.
 func (x *Index) Accounted(tid uint32) bool {
 	k := x.threads[tid]
 	return k != nil && k.known
 }
 
-// Span is the time for which a thread was recorded, Unix ns; false if it was not.
+// Span returns the time for which a thread was recorded, Unix ns; false if it was not.
 func (x *Index) Span(tid uint32) (from, to uint64, ok bool) {
 	k := x.threads[tid]
 	if k == nil || !k.known {
@@ -174,15 +172,15 @@ func end(o *event.OffCPU) uint64 {
 	return ^uint64(0)
 }
 
-// Blocked is the part of an interval in which the thread waited for what Class says, before it
-// became runnable, Unix ns.
+// Blocked returns the part of an interval in which the thread waited for what Class says, before it became runnable,
+// Unix ns.
 func Blocked(o *event.OffCPU) (from, to uint64) {
 	return o.Start, end(o) - min(o.RunQueue, o.Duration)
 }
 
-// Between splits a thread's time in [from, to) by its intervals; the rest was on a CPU. Totals
-// around the span limit that rest: off-CPU time in no interval (too short, or thinned) goes to the
-// classes of the totals. It is false if the thread's time was not recorded in that span.
+// Between splits a thread's time in [from, to) by its intervals; the rest was on a CPU. Totals around the span limit
+// that rest: off-CPU time in no interval (too short, or thinned) goes to the classes of the totals. It returns false
+// if the thread's time was not recorded in that span.
 func (x *Index) Between(tid uint32, from, to uint64) (Split, bool) {
 	k := x.threads[tid]
 	if k == nil || from >= to || !k.covers(from, to) {
@@ -196,7 +194,7 @@ func (x *Index) Between(tid uint32, from, to uint64) (Split, bool) {
 // listed splits a thread's time in [from, to) by its intervals alone.
 func (x *Index) listed(tid uint32, from, to uint64) Split {
 	s := Split{Wall: to - from}
-	at := from // intervals of one thread do not overlap, except for reconstructed ones
+	at := from // intervals of a thread do not overlap, except for reconstructed ones
 	for _, o := range x.Overlapping(tid, from, to) {
 		b, m := Blocked(o)
 		e := end(o)
@@ -212,7 +210,7 @@ func (x *Index) listed(tid uint32, from, to uint64) Split {
 	return s
 }
 
-// offCPU is the sum of the classes.
+// offCPU returns the sum of the classes.
 func (s *Split) offCPU() uint64 {
 	var off uint64
 	for _, v := range s.NS {
@@ -221,13 +219,12 @@ func (s *Split) offCPU() uint64 {
 	return off
 }
 
-// tight is how many times longer the unlisted time between two totals may be than that of the span
-// for the totals to be applied to the span. If it is longer, they are only an upper limit.
+// tight bounds the unlisted time between two totals relative to that of the span. Up to it, the totals apply to the
+// span; beyond it they are only an upper limit.
 const tight = 2
 
-// check corrects the on-CPU remainder by the totals around the span. What the totals hold beyond
-// the intervals between them, in each class, was in intervals too short to be listed. The span gets
-// its share of that, by time.
+// check corrects the on-CPU remainder by the totals around the span. What the totals have beyond the intervals
+// between them, in each class, was in intervals too short to be listed. The span gets its share of that, by time.
 func (k *track) check(x *Index, s *Split, from, to uint64) {
 	i := sort.Search(len(k.totals), func(i int) bool { return k.totals[i].At > from }) - 1
 	j := sort.Search(len(k.totals), func(i int) bool { return k.totals[i].At >= to })
@@ -250,7 +247,7 @@ func (k *track) check(x *Index, s *Split, from, to uint64) {
 	}
 	share := float64(s.OnCPU) / float64(rest)
 	if share*tight < 1 && d.OnCPU >= s.OnCPU {
-		return // the totals cover much more than the span, and it may have run all the time
+		return // the totals cover much more than the span, which may have been all on a CPU
 	}
 	share = min(1, share)
 	var moved uint64

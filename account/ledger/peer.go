@@ -2,7 +2,7 @@ package ledger
 
 import "github.com/ingero-io/ingero/event"
 
-// The keys of Index.peers.
+// Keys of Index.peers.
 type (
 	inodeOf struct {
 		tid   uint32
@@ -15,23 +15,21 @@ type (
 	}
 )
 
-// minSignals is the least number of times that a thread was seen to release a futex, for it to
-// count as the futex's usual releaser.
+// minSignals is how often a thread must have been seen to release a futex to count as its usual releaser.
 const minSignals = 3
 
-// conditionOf is the condition variable of a futex. One of glibc has two adjacent futexes, on which
-// waiters wait alternately.
+// conditionOf returns the condition variable of a futex. One of glibc has two adjacent futexes, on which waiters wait
+// alternately.
 func conditionOf(o *event.OffCPU) condition { return condition{o.PID, o.Futex &^ 7} }
 
-// Renews reports whether a wait is for the same futex, or for the same condition variable, as an
-// earlier wait of the thread.
+// Renews reports whether a wait is for the same futex or condition variable as an earlier wait of the thread.
 func Renews(o, earlier *event.OffCPU) bool {
 	return o.Futex != 0 && conditionOf(o) == conditionOf(earlier)
 }
 
-// learnPeers finds the threads at the other end of sockets: the thread that mostly ends the waits,
-// or, for a connection within the machine, the thread that mostly waits at the other end. For a
-// futex it is the thread that released it in most of the waits that did not time out.
+// learnPeers finds the threads at the other end of sockets: the thread that mostly ends the waits, or, for a
+// connection within the machine, the thread that mostly waits at the other end. For a futex it is the thread that
+// released it in most of the waits that did not time out.
 func (x *Index) learnPeers(rows []event.OffCPU) map[any]uint32 {
 	by := map[any]map[uint32]uint64{}
 	add := func(key any, tid uint32, ns uint64) {
@@ -76,8 +74,7 @@ func (x *Index) learnPeers(rows []event.OffCPU) map[any]uint32 {
 	return peers
 }
 
-// peer is the TID of the thread at the other end of the socket that an interval waited for, 0 if
-// unknown.
+// peer returns the TID of the thread at the other end of the socket that an interval waited for, 0 if not known.
 func (x *Index) peer(o *event.OffCPU) uint32 {
 	if tid := x.peers[inodeOf{o.TID, o.Inode}]; tid != 0 && o.Inode != 0 {
 		return tid

@@ -45,8 +45,8 @@ func TestPeersAreFoundByTheirSocket(t *testing.T) {
 	}
 }
 
-// TestNumbersOfSystemCallsAreOfTheRecordingsArchitecture: 57 is fork on x86-64, which an
-// interrupted thread may be in; on arm64 it is close, which ends a wait at the other end.
+// TestNumbersOfSystemCallsAreOfTheRecordingsArchitecture: on x86-64, 57 is fork, which an interrupted thread may be
+// in; on arm64 it is close, which ends a wait at the other end.
 func TestNumbersOfSystemCallsAreOfTheRecordingsArchitecture(t *testing.T) {
 	rows := []event.OffCPU{{
 		Start: 1, Duration: 100, Thread: event.Thread{PID: 1, TID: 1}, Class: event.Network,
@@ -71,7 +71,7 @@ func TestWaitsThatTimeOutAreAttributedToTheUsualWaker(t *testing.T) {
 		wait(0x60, 0x60, releaser), wait(0x64, 0x64, releaser), wait(0x60, 0x60, releaser), // both words of a condition
 		wait(0x80, 0x80, releaser), wait(0x80, 0x80, releaser),
 		wait(0x64, 0, bystander), // a timer that interrupted this thread
-		wait(0x80, 0, bystander), // released too seldom to know who does
+		wait(0x80, 0, bystander), // released too rarely to know who does it
 	}
 	x := ledger.NewIndex("amd64", rows, nil, nil, nil)
 	if tid, proof, ok := x.Behind(&rows[5]); tid != releaser || proof != ledger.ByHabit || !ok {

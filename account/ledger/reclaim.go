@@ -32,19 +32,19 @@ func reclaimEnd(r *event.Reclaim) uint64 {
 	return ^uint64(0)
 }
 
-// minReclaim is the least reclaim outside all recorded episodes that becomes an episode itself, ns:
-// less is not recorded either.
+// minReclaim is the least reclaim outside all episodes that becomes an episode itself, ns. Less is not recorded
+// either.
 const minReclaim = 50_000
 
-// PlaceReclaims assigns the spans of reclaim of one thread to its episodes. Reclaim needs no
-// context switch, so the gap or call around it may not have been stored: then it becomes an episode
-// itself. The list is ordered by time, before and after.
+// PlaceReclaims assigns a thread's spans of reclaim to its episodes. Reclaim needs no context switch, so the gap or
+// call around it may not have been stored: then it becomes an episode itself. The list is ordered by time, before and
+// after.
 func PlaceReclaims(list []Episode, spans []*event.Reclaim) []Episode {
 	var single []Episode
 	for _, r := range spans {
 		end := reclaimEnd(r)
 		i := sort.Search(len(list), func(i int) bool { return list[i].Start > r.Start })
-		at, free := r.Start, uint64(0) // free: ns of the span in no episode
+		at, free := r.Start, uint64(0) // free is the part of the span in no episode, ns
 		for i = max(i-1, 0); i < len(list) && list[i].Start < end; i++ {
 			e := &list[i]
 			p := part(r, max(e.Start, at), e.End())
@@ -84,7 +84,7 @@ func ReclaimsByThread(spans []event.Reclaim) map[event.Thread][]*event.Reclaim {
 	return by
 }
 
-// ReclaimIn is how long a thread reclaimed memory in [from, to), ns, given its spans by time.
+// ReclaimIn returns how long a thread reclaimed memory in [from, to), ns, given its spans by time.
 func ReclaimIn(spans []*event.Reclaim, from, to uint64) uint64 {
 	var ns uint64
 	for _, r := range spans {

@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// Key is the sort key of large values, ascending: the first number, then the second.
+// Key is the sort key of large values, ascending: by the first number, then the second.
 type Key [2]uint64
 
 func (k Key) compare(o Key) int { return cmp.Or(cmp.Compare(k[0], o[0]), cmp.Compare(k[1], o[1])) }
 
-// SortStable sorts large values by their keys and, where these are equal, by further, unless that
-// is nil. It reads each value once and moves it once, while slices.SortFunc does both at every
-// step. A list that is sorted already is only read.
+// SortStable sorts large values by their keys and, where these are equal, by further, unless that is nil. It reads
+// and moves each value once, while slices.SortFunc does both at every step. If a list is already sorted, it only
+// reads it.
 func SortStable[T any](list []T, key func(*T) Key, further func(a, b *T) int) {
 	type place struct {
 		key Key

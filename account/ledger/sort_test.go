@@ -25,7 +25,7 @@ func TestSortStableIsTheStandardLibrarysStableSort(t *testing.T) {
 		slices.SortStableFunc(want, func(a, b value) int {
 			return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.then, b.then), further(&a, &b))
 		})
-		for range 2 { // the second time it is sorted already
+		for range 2 { // the second time it is already sorted
 			ledger.SortStable(list, func(v *value) ledger.Key { return ledger.Key{v.key, v.then} }, further)
 			if !slices.Equal(list, want) {
 				t.Fatalf("%v, want %v", list, want)

@@ -1,19 +1,19 @@
-// Package ledger accounts for threads' time: how a span of it was spent, what a thread waited for,
-// and which thread or process it waited for. It is arithmetic over recorded events, with no clock
-// and no I/O. Whether the result is a fault is decided by package diagnose.
+// Package ledger accounts for threads' time: how a span of it was spent, what a thread waited for, and which thread
+// or process it waited for. It is arithmetic over recorded events, with no clock and no I/O. Package diagnose decides
+// whether the result is a fault.
 package ledger
 
 import "github.com/ingero-io/ingero/event"
 
-// Split is how a span of one thread's time was spent, ns. OnCPU and NS sum to Wall.
+// Split says how a span of a thread's time was spent, ns. OnCPU and NS sum to Wall.
 type Split struct {
 	Wall  uint64
 	OnCPU uint64
 	NS    [event.NumClasses]uint64
 }
 
-// SplitOf splits a duration by its ledger. Time that is not in the ledger was spent on a CPU. A
-// ledger longer than the duration (its counts are in 16 ns units) is cut to it.
+// SplitOf splits a duration by its ledger. Time outside the ledger was spent on a CPU. A ledger longer than the
+// duration (it counts in units of 16 ns) is cut to it.
 func SplitOf(duration uint64, l *event.Ledger) Split {
 	s := Split{Wall: duration}
 	left := duration
@@ -25,7 +25,7 @@ func SplitOf(duration uint64, l *event.Ledger) Split {
 	return s
 }
 
-// Add sums two splits.
+// Add adds another split.
 func (s *Split) Add(o *Split) {
 	s.Wall += o.Wall
 	s.OnCPU += o.OnCPU
@@ -42,8 +42,8 @@ func (s *Split) Of(c event.Class) uint64 {
 	return s.NS[c]
 }
 
-// Largest returns the class with the most time: the earlier one if two are equal, and event.OnCPU
-// only if it is larger than every other.
+// Largest returns the class with the most time: the earlier one of two equal ones, and event.OnCPU only if it is
+// larger than all others.
 func (s *Split) Largest() event.Class {
 	best := event.OnCPU
 	for c := range event.NumClasses {
@@ -54,8 +54,8 @@ func (s *Split) Largest() event.Class {
 	return best
 }
 
-// Diff is the split of the time between two totals of one thread. It is false if they belong to
-// different threads, are out of order, or if the tracer restarted its counts between them.
+// Diff returns the split of the time between two totals of a thread. It returns false if they belong to different
+// threads, are out of order, or if the tracer restarted its counts between them.
 func Diff(a, b *event.ThreadTime) (Split, bool) {
 	if a.Thread != b.Thread || b.At < a.At || b.OnCPU < a.OnCPU {
 		return Split{}, false
@@ -70,8 +70,8 @@ func Diff(a, b *event.ThreadTime) (Split, bool) {
 	return s, true
 }
 
-// Sum is the split of the whole time that a thread's totals cover: the sum of the differences of
-// neighbours, without pairs for which Diff is false. The totals must be ordered by time.
+// Sum returns the split of the whole time that a thread's totals cover: the sum of the differences of neighbours,
+// without pairs for which Diff is false. The totals must be ordered by time.
 func Sum(totals []event.ThreadTime) Split {
 	var s Split
 	for i := 1; i < len(totals); i++ {

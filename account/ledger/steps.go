@@ -7,16 +7,16 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// Steps is the repetition in one thread's calls: a training step, a decode step. A step ends with a
-// call of Op, or with a long one.
+// Steps is the repetition in a thread's calls: a training step, a decode step. A step ends with a call of Op, or with
+// a long one.
 type Steps struct {
 	Op      event.Op
 	Least   uint64     // ns; if not 0, only calls of Op of at least this duration end a step
-	Calls   []StepCall // of one step, by op; Op is among them, with 1; if steps change, of the later ones
-	Sampled []Step     // the steps that were looked at, by time
+	Calls   []StepCall // of one step, by op, including Op once; if steps change, of the later ones
+	Sampled []Step     // the steps that were examined, by time
 }
 
-// StepCall is how often an operation is called in a step, the median.
+// StepCall is how often an operation is called per step, the median.
 type StepCall struct {
 	Op event.Op
 	N  int
@@ -27,22 +27,22 @@ type Step struct {
 	End, Duration uint64 // Unix ns, ns
 }
 
-// The repetition is looked for only in the pattern of calls.
+// The repetition is searched in the pattern of calls only.
 const (
-	minSteps = 8    // a repetition has at least so many
-	regular  = 0.8  // share of the steps that must look alike
+	minSteps = 8    // least number of repetitions
+	regular  = 0.8  // share of the steps that must be alike
 	rarest   = 50   // an operation called in fewer than one of so many steps is ignored
-	unlike   = 0.1  // share by which the number of calls of a step may differ
+	unlike   = 0.1  // share by which the number of calls in a step may differ
 	maxWarm  = 0.25 // share of the sampled steps that may be warm-up
 
-	changeParts = 4 // parts of the time that are searched separately if steps change
+	changeParts = 4 // parts of the time to search separately if steps change
 )
 
-// FindSteps finds the shortest repetition that has every operation which is called in at least one
-// of 50 steps. If the calls of a step change once, both the steps before and those after are found.
-// Each span is an unbroken sequence of the thread's outermost calls by start; nothing is known of
-// the time between spans. A row of a thinned recording stands for Weight calls near its time; the
-// operation that ends a step is one that was not thinned. It is false if the calls do not repeat.
+// FindSteps finds the shortest repetition that has every operation called in at least one of 50 steps. If the calls
+// of a step change once, it finds both the steps before and those after. Each span is an unbroken sequence of the
+// thread's outermost calls by start; nothing is known of the time between spans. A row of a thinned recording stands
+// for Weight calls near its time; the operation that ends a step is one that was not thinned. It returns false if the
+// calls do not repeat.
 func FindSteps(spans [][]event.CallTime) (Steps, bool) {
 	counts, thinned := map[event.Op]int{}, map[event.Op]int{}
 	for _, s := range spans {
@@ -82,7 +82,7 @@ func FindSteps(spans [][]event.CallTime) (Steps, bool) {
 	return Steps{}, false
 }
 
-// waiting are the operations that wait for the GPU, the most frequent first.
+// waiting returns the operations that wait for the GPU, the most frequent first.
 func waiting(counts map[event.Op]int) []event.Op {
 	var ops []event.Op
 	for op := range counts {
@@ -96,14 +96,14 @@ func waiting(counts map[event.Op]int) []event.Op {
 	return ops
 }
 
-// The conditions for calls of an operation to have two lengths.
+// The conditions for an operation's calls to have two lengths.
 const (
 	minLonger = 150_000 // ns: shorter calls may be thinned (store.SlowExcess)
 	farLonger = 5       // times the next shorter call
 )
 
-// longer is the minimum duration of an operation's long calls, ns; 0 if its calls are not of two
-// lengths that are far apart.
+// longer returns the minimum duration of an operation's long calls, ns; 0 if its calls do not have two lengths that
+// are far apart.
 func longer(op event.Op, spans [][]event.CallTime) uint64 {
 	var d []uint64
 	for _, span := range spans {
@@ -140,13 +140,13 @@ func rank(op event.Op) int {
 // cutter cuts a thread's calls into steps.
 type cutter struct {
 	spans           [][]event.CallTime
-	counts, thinned map[event.Op]int // by operation: calls, and the maximum weight of a row
+	counts, thinned map[event.Op]int // by operation: number of calls, and the greatest weight of a row
 	coarse          int              // numbers of calls are known up to this
 }
 
-// stepsBy cuts the spans at the calls of an operation that take at least so long, and reports
-// whether the parts repeat: in all of the time, or in all but one of several parts with as many
-// steps each, as that one may contain a change.
+// stepsBy cuts the spans at calls of an operation that take at least so long, and reports whether the parts repeat:
+// over all of the time, or in all but one of several parts with equally many steps, since that one may contain a
+// change.
 func (c *cutter) stepsBy(op event.Op, least uint64, parts int) (Steps, bool) {
 	s := Steps{Op: op, Least: least}
 	ends := func(c *event.CallTime) bool { return c.Op == op && c.Duration >= least }
@@ -189,8 +189,8 @@ func (c *cutter) stepsBy(op event.Op, least uint64, parts int) (Steps, bool) {
 	return s, true
 }
 
-// covered reports whether the steps cover most of the time. If calls were long only at first,
-// because the GPU had more work, they do not end later steps.
+// covered reports whether the steps cover most of the time. If calls were long only at first, because the GPU had
+// more work, they do not end later steps.
 func (c *cutter) covered(s *Steps) bool {
 	var in, all uint64
 	for i := range s.Sampled {
@@ -204,7 +204,7 @@ func (c *cutter) covered(s *Steps) bool {
 	return 2*in >= all
 }
 
-// times is how many calls end a step.
+// times returns how many calls end a step.
 func (c *cutter) times(ends func(*event.CallTime) bool) (n int) {
 	for _, span := range c.spans {
 		for i := range span {
@@ -216,8 +216,8 @@ func (c *cutter) times(ends func(*event.CallTime) bool) (n int) {
 	return n
 }
 
-// repeat reports whether the steps of these sizes, of which the first is the from-th, are alike and
-// call the same operations, and returns these operations.
+// repeat reports whether the steps of these sizes, the first of which is the from-th, are alike and call the same
+// operations, and returns these operations.
 func (c *cutter) repeat(sizes []int, calls *stepCalls, from int, wait bool) ([]StepCall, bool) {
 	if len(sizes) < minSteps || !alike(sizes, c.coarse) {
 		return nil, false
@@ -246,11 +246,11 @@ func (c *cutter) repeat(sizes []int, calls *stepCalls, from int, wait bool) ([]S
 	return list, true
 }
 
-// stepCalls is how often each step calls each of some operations.
+// stepCalls counts how often each step calls each of some operations.
 type stepCalls struct {
 	ops  []event.Op
-	n    [][]int               // of an operation, by step
-	slot [event.OpSlots]uint16 // an operation's place in ops, plus 1: it is looked up for every call
+	n    [][]int               // per operation, by step
+	slot [event.OpSlots]uint16 // an operation's index in ops, plus 1: looked up for every call
 }
 
 func (s *stepCalls) add(op event.Op) {
@@ -294,7 +294,7 @@ func median[T cmp.Ordered](v []T) T {
 	return s[len(s)/2]
 }
 
-// Quantile of the sampled steps' durations in ns, 0 without any.
+// Quantile returns a quantile of the sampled steps' durations in ns, 0 without any.
 func (s *Steps) Quantile(q float64) uint64 {
 	if len(s.Sampled) == 0 {
 		return 0
@@ -307,8 +307,8 @@ func (s *Steps) Quantile(q float64) uint64 {
 	return d[int(q*float64(len(d)-1))]
 }
 
-// Warmup is how many steps at the start took more than twice the median, before the first three in
-// a row that did not. It is at most a quarter of the steps.
+// Warmup returns how many steps at the start took more than twice the median, before the first three in a row that
+// did not. It is at most a quarter of the steps.
 func (s *Steps) Warmup() int {
 	limit, good := 2*s.Quantile(0.5), 0
 	for i := range s.Sampled {
@@ -325,9 +325,8 @@ func (s *Steps) Warmup() int {
 	return 0
 }
 
-// Trend is the change of the steps' median duration from the first quarter of the
-// time to the last, as a share of the first. It is 0 unless each quarter is
-// slower, or each is faster, than the one before.
+// Trend returns the change of the steps' median duration from the first quarter of the time to the last, as a share
+// of the first. It is 0 unless each quarter is slower, or each is faster, than the one before.
 func (s *Steps) Trend(from, to uint64) float64 {
 	var quarters [4][]uint64
 	if to <= from {

@@ -80,8 +80,7 @@ func TestFindSteps(t *testing.T) {
 	}
 }
 
-// TestStepsThatEndWithALongWaitFillTheTime: waits that are long in the first quarter only do not
-// end steps.
+// TestStepsThatEndWithALongWaitFillTheTime: waits that are long in the first quarter only do not end steps.
 func TestStepsThatEndWithALongWaitFillTheTime(t *testing.T) {
 	for _, later := range []int{0, 300} {
 		var calls []event.CallTime

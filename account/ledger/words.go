@@ -13,7 +13,7 @@ func InOrder(a, b event.CallTime) int {
 	return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.Duration, b.Duration), cmp.Compare(a.Op, b.Op))
 }
 
-// maxWords is the largest number of operations of a step that are named.
+// maxWords is how many operations of a step are named.
 const maxWords = 4
 
 // Words lists the calls of a step: "2 cudaMemcpyAsync, 1 cudaStreamSynchronize".

@@ -6,17 +6,17 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// Work is the number of kernels, graphs and copies that were given to the GPU.
+// Work is the number of kernels, graphs and copies given to the GPU.
 type Work struct{ Kernels, Graphs, Copies int }
 
 // Empty reports whether there is no work.
 func (w Work) Empty() bool { return w == Work{} }
 
-// perDoubling is the number of sizes that are distinguished between a number and its double: work
-// is the same if its counts differ by less than about a fifth.
+// perDoubling is how many sizes are distinguished between a number and its double: work is the same if its counts
+// differ by less than about a fifth.
 const perDoubling = 4
 
-// Size is the same for work of about the same counts.
+// Size returns the same value for work of about the same counts.
 func (w Work) Size() Work {
 	return Work{size(w.Kernels), size(w.Graphs), size(w.Copies)}
 }
@@ -43,32 +43,30 @@ func (w Work) since(v Work) Work {
 	return Work{w.Kernels - v.Kernels, w.Graphs - v.Graphs, w.Copies - v.Copies}
 }
 
-// Wait is a call that waits for the GPU, with the work that its process gave to the GPU since the
-// thread's previous wait.
+// Wait is a call that waits for the GPU, with the work that its process gave to the GPU since the thread's previous
+// wait.
 type Wait struct {
 	event.CallTime
 	Work  Work
-	Loose int    // largest error of Work in calls, because a row of a thinned recording stands for several
+	Loose int    // greatest error of Work in calls, because a row of a thinned recording stands for several
 	Began uint64 // Unix ns at which the first of that work was given to the GPU, 0 if there is none
 }
 
-// certain is how many times Loose the work must be to count as known: different sizes differ by
-// more.
+// certain is how many times Loose the work must be to count as known: different sizes differ by more.
 const certain = 10
 
 // Known reports whether the work is known well enough to compare it with that of other waits.
 func (w *Wait) Known() bool { return certain*w.Loose <= w.Work.Kernels+w.Work.Graphs+w.Work.Copies }
 
-// Took is the time from the first of the work to the end of the wait for it, ns: the time that the
-// GPU had for it, however much of it the thread spent on launching.
+// Took returns the time from the first of the work to the end of the wait for it, ns: the time that the GPU had for
+// it, however much of it the thread spent on launching.
 func (w *Wait) Took() uint64 { return w.End() - min(w.Began, w.End()) }
 
-// Waits finds the waits in an unbroken sequence of the outermost calls of one process, by start.
-// waits says which operations wait. The first wait of each thread is left out: the work queued
-// before it is not known.
+// Waits finds the waits in an unbroken sequence of the outermost calls of one process, by start. waits says which
+// operations wait. The first wait of each thread is left out: the work queued before it is not known.
 //
-// exact is false if the sequence is thinned. Then a row may stand for calls before and after a
-// wait; Loose says how many.
+// exact is false if the sequence is thinned. Then a row may stand for calls before and after a wait; Loose says how
+// many.
 func Waits(span []event.CallTime, waits func(event.Op) bool) (list []Wait, exact bool) {
 	r := reader{at: map[event.Thread]Work{}, began: map[event.Thread]uint64{}, loose: map[event.Thread]map[giver]int{}}
 	exact = true
@@ -93,12 +91,12 @@ type giver struct {
 	event.Op
 }
 
-// reader sums up work.
+// reader sums work.
 type reader struct {
 	all   Work
 	at    map[event.Thread]Work          // at the thread's last wait
 	began map[event.Thread]uint64        // start of the first work since then, Unix ns; 0: none
-	loose map[event.Thread]map[giver]int // most calls beyond one that a row since then stands for
+	loose map[event.Thread]map[giver]int // calls, beyond one, that a row since then may stand for
 }
 
 func (r *reader) hand(c *event.CallTime) {
@@ -116,8 +114,8 @@ func (r *reader) hand(c *event.CallTime) {
 	}
 }
 
-// offBy is the largest error of the work since a thread's last wait, in calls: the rows at both
-// ends may stand for calls outside.
+// offBy returns the greatest error of the work since a thread's last wait, in calls: the rows at both ends may stand
+// for calls outside.
 func (r *reader) offBy(t event.Thread) (n int) {
 	for _, v := range r.loose[t] {
 		n += 2 * v

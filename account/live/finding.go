@@ -8,8 +8,8 @@ import (
 	"github.com/ingero-io/ingero/explain/report"
 )
 
-// Findings keeps all findings of the live diagnosis in a run, also past ones, so that users can see
-// what they missed.
+// Findings keeps all findings of the live diagnosis in a run, including past ones, so that users can see what they
+// missed.
 type Findings struct {
 	list   []Finding
 	latest *report.Report
@@ -24,7 +24,7 @@ type Finding struct {
 	Now         bool         // the last report has it
 }
 
-// maxFindings bounds the number of findings; those that ended first are dropped first.
+// maxFindings bounds the findings; those that ended first are dropped first.
 const maxFindings = 100
 
 // Add adds a report made at a time.
@@ -50,7 +50,7 @@ func (f *Findings) Add(r *report.Report, at time.Time) {
 	}
 }
 
-// severities are those of a chain, the worst first.
+// severities of a chain, the worst first.
 var severities = []string{"HIGH", "MEDIUM", "LOW"}
 
 // sort puts current findings first, the worst first, then past ones, the latest first.
@@ -70,8 +70,7 @@ func (f *Findings) sort() {
 	})
 }
 
-// List returns the findings in that order, and the last report with its time; nil if there is none
-// yet.
+// List returns the findings in that order, and the last report with its time; nil if there is none yet.
 func (f *Findings) List() ([]Finding, *report.Report, time.Time) {
 	f.sort()
 	return slices.Clone(f.list), f.latest, f.at

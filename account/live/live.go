@@ -1,7 +1,6 @@
-// Package live sums up the records of a running tracer for live views: how each thread spent its
-// time lately, what each operation waited for, which process has memory. It is arithmetic over
-// batches, with no clock and no I/O, and its memory is bounded. Causes are found in package
-// diagnose; exact statistics are in the recording.
+// Package live sums the records of a running tracer for live views: how each thread spent its time lately, what each
+// operation waited for, which process has memory. It is arithmetic over batches, with no clock and no I/O, and its
+// memory is bounded. Package diagnose finds causes; exact statistics are in the recording.
 package live
 
 import (
@@ -13,7 +12,7 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// Bounds on what is kept.
+// Limits of what is kept.
 const (
 	maxThreads = 512  // with times
 	maxNames   = 4096 // of untraced processes
@@ -28,7 +27,7 @@ type Stats struct {
 	traced  map[uint32]bool
 	ended   []uint32 // traced processes that ended, oldest first
 	threads map[event.Thread]*thread
-	left    uint64 // threads that were not followed for lack of room
+	left    uint64 // times that a thread was not followed for lack of room
 	ops     opSums
 	memory  holders
 	gpus    map[int]*GPU
@@ -37,7 +36,7 @@ type Stats struct {
 	noticed uint64
 }
 
-// New makes empty Stats.
+// New returns empty Stats.
 func New() *Stats {
 	return &Stats{
 		names: map[uint32]string{}, traced: map[uint32]bool{}, threads: map[event.Thread]*thread{},
@@ -56,7 +55,7 @@ type Picture struct {
 	GPUs        []GPU    // by number
 	Host        *store.Snapshot
 	Notices     []Notice // the last ones, oldest first
-	Noticed     uint64   // notices in all
+	Noticed     uint64   // total number of notices
 }
 
 // Notice is a single event that users must not miss.
@@ -65,7 +64,7 @@ type Notice struct {
 	OOM    *event.Life
 	Xid    *store.Xid
 	Change *report.Change // steps take longer
-	Text   string         // of a fleet
+	Text   string         // event of a fleet
 	Over   bool           // the text says that something has ended
 }
 
@@ -114,7 +113,7 @@ func (t *Stats) Batch(b *store.Batch) {
 func (t *Stats) name(p *store.Process) {
 	if p.Traced {
 		t.traced[p.PID] = true
-		t.ended = slices.DeleteFunc(t.ended, func(pid uint32) bool { return pid == p.PID }) // its pid is used again
+		t.ended = slices.DeleteFunc(t.ended, func(pid uint32) bool { return pid == p.PID }) // its pid is reused
 	} else if _, known := t.names[p.PID]; !known && len(t.names) >= maxNames {
 		return
 	}
@@ -161,7 +160,7 @@ func (t *Stats) Changed(c *report.Change) {
 	t.notice(Notice{At: c.AtNS, Change: &own})
 }
 
-// Told takes an event of a fleet in a line; over: it says that something has ended.
+// Told adds an event of a fleet, as a line of text; over: something has ended.
 func (t *Stats) Told(at uint64, line string, over bool) {
 	t.notice(Notice{At: at, Text: line, Over: over})
 }
@@ -181,7 +180,7 @@ func (t *Stats) gpu(n int) *GPU {
 	return t.gpus[n]
 }
 
-// readings takes the readings of GPUs.
+// readings takes in readings of GPUs.
 func (t *Stats) readings(b *store.Batch) {
 	for i := range b.GPUDevices {
 		t.gpu(b.GPUDevices[i].GPU).Device = b.GPUDevices[i]
@@ -198,7 +197,7 @@ func (t *Stats) readings(b *store.Batch) {
 	}
 }
 
-// Picture is the state at a time in Unix ns.
+// Picture returns the state at a time in Unix ns.
 func (t *Stats) Picture(at uint64) *Picture {
 	p := &Picture{
 		At: at, Threads: t.times(at), MoreThreads: t.left, Ops: t.ops.picture(), Memory: t.holders(),

@@ -21,8 +21,8 @@ func traced(pid uint32, name string) *store.Batch {
 	return &store.Batch{Processes: []store.Process{{PID: pid, Name: name, Traced: true}}}
 }
 
-// run feeds a thread's totals every tenth of a second: it computes half of its time, and
-// waits for a lock in the other half; from a minute on, for a disk.
+// run feeds a thread's totals every tenth of a second: it computes half of its time, and in the other half waits for
+// a lock; from a minute on, for a disk.
 func run(t *live.Stats, of event.Thread, length time.Duration) (now uint64) {
 	r := event.ThreadTime{Thread: of, Comm: "loop", Dispatch: true}
 	for d := 100 * time.Millisecond; d <= length; d += 100 * time.Millisecond {
@@ -70,8 +70,7 @@ func TestTimeOfAThreadIsReportedByWindow(t *testing.T) {
 	}
 }
 
-// A thread that has not left a CPU, or not come back to one, is not reported: that is not
-// to look as if it had done nothing.
+// The time of a thread that has not left a CPU, or not come back to one, is not reported yet: it must not look idle.
 func TestTimeNotYetReportedIsUnaccounted(t *testing.T) {
 	ta := live.New()
 	ta.Batch(traced(10, "engine"))
@@ -83,7 +82,7 @@ func TestTimeNotYetReportedIsUnaccounted(t *testing.T) {
 	}
 }
 
-// What a thread that hangs in a call waits for is known although it has not come back.
+// It is known what a thread that hangs in a call waits for, although it has not come back.
 func TestTimeInACallThatDoesNotReturnIsReported(t *testing.T) {
 	ta := live.New()
 	ta.Batch(traced(10, "engine"))
@@ -214,7 +213,7 @@ func TestOnlyTheLastEndedProcessesAreKept(t *testing.T) {
 	}
 }
 
-// The number of a process may be given out again.
+// A process's number may be reused.
 func TestProcessThatReusesAPIDIsKept(t *testing.T) {
 	ta := live.New()
 	end := func(pid uint32) {

@@ -21,8 +21,8 @@ type Holder struct {
 // Held is a process's memory in one space, according to its own calls.
 type Held struct {
 	event.Memory        // as last recorded; the sums below are of the whole run
-	Allocs       uint64 // that succeeded
-	Failed       uint64 // that returned an error
+	Allocs       uint64 // successful
+	Failed       uint64 // returned an error
 	Used         bool   // at least one allocation was tried
 }
 
@@ -35,8 +35,8 @@ type Site struct {
 // holders follows the memory of processes.
 type holders struct {
 	procs map[uint32]*holder
-	// where has the places of stacks: those seen lately, and those before. Only the stacks of
-	// sites are needed, but which those are is known later.
+	// where has the places of stacks: those seen lately, and those before. Only stacks of sites are needed, but which
+	// stacks these are is known later.
 	where, before map[uint64]string
 }
 

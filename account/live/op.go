@@ -14,15 +14,14 @@ type OpTime struct {
 	Class [event.NumClasses]uint64
 }
 
-// OnCPU is the rest, without the waits, ns.
+// OnCPU returns the rest, without the waits, ns.
 func (o *OpTime) OnCPU() uint64 {
 	l := event.Ledger{NS: o.Class}
 	return o.NS - min(l.Total(), o.NS)
 }
 
-// opSums has the time of each operation of each process. It is updated with every call. The number
-// of calls and their durations are not counted here, but by the agent's meter, which needs them for
-// its limits and reports them in agent.Status.
+// opSums has the time of each operation of each process. It is updated with every call. The agent's meter counts
+// calls and their durations, which it needs for its limits and reports in agent.Status.
 type opSums struct {
 	procs map[uint32]*opProc
 	last  *opProc

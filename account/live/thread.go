@@ -27,18 +27,18 @@ type Span struct {
 	NS    uint64                   // how long the span is
 	Class [event.NumClasses]uint64 // ns off a CPU
 	OnCPU uint64                   // ns
-	// Unaccounted is the last part of the span, ns: the kernel accounts for a thread when it
-	// leaves a CPU, so what it has done since is not known yet.
+	// Unaccounted is the last part of the span, ns: the kernel accounts for a thread when it leaves a CPU, so its time
+	// since then is not known yet.
 	Unaccounted uint64
 }
 
-// Lost is the part of a span in which the thread waited for something that a healthy one does not
-// wait for, ns.
+// Lost returns the part of a span in which the thread waited for something that a healthy thread does not wait for,
+// ns.
 func (s *Span) Lost() uint64 {
 	return store.WaitNS(&event.Ledger{NS: s.Class})
 }
 
-// Of is the time of a class, event.OnCPU among them, ns.
+// Of returns the time of a class, which may be event.OnCPU, ns.
 func (s *Span) Of(c event.Class) uint64 {
 	if c == event.OnCPU {
 		return s.OnCPU
@@ -46,14 +46,14 @@ func (s *Span) Of(c event.Class) uint64 {
 	return s.Class[c]
 }
 
-// thread is the state of one thread: its running totals now, and at some earlier times.
+// thread is the state of a thread: its running totals now, and at some earlier times.
 type thread struct {
 	last  event.ThreadTime
 	begin uint64  // Unix ns from which on it is accounted for
 	marks []total // oldest first
 	ended uint64  // Unix ns, 0 if it has not
-	// stays is what it was doing when last seen in a call that did not return, or with a lock
-	// that such a call waits for: it may not have left, or got, a CPU since.
+	// stays is what it was doing when last seen in a call that did not return, or with a lock that such a call waits
+	// for: since then it may not have left, or got, a CPU.
 	stays event.InFlight
 }
 
@@ -64,13 +64,13 @@ type total struct {
 }
 
 const (
-	closest = 400 * time.Millisecond // of two marks
-	oldest  = 90 * time.Second       // that is kept of a thread, and of one that ended
+	closest = 400 * time.Millisecond // least time between two marks
+	oldest  = 90 * time.Second       // greatest age of marks, and of ended threads
 )
 
 func totalOf(t *event.ThreadTime) total { return total{t.At, t.OnCPU, t.NS} }
 
-// sum is all time in a total.
+// sum returns the sum of all times in a total.
 func (t *total) sum() uint64 {
 	n := t.onCPU
 	for _, v := range t.class {
@@ -127,7 +127,7 @@ func (t *Stats) forget(now uint64) bool {
 	return len(t.threads) < n
 }
 
-// times is how each thread spent its time, up to now in Unix ns.
+// times returns how each thread spent its time, up to now in Unix ns.
 func (t *Stats) times(now uint64) []Thread {
 	var list []Thread
 	for id, th := range t.threads {
@@ -162,8 +162,8 @@ func (t *Stats) times(now uint64) []Thread {
 	return list
 }
 
-// span is how the time of a window up to now was spent. It begins at the last mark before the
-// window, or with the first mark.
+// span returns how the time of a window up to now was spent. It begins at the last mark before the window, or with
+// the first mark.
 func (th *thread) span(now uint64, window time.Duration) Span {
 	if th.ended != 0 {
 		now = min(now, th.ended)
@@ -185,8 +185,7 @@ func (th *thread) span(now uint64, window time.Duration) Span {
 	return s
 }
 
-// stay moves time from the unaccounted part to the state in which the thread was seen since its
-// last record.
+// stay moves time from the unaccounted part to the state that the thread was seen in since its last record.
 func (th *thread) stay(s *Span, now uint64) {
 	f := &th.stays
 	from, to := max(f.Since, th.last.At), min(f.At, now)

@@ -1,7 +1,6 @@
-// Package memory follows the memory that processes have allocated on their devices, and as
-// page-locked memory of the host, from their own calls: what is in use, the call sites it came
-// from, and its age. It is arithmetic over events, with no clock and no I/O. Whether growth is a
-// leak is decided in package diagnose.
+// Package memory follows the memory that processes have allocated on their devices, and as page-locked memory of the
+// host, from their own calls: what is in use, the call sites that it came from, and its age. It is arithmetic over
+// events, with no clock and no I/O. Package diagnose decides whether growth is a leak.
 package memory
 
 import (
@@ -11,7 +10,7 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// Bounds. A million live allocations take about 100 MB here.
+// Limits. A million live allocations take about 100 MB here.
 const (
 	MaxLive  = 1 << 20 // live allocations followed, of all processes
 	MaxSites = 12      // sites reported of a process at a time, in each space
@@ -19,13 +18,13 @@ const (
 	maxHeld  = 16      // nested calls of a thread that wait for their caller
 )
 
-// kind is what an operation does with memory.
+// kind is the effect of an operation on memory.
 type kind struct {
 	role  event.Role // RoleAlloc or RoleFree; operations with RoleOther are ignored
 	space event.Space
 }
 
-// kinds is indexed by event.Op: each call is looked up in it.
+// kinds is an array by event.Op: each call is looked up in it.
 var kinds = func() (k [event.OpSlots]kind) {
 	for i := range event.Catalog {
 		if o := &event.Catalog[i]; o.Role == event.RoleAlloc || o.Role == event.RoleFree {
@@ -35,22 +34,21 @@ var kinds = func() (k [event.OpSlots]kind) {
 	return k
 }()
 
-// Tracker follows the memory of any number of processes. Calls are passed in the order in which
-// they returned.
+// Tracker follows the memory of any number of processes. Pass it calls in the order in which they returned.
 type Tracker struct {
 	max   int
-	live  int // allocations followed
+	live  int // number of followed allocations
 	procs map[uint32]*process
 	held  map[event.Thread][]event.Call // nested calls whose caller has not returned yet
-	ended []event.Memory                // last records of processes that ended, until taken
+	ended []event.Memory                // last records of ended processes, until taken
 }
 
-// NewTracker makes a Tracker that follows at most max live allocations.
+// NewTracker returns a Tracker that follows at most max live allocations.
 func NewTracker(max int) *Tracker {
 	return &Tracker{max: max, procs: map[uint32]*process{}, held: map[event.Thread][]event.Call{}}
 }
 
-// Calls counts calls.
+// Calls takes in calls.
 func (t *Tracker) Calls(calls []event.Call) {
 	for i := range calls {
 		c := &calls[i]
@@ -68,8 +66,8 @@ func (t *Tracker) Calls(calls []event.Call) {
 	}
 }
 
-// hold keeps a nested call until its caller returns: an allocation within an allocating call is the
-// outer call's.
+// hold keeps a nested call until its caller returns: an allocation within an allocating call belongs to the outer
+// call.
 func (t *Tracker) hold(c *event.Call) {
 	held := t.held[c.Thread]
 	if len(held) == maxHeld {
@@ -118,7 +116,7 @@ func (t *Tracker) apply(c *event.Call) {
 	t.live += len(p.live) - before
 }
 
-// Lives forgets processes that execute a new program. Call it after the calls before that.
+// Lives forgets processes that execute a new program. Call it after their earlier calls.
 func (t *Tracker) Lives(lives []event.Life) {
 	for i := range lives {
 		if l := &lives[i]; l.Kind == event.LifeExec {
@@ -127,8 +125,7 @@ func (t *Tracker) Lives(lives []event.Life) {
 	}
 }
 
-// Ended forgets threads that ended, and processes with their first threads. No more calls of theirs
-// will come.
+// Ended forgets ended threads, and processes with their first threads. No more of their calls may come.
 func (t *Tracker) Ended(ends []event.Life) {
 	for i := range ends {
 		l := &ends[i]
@@ -147,15 +144,15 @@ func (t *Tracker) forget(l *event.Life) {
 	}
 }
 
-// TakeEnded appends the last records of processes that ended.
+// TakeEnded appends the last records of ended processes.
 func (t *Tracker) TakeEnded(m []event.Memory) []event.Memory {
 	m = append(m, t.ended...)
 	t.ended = t.ended[:0]
 	return m
 }
 
-// Take appends a record of each process and space to m, and to s the sites with most memory, if
-// they changed. at is the time in Unix ns.
+// Take appends a record of each process and space to m, and to s the sites with most memory, if they changed. at is
+// the time in Unix ns.
 func (t *Tracker) Take(at uint64, m []event.Memory, s []event.MemorySite) ([]event.Memory, []event.MemorySite) {
 	m = t.TakeEnded(m)
 	procs := make([]*process, 0, len(t.procs))

@@ -19,7 +19,7 @@ func op(t testing.TB, name string) event.Op {
 	return i.Op
 }
 
-// made makes calls of one process, each 10 ns after the one before and 5 ns long.
+// made makes calls of one process, 10 ns apart and 5 ns long.
 type made struct {
 	testing.TB
 	at      uint64
@@ -51,7 +51,7 @@ func start(t testing.TB) *made {
 	return &made{t, 1000, memory.NewTracker(memory.MaxLive)}
 }
 
-// device is the record of device memory.
+// device returns the record of device memory.
 func (m *made) device() event.Memory {
 	m.Helper()
 	list, _ := m.tracker.Take(m.at, nil, nil)
@@ -77,7 +77,7 @@ func TestLiveMemoryIsWhatWasNotFreed(t *testing.T) {
 	if d := cmp.Diff(want, m.device()); d != "" {
 		t.Error(d)
 	}
-	// Levels stay, counts begin anew.
+	// Levels stay, counts begin again.
 	if d := cmp.Diff(event.Memory{At: m.at, PID: 7, LiveBytes: 50, LiveCount: 1, PeakBytes: 150}, m.device()); d != "" {
 		t.Error(d)
 	}
@@ -100,14 +100,14 @@ func TestAnAllocationInsideAnAllocationCountsOnce(t *testing.T) {
 	if r := m.device(); r.Frees != 1 || r.LiveBytes != 0 || r.UnknownFrees != 0 {
 		t.Errorf("one free, counted as %+v", r)
 	}
-	// Inside a call that does not allocate, it is one of its own, once.
+	// Inside a call that does not allocate, it counts as a call of its own, once.
 	nested("cuMemAlloc", 2, 52, 53, 64, 0x2000)
 	nested("cudaMalloc", 1, 51, 54, 64, 0x2000)
 	nested("cudaLaunchKernel", 0, 50, 60)
 	if r := m.device(); r.Allocs != 1 || r.LiveBytes != 64 {
 		t.Errorf("one allocation of 64 bytes inside a launch, counted as %+v", r)
 	}
-	// So it is if its caller's record is missing.
+	// It does so too if its caller's record is missing.
 	nested("cuMemAlloc", 1, 71, 72, 32, 0x3000)
 	nested("cudaMalloc", 0, 80, 85, 16, 0x4000)
 	if r := m.device(); r.Allocs != 2 || r.LiveBytes != 64+32+16 {
@@ -135,8 +135,7 @@ func TestMemoryFromBeforeTheTraceIsNotCountedTwice(t *testing.T) {
 	}
 }
 
-// A free returns after another thread got the same address, and so is recorded
-// after that thread's allocation.
+// A free returns after another thread got the same address, so it is recorded after that thread's allocation.
 func TestAnAddressReusedBeforeItsFreeReturned(t *testing.T) {
 	m := start(t)
 	m.alloc("cudaMalloc", 0x1000, 100, 0)
@@ -218,7 +217,7 @@ func TestSitesAreThoseThatHoldMost(t *testing.T) {
 	}
 	oldest := m.at + 5
 	m.alloc("cudaMalloc", 0x2000, 1000, 119)
-	m.free("cudaFree", 0x1000+19) // its oldest now is the one just made
+	m.free("cudaFree", 0x1000+19) // its oldest is the one just made
 	_, sites := m.tracker.Take(m.at, nil, nil)
 	if len(sites) != memory.MaxSites {
 		t.Fatalf("%d sites", len(sites))
@@ -232,7 +231,7 @@ func TestSitesAreThoseThatHoldMost(t *testing.T) {
 	if _, again := m.tracker.Take(m.at, nil, nil); len(again) != 0 {
 		t.Errorf("reported again without a change: %+v", again)
 	}
-	// A process whose memory is empty now is reported once more, so that the last record is true.
+	// A process whose memory is now empty is reported once more, so that the last record is true.
 	m.free("cudaFree", 0x2000)
 	_, sites = m.tracker.Take(m.at, nil, nil)
 	var last *event.MemorySite
@@ -258,7 +257,7 @@ func TestSitesOfOneSpaceDoNotHideThoseOfAnother(t *testing.T) {
 	}
 }
 
-// The tracker against a plain model, over arbitrary calls.
+// Compares the tracker with a plain model, over arbitrary calls.
 func TestTrackerAgreesWithAModel(t *testing.T) {
 	m := start(t)
 	rng := rand.New(rand.NewPCG(1, 2))

@@ -38,8 +38,8 @@ type site struct {
 	listed       bool             // among those reported last
 }
 
-// birth is an allocation in a site's order of age. A freed one stays until it is at the front, or
-// until freed ones are the majority.
+// birth is an allocation in a site's order of age. A freed one stays until it is at the front, or until freed ones
+// are the majority.
 type birth struct{ ptr, since uint64 }
 
 func newProcess(pid uint32) *process {
@@ -61,7 +61,7 @@ func (p *process) alloc(c *event.Call, space event.Space, room bool) {
 	}
 	m.Allocs++
 	m.Bytes += bytes
-	// An address can be given out again before the call that freed it has returned.
+	// An address may be reused before the call that freed it has returned.
 	p.drop(ptr)
 	if !room {
 		m.Untracked++
@@ -101,7 +101,7 @@ func (p *process) free(c *event.Call, space event.Space) {
 	switch {
 	case !known:
 		m.UnknownFrees++
-	case c.Start >= a.since: // else it freed the allocation before
+	case c.Start >= a.since: // otherwise it freed the earlier allocation
 		p.drop(ptr)
 	}
 }
@@ -138,7 +138,7 @@ func (p *process) lives(b birth) bool {
 	return ok && a.since == b.since
 }
 
-// oldest is when the oldest live allocation of a site was made, 0 if there is none.
+// oldest returns when the oldest live allocation of a site was made, 0 if there is none.
 func (p *process) oldest(s *site) uint64 {
 	n := slices.IndexFunc(s.order, p.lives)
 	if n < 0 {
@@ -163,8 +163,7 @@ func (p *process) records(at uint64, list []event.Memory) []event.Memory {
 	return list
 }
 
-// top appends the sites with most memory of each space, and those reported last time, if they
-// changed since.
+// top appends the sites with most memory of each space, and those reported last time, if they changed since.
 func (p *process) top(at uint64, list []event.MemorySite) []event.MemorySite {
 	sites := make([]*site, 0, len(p.sites))
 	for _, s := range p.sites {

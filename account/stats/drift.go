@@ -4,19 +4,19 @@ import "math"
 
 const (
 	minDrift = 8 // minimum number of values of a drift: fewer may be a change of level
-	ends     = 3 // values of its end
+	ends     = 3 // values at its end
 )
 
-// Drift is a level that grows, or falls, from some value on to the end of a series.
+// Drift is a level that grows or falls from some value on to the end of a series.
 type Drift struct {
 	From  int     // index of the last value at Level
-	Level float64 // before
+	Level float64 // before the drift
 	Slope float64 // from one value to the next
 }
 
-// FindDrift fits a level followed by a straight line to a series, by least squares. It is true if that
-// describes the series better than parts of different means do (Segments): by the same measure, in
-// which it costs as much as one change of the mean.
+// FindDrift fits a level followed by a straight line to a series, by least squares. It returns true if that describes
+// the series better than parts of different means (Segments), by the same measure. A drift costs as much as one
+// change of the mean.
 func FindDrift(v []float64, least int, noise float64) (Drift, bool) {
 	n := len(v)
 	if n < minDrift {
@@ -48,8 +48,8 @@ func FindDrift(v []float64, least int, noise float64) (Drift, bool) {
 	return best, cost < parts && best.grows(v)
 }
 
-// grows reports whether a drift's middle is about half of the way from its begin to its end: else some bad
-// values at the end look like one.
+// grows reports whether a drift's middle is about halfway from its begin to its end. Otherwise some bad values at the
+// end look like a drift.
 func (d *Drift) grows(v []float64) bool {
 	n := len(v) - d.From
 	all := d.Slope * float64(n-1)

@@ -8,7 +8,7 @@ import (
 	"github.com/ingero-io/ingero/account/stats"
 )
 
-// ramp is a level up to a value, and then a straight line.
+// ramp returns a level up to a value, and then a straight line.
 func ramp(r *rand.Rand, n, from int, slope, noise float64) []float64 {
 	v := make([]float64, n)
 	for i := range v {

@@ -2,7 +2,7 @@ package stats
 
 import "math"
 
-// DivisionCost is what Segments minimizes.
+// DivisionCost returns what Segments minimizes.
 func DivisionCost(v []float64, begins []int, noise float64) (c float64) {
 	sigma := math.Max(noise, spread(v))
 	for i, from := range begins {

@@ -1,5 +1,5 @@
-// Package stats holds the arithmetic of latency: mergeable histograms and the
-// percentiles read from them. It is pure: no clock, no I/O.
+// Package stats has the arithmetic of latency: mergeable histograms and their percentiles. It is pure: no clock, no
+// I/O.
 package stats
 
 import (
@@ -9,9 +9,8 @@ import (
 	"math/bits"
 )
 
-// Scale is the resolution of a Histogram: 2^Scale buckets per power of two, as
-// in the base-2 exponential histogram of the OpenTelemetry metrics data model
-// and Prometheus native histograms. Scale 5 bounds the relative error of a
+// Scale is the resolution of a Histogram: 2^Scale buckets per power of two, as in the base-2 exponential histogram of
+// the OpenTelemetry metrics data model and Prometheus native histograms. Scale 5 bounds the relative error of a
 // quantile at (2^(1/32)-1)/2 = 1.09 %.
 const Scale = 5
 
@@ -20,17 +19,15 @@ const perOctave = 1 << Scale
 // maxIndex covers every uint64.
 const maxIndex = 64 * perOctave
 
-// Histogram counts non-negative integers in exponential buckets. The zero value
-// is empty and ready. Bucket i > 0 holds the values in
-// (2^((i-1)/32), 2^(i/32)]; values 0 and 1 share bucket 0.
+// Histogram counts non-negative integers in exponential buckets. The zero value is empty and ready. Bucket i > 0
+// holds the values in (2^((i-1)/32), 2^(i/32)]; values 0 and 1 share bucket 0.
 type Histogram struct {
 	lo     int      // index of counts[0]
 	counts []uint32 // saturating
 	n      uint64
 }
 
-// bounds[i] is the largest mantissa, scaled by 2^52, that falls into the i-th
-// bucket of an octave: 2^(i/32).
+// bounds[i] is the largest mantissa, scaled by 2^52, in the i-th bucket of an octave: 2^(i/32).
 var bounds = func() (b [perOctave + 1]uint64) {
 	for i := range b {
 		b[i] = uint64(math.Exp2(float64(i)/perOctave) * (1 << 52))
@@ -38,8 +35,7 @@ var bounds = func() (b [perOctave + 1]uint64) {
 	return
 }()
 
-// sliceBits cuts an octave into slices narrower than any bucket, so that at most
-// one bound falls into a slice.
+// sliceBits cuts an octave into slices narrower than any bucket, so that a slice has at most one bound.
 const sliceBits = 8
 
 // first[k] is the bucket of the smallest mantissa of slice k.
@@ -60,8 +56,7 @@ func bucket(v uint64) int {
 		return 0
 	}
 	e := bits.Len64(v) - 1
-	// The mantissa, in [2^52, 2^53). Values above 2^53 lose low bits, far below
-	// the error bound.
+	// The mantissa, in [2^52, 2^53). Values above 2^53 lose low bits, far below the error bound.
 	m := v << (63 - e) >> 11
 	i := int(first[uint8(m>>(52-sliceBits))])
 	if bounds[i] < m {
@@ -70,7 +65,7 @@ func bucket(v uint64) int {
 	return e*perOctave + i
 }
 
-// upper is the largest value of bucket i, as a float.
+// upper returns the largest value of bucket i, as a float.
 func upper(i int) float64 { return math.Exp2(float64(i) / perOctave) }
 
 // Add counts v once.
@@ -139,7 +134,7 @@ func (h *Histogram) Reset() {
 	h.n = 0
 }
 
-// Bucket is the index of the bucket that counts v.
+// Bucket returns the index of the bucket that counts v.
 func Bucket(v uint64) int { return bucket(v) }
 
 // Each calls f for each bucket that is not empty, in order, with its index and count.
@@ -151,12 +146,11 @@ func (h *Histogram) Each(f func(i int, n uint32)) {
 	}
 }
 
-// Count is how many values were added.
+// Count returns how many values were added.
 func (h *Histogram) Count() uint64 { return h.n }
 
-// Quantile returns the value below which a share q in [0, 1] of the values lies,
-// with a relative error of at most 1.1 % before rounding to a whole number; 0 if
-// the histogram is empty.
+// Quantile returns the value below which a share q in [0, 1] of the values lies, with a relative error of at most 1.1
+// % before rounding to a whole number; 0 if the histogram is empty.
 func (h *Histogram) Quantile(q float64) uint64 {
 	i := h.rank(q)
 	switch {
@@ -169,10 +163,9 @@ func (h *Histogram) Quantile(q float64) uint64 {
 	return uint64(math.Round((upper(i) + upper(i-1)) / 2))
 }
 
-// Covers returns a value that at least a share q in [0, 1] of the values do not
-// exceed: the end of the bucket in which the quantile lies, at most 2.2 % above it;
-// 0 if the histogram is empty. Where many values are nearly the same, half of them
-// may be above their Quantile, but none is above this. Exact up to 2^53.
+// Covers returns a value that at least a share q in [0, 1] of the values do not exceed: the end of the quantile's
+// bucket, at most 2.2 % above it; 0 if the histogram is empty. Of many nearly equal values, half may be above their
+// Quantile, but none is above this. Exact up to 2^53.
 func (h *Histogram) Covers(q float64) uint64 {
 	i := h.rank(q)
 	if i < 0 {
@@ -184,8 +177,7 @@ func (h *Histogram) Covers(q float64) uint64 {
 	return math.MaxUint64
 }
 
-// rank is the bucket in which the value lies that a share q of the values does not
-// exceed; -1 if the histogram is empty.
+// rank returns the bucket of the value that a share q of the values does not exceed; -1 if the histogram is empty.
 func (h *Histogram) rank(q float64) int {
 	var total uint64
 	for _, c := range h.counts {
@@ -203,8 +195,8 @@ func (h *Histogram) rank(q float64) int {
 	return h.lo + i
 }
 
-// Below returns how many values lie in buckets that end at or below v, and their approximate sum,
-// with each taken to be in the middle of its bucket.
+// Below returns how many values are in buckets that end at or below v, and their approximate sum, with each value at
+// the middle of its bucket.
 func (h *Histogram) Below(v uint64) (n, sum uint64) {
 	var s float64
 	for i, c := range h.counts {
@@ -218,9 +210,8 @@ func (h *Histogram) Below(v uint64) (n, sum uint64) {
 	return n, uint64(s)
 }
 
-// AppendBinary writes h as: version byte, uvarint lowest index, then for each
-// bucket from there a uvarint count, runs of empty buckets as 0 followed by
-// their number.
+// AppendBinary writes h as: version byte, uvarint lowest index, then for each bucket from there a uvarint count, runs
+// of empty buckets as 0 followed by their number.
 func (h *Histogram) AppendBinary(b []byte) ([]byte, error) {
 	b = append(b, 1)
 	b = binary.AppendUvarint(b, uint64(h.lo))
@@ -242,8 +233,7 @@ func (h *Histogram) AppendBinary(b []byte) ([]byte, error) {
 
 var errHistogram = errors.New("malformed histogram")
 
-// UnmarshalBinary replaces h with what AppendBinary wrote. After an error h is
-// unspecified but usable.
+// UnmarshalBinary replaces h with what AppendBinary wrote. After an error h is unspecified but usable.
 func (h *Histogram) UnmarshalBinary(b []byte) error {
 	if len(b) == 0 || b[0] != 1 {
 		return errHistogram

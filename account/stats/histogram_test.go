@@ -23,7 +23,7 @@ func checkError(t *testing.T, want, got uint64) {
 		}
 		return
 	}
-	// The answer is a whole number, which costs another half.
+	// The answer is a whole number, which may cost another half.
 	diff := math.Abs(float64(got) - float64(want))
 	if diff > bound*float64(want)+0.5 {
 		t.Errorf("quantile of %d = %d, off by %.2f %%", want, got, 100*diff/float64(want))
@@ -139,7 +139,7 @@ func TestAddNIsRepeatedAdd(t *testing.T) {
 	equal(t, &a, &b)
 }
 
-// equal compares by what can be observed: layouts may differ in empty buckets.
+// equal compares what can be observed: layouts may differ in empty buckets.
 func equal(t *testing.T, a, b *stats.Histogram) {
 	t.Helper()
 	if a.Count() != b.Count() {
@@ -279,8 +279,7 @@ func TestEachBucketIsVisitedOnce(t *testing.T) {
 	}
 }
 
-// TestValuesAboveCoversAreAtMostTheRest: of values of any kind, near to each
-// other or not.
+// TestValuesAboveCoversAreAtMostTheRest: for values of any kind, close to each other or not.
 func TestValuesAboveCoversAreAtMostTheRest(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(5, 6))

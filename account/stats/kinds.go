@@ -8,8 +8,8 @@ type Kind struct {
 	Median uint64
 }
 
-// The conditions for two kinds of values: a factor of kindGap lies between them, with at most
-// kindBetween of the smaller kind in it, and each kind has its minimum share.
+// The conditions for two kinds of values: a factor of kindGap lies between them, with at most kindBetween of the
+// smaller kind in it, and each kind has its minimum share.
 const (
 	kindGap     = 2 * perOctave // buckets: a factor of 4
 	kindBetween = 0.05
@@ -17,12 +17,12 @@ const (
 	kindLeast   = 10 // values
 )
 
-// Kinds separates short values from long ones if there are hardly any in between, such as waits
-// without and with work to wait for: then the median of all values says nothing about the smaller
-// kind. It is false if there are no two kinds.
+// Kinds separates short values from long ones if there are hardly any in between, such as waits without and with work
+// to wait for: then the median of all values says nothing about the smaller kind. It returns false if there are not
+// two kinds.
 func (h *Histogram) Kinds() (brief, long Kind, two bool) {
 	last := len(h.counts) - 1
-	below := make([]uint64, last+2) // below[i] is how many values are in counts[:i]
+	below := make([]uint64, last+2) // below[i] is the number of values in counts[:i]
 	for i, n := range h.counts {
 		below[i+1] = below[i] + uint64(n)
 	}

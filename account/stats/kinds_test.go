@@ -6,7 +6,7 @@ import (
 	"github.com/ingero-io/ingero/account/stats"
 )
 
-// TestTwoKindsOfValues: 10,000 empty waits are not the normal of the 777 that wait.
+// TestTwoKindsOfValues: 10,000 empty waits are not the usual for the 777 that wait.
 func TestTwoKindsOfValues(t *testing.T) {
 	near := func(got, want uint64) bool { return got > want*98/100 && got < want*102/100 }
 	var h stats.Histogram

@@ -39,7 +39,7 @@ func TestLevelsOfASeries(t *testing.T) {
 	}
 }
 
-// above is 1 from a place on.
+// above returns 1 from an index on, before that 0.
 func above(i, from int) float64 {
 	if i < from {
 		return 0

@@ -5,8 +5,7 @@ import (
 	"slices"
 )
 
-// Split is the place in a series where the means of the two sides differ most, weighted by the
-// number of values.
+// Split returns the index in a series where the means of the two sides differ most, weighted by the number of values.
 func Split(v []float64) (best int) {
 	var sum, left, most float64
 	for _, x := range v {
@@ -22,8 +21,7 @@ func Split(v []float64) (best int) {
 	return best
 }
 
-// Middle is the median of values, which may be in any order: for an even number the mean of the two
-// in the middle; 0 without values.
+// Middle returns the median of values in any order: for an even number the mean of the middle two; 0 without values.
 func Middle(v []float64) float64 {
 	if len(v) == 0 {
 		return 0

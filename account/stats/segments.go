@@ -6,22 +6,21 @@ import (
 	"slices"
 )
 
-// penalty is what one more segment must gain, in multiples of ln n: 2 is the Bayesian information
-// criterion for a place and a mean. It is larger because values one after the other are alike.
+// penalty is what one more segment must gain, in multiples of ln n. 2 is the Bayesian information criterion for a
+// position and a mean; it is larger because consecutive values are alike.
 const penalty = 5
 
-// Segments splits a series into parts of different means, and returns the index at which each
-// begins, the first 0. Each has at least so many values. It minimizes the sum of the squared
-// distances from the means, in units of the noise's variance, plus a penalty for each segment, and
-// finds the best of all divisions (optimal partitioning, pruned: PELT; Killick, Fearnhead and
-// Eckley, 2012). The noise is taken from the differences of neighbours, which changes of the mean
-// hardly touch; it is at least the given one.
+// Segments splits a series into parts of different means, and returns the index at which each begins, the first 0.
+// Each has at least least values. It minimizes the sum of the squared distances from the means, in units of the
+// noise's variance, plus a penalty per segment, over all divisions (optimal partitioning, pruned: PELT; Killick,
+// Fearnhead and Eckley, 2012). The noise is taken from the differences of neighbours, which changes of the mean
+// hardly affect; it is at least noise.
 func Segments(v []float64, least int, noise float64) []int {
 	list, _ := segments(v, least, noise)
 	return list
 }
 
-// segments also returns what it minimizes, without the penalty for the first segment.
+// segments also returns the minimum, without the penalty for the first segment.
 func segments(v []float64, least int, noise float64) ([]int, float64) {
 	n := len(v)
 	least = max(least, 1)
@@ -64,10 +63,10 @@ func segments(v []float64, least int, noise float64) ([]int, float64) {
 	return list, best[n]
 }
 
-// The conditions for a change from one level to the next to be noticeable.
+// The conditions for a change of level to be noticeable.
 const (
 	minShare   = 0.05 // the least change of a share
-	levelNoise = 0.01 // standard deviation that any series is taken to have: a share, or of its median
+	levelNoise = 0.01 // least standard deviation of a series: a share, or of its median
 	levelPart  = 2    // minimum number of values of a level
 )
 
@@ -77,8 +76,8 @@ type Level struct {
 	Middle float64 // median
 }
 
-// Levels splits a series as Segments does, and joins neighbours that do not differ noticeably: by the
-// ratio of their medians, or, if that is 0, by minShare.
+// Levels splits a series as Segments does, and joins neighbours that do not differ noticeably: by the ratio of their
+// medians, or, if that is 0, by minShare.
 func Levels(v []float64, ratio float64) []Level {
 	if len(v) == 0 {
 		return nil
@@ -113,7 +112,7 @@ func Levels(v []float64, ratio float64) []Level {
 	return list
 }
 
-// nearest is the value of a part of levelPart values that is nearest to x, else its median.
+// nearest returns the value nearest to x in a part of levelPart values, otherwise the part's median.
 func nearest(part []float64, x float64) float64 {
 	if len(part) != levelPart {
 		return Middle(part)
@@ -121,8 +120,8 @@ func nearest(part []float64, x float64) float64 {
 	return slices.MinFunc(part, func(a, b float64) int { return cmp.Compare(math.Abs(a-x), math.Abs(b-x)) })
 }
 
-// spread is the standard deviation of a series' noise, from the median distance of neighbours, as
-// if it were normal.
+// spread returns the standard deviation of a series' noise from the median distance of neighbours, as if it were
+// normal.
 func spread(v []float64) float64 {
 	d := make([]float64, 0, len(v))
 	for i := 1; i < len(v); i++ {

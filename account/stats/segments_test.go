@@ -9,7 +9,7 @@ import (
 	"github.com/ingero-io/ingero/account/stats"
 )
 
-// series has so many values around each mean.
+// series returns so many values around each mean.
 func series(r *rand.Rand, noise float64, parts ...float64) (v []float64) {
 	for i := 0; i < len(parts); i += 2 {
 		for range int(parts[i]) {
@@ -42,7 +42,7 @@ func TestSegmentsBeginWhereTheMeanChanges(t *testing.T) {
 	}
 }
 
-// The pruning must not lose the best division: it is the one that trying all of them finds.
+// The pruning must not lose the best division, which trying all of them finds.
 func TestSegmentsAreTheBestDivision(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for range 300 {
@@ -72,11 +72,11 @@ func exhaustive(v []float64, least int, noise float64) []int {
 	return best
 }
 
-// Noise alone is hardly ever divided, also if values one after the other are alike.
+// Noise alone is hardly ever divided, even if consecutive values are alike.
 func TestNoiseIsOneSegment(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	for name, tt := range map[string]struct {
-		alike float64 // what a value takes from the one before
+		alike float64 // share that a value takes from the one before
 		most  int     // of 500
 	}{"independent": {0, 15}, "alike": {0.3, 60}} {
 		divided := 0

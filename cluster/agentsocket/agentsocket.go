@@ -1,4 +1,4 @@
-// Package agentsocket says at a Unix socket what an agent knows of the ranks on its node: who connects gets one
+// Package agentsocket serves, at a Unix socket, what an agent knows of the ranks on its node. Each client gets one
 // line of JSON.
 package agentsocket
 
@@ -19,23 +19,22 @@ import (
 	"github.com/ingero-io/ingero/internal/unixsocket"
 )
 
-// System is the path of the socket of a tracer that is run by root.
+// System is the path of the socket of a tracer that runs as root.
 const System = "/run/ingero/straggler-status.sock"
 
-// own is the path below the home folder of another user.
+// own is the path of another user's socket, below the home directory.
 const own = ".ingero/run/straggler-status.sock"
 
-// writeTime is how long a reader may take.
+// writeTime is how long a client may take to read the answer.
 const writeTime = time.Second
 
-// Beside is the path of the socket that belongs to the one for events at a path: /run/x.sock has
-// /run/x-status.sock.
+// Beside returns the path of the status socket that belongs to an event socket: /run/x-status.sock for /run/x.sock.
 func Beside(events string) string { return strings.TrimSuffix(events, ".sock") + "-status.sock" }
 
-// service is the home of the user as which a package's service runs.
+// service is the home directory of the user that a packaged service runs as.
 const service = "/var/lib/ingero"
 
-// Paths are those at which an agent is looked for: the user's own, and that of root's; for root, also the service's.
+// Paths returns the paths where an agent may listen: the user's own and root's; for root, also the service's.
 func Paths(home string) []string {
 	if os.Geteuid() == 0 {
 		return []string{System, filepath.Join(service, own)}
@@ -47,10 +46,10 @@ func Paths(home string) []string {
 type Options struct {
 	Path  string // empty: System for root, else below Home
 	Home  string // of the user
-	Group string // name or number of a group that may ask too; empty: none
+	Group string // name or number of a group that may connect too; empty: none
 }
 
-// Server has the socket.
+// Server answers at the socket.
 type Server struct {
 	path     string
 	inode    uint64
@@ -60,7 +59,7 @@ type Server struct {
 	close    sync.Once
 }
 
-// Listen begins to answer. answer is called by one goroutine.
+// Listen starts to answer. answer is called by one goroutine.
 func Listen(o Options, answer func() *wire.AgentStatus) (*Server, error) {
 	path, folder := o.Path, fs.FileMode(0)
 	if path == "" {
@@ -73,13 +72,13 @@ func Listen(o Options, answer func() *wire.AgentStatus) (*Server, error) {
 	var err error
 	s.listener, s.inode, err = unixsocket.Listen(unixsocket.Options{Path: path, Folder: folder, Group: o.Group})
 	if err != nil {
-		return nil, fmt.Errorf("listen for questions at %s: %w", path, err)
+		return nil, fmt.Errorf("listen for status requests at %s: %w", path, err)
 	}
 	s.done.Go(s.accept)
 	return s, nil
 }
 
-// Path is where the server listens.
+// Path returns the path that the server listens at.
 func (s *Server) Path() string { return s.path }
 
 func (s *Server) accept() {
@@ -88,7 +87,7 @@ func (s *Server) accept() {
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
-		if err != nil { // such as too many files
+		if err != nil { // such as too many open files
 			time.Sleep(writeTime / 10)
 			continue
 		}
@@ -96,15 +95,15 @@ func (s *Server) accept() {
 	}
 }
 
-// write answers, and closes the connection. Who does not read waits alone: an answer fits a socket's buffer, or the
-// rest of it is not sent.
+// write sends the answer and closes the connection. An answer fits a socket's buffer, so a client that does not read
+// delays no other one.
 func (s *Server) write(c net.Conn) {
-	defer func() { _ = c.Close() }() // what was not read is lost
+	defer func() { _ = c.Close() }() // what the client has not read is discarded
 	line, err := wire.AppendAgentStatus(nil, s.answer())
 	if err != nil || c.SetWriteDeadline(time.Now().Add(writeTime)) != nil {
 		return
 	}
-	_, _ = c.Write(line) // who has gone needs no answer
+	_, _ = c.Write(line) // a client that has gone needs no answer
 }
 
 // Close removes the socket. It is safe to call twice.
@@ -117,7 +116,7 @@ func (s *Server) Close() (err error) {
 	return err
 }
 
-// Ask asks the agent at a path. An error is of the connection, or says that the answer is none.
+// Ask asks the agent at a path. It returns an error of the connection, or about a malformed answer.
 func Ask(ctx context.Context, path string) (*wire.AgentStatus, error) {
 	var d net.Dialer
 	c, err := d.DialContext(ctx, "unix", path)

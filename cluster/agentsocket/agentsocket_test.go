@@ -55,7 +55,7 @@ func TestAnAgentIsAsked(t *testing.T) {
 	}
 }
 
-// A program that says something else at the socket is no agent.
+// A program that sends something else at the socket is not an agent.
 func TestAnAnswerOfSomethingElse(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.sock")
 	l, err := net.Listen("unix", path)

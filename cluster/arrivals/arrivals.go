@@ -1,8 +1,8 @@
-// Package arrivals chooses what a node sends of the collective operations of its ranks: for each second, how many there
-// were and how long they waited; and single operations. Whether a rank was late is known only where the operations of
-// all ranks come together, so each node sends those that may be needed there: of steps in which its rank worked longer
-// than usual, of steps in which it waited longer than usual, and now and then an operation that all ranks choose alike.
-// The package has no clock and no I/O.
+// Package arrivals chooses what a node sends about the collective operations of its ranks: for each second their
+// number and waits, and single operations. Only where the operations of all ranks come together is it known whether a
+// rank was late. So each node sends those that may be needed there: of steps in which its rank worked longer than
+// usual, of steps in which it waited longer than usual, and samples that all ranks choose alike. The package has no
+// clock and no I/O.
 package arrivals
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// Why is why a single operation is sent.
+// Why is the reason for sending a single operation.
 type Why string
 
 // The reasons.
@@ -22,27 +22,28 @@ const (
 	Late Why = "late"
 	// Waited: the rank waited for others longer than usual.
 	Waited Why = "waited"
-	// Sample: about one a second of which all ranks choose the same.
+	// Sample: about one operation a second; all ranks choose the same ones.
 	Sample Why = "sample"
 )
 
 // Bounds. A rank sends at most maxNotable steps a second, and for each of them two operations.
 const (
 	maxNotable = 4
-	// minOps and maxOps are how many operations of a rank are kept: as many as come between two rows of its steps, in a
-	// second. Both are powers of two.
+	// minOps and maxOps bound how many operations of a rank are kept: all between two rows of its steps, a second apart.
+	// Both are powers of two.
 	minOps, maxOps = 256, 1 << 13
-	// maxOff is how many waits of a rank's threads are kept.
+	// maxOff is how many off-CPU intervals of a rank's threads are kept.
 	maxOff = 512
-	// pendingFor is how long an operation that was chosen may take to be waited for.
+	// pendingFor is how long a chosen operation may take to end, in ns.
 	pendingFor = uint64(10e9)
-	// before is up to how long before a late operation it is said what its thread waited for: as in findings.
+	// before bounds the time before a late operation for which its thread's waits are sent, in ns: the same as in
+	// findings.
 	before = uint64(500e6)
-	// silentFor is after how long without steps a rank is forgotten.
+	// silentFor is the time without steps after which a rank is forgotten, in ns.
 	silentFor = uint64(60e9)
 )
 
-// Sum is the operations of a kind that a rank finished in a second, in one communicator.
+// Sum adds up the operations of one kind that a rank finished in a second, in one communicator.
 type Sum struct {
 	From, To    uint64 // Unix ns
 	PID         uint32
@@ -51,8 +52,8 @@ type Sum struct {
 	Op          event.Op
 	Count       uint64
 	Bytes       uint64
-	// Waits is how many of them were waited for, as far as that was seen. WaitNS is the sum of those waits
-	// (event.Collective.Wait), and WaitMin and WaitMax the shortest and longest, in ns.
+	// Waits counts the operations whose wait was measured. WaitNS is the sum of those waits (event.Collective.Wait),
+	// WaitMin and WaitMax the shortest and longest, in ns.
 	Waits, WaitNS, WaitMin, WaitMax uint64
 }
 
@@ -60,15 +61,15 @@ type Sum struct {
 type Arrival struct {
 	event.Collective
 	Why Why
-	// OneOf is for how many steps a sample stands: 1 of a step that is sent for itself.
+	// OneOf is how many steps a sample stands for; 1 for a step that is notable itself.
 	OneOf uint64
-	// OwnNS is the rank's own work in the step that ends with it, or of which it is the one before which the rank took
-	// longest. WaitNS is, if the rank waited longer than usual, for how long it waited for others in the step that begins
-	// with it, or of which it is the one that it waited for longest. UsualOwnNS and UsualWaitNS are the medians of the
-	// steps before. 0: not known.
+	// OwnNS is the rank's own work in the step that ends with this operation, or, if the rank was late for one within
+	// the step, in that step. WaitNS is set if the rank waited longer than usual: its wait for others in the step that
+	// begins with this operation, or that contains it. UsualOwnNS and UsualWaitNS are the medians of the steps before.
+	// 0: not known.
 	OwnNS, WaitNS, UsualOwnNS, UsualWaitNS uint64
-	// Off is for how long the thread was off the CPU in the last BeforeNS before it entered, in ns by class. Only of a
-	// late operation.
+	// Off is the thread's off-CPU time in the BeforeNS before it entered the operation, in ns by class. Only late
+	// operations have it.
 	Off      [event.NumClasses]uint64
 	BeforeNS uint64
 }
@@ -82,7 +83,7 @@ type Chooser struct {
 	leftOut uint64
 }
 
-// sumKey is what operations are added up by. A process may be several ranks.
+// sumKey is the key that operations are added up by. A process may have several ranks.
 type sumKey struct {
 	pid  uint32
 	comm uint64
@@ -90,14 +91,13 @@ type sumKey struct {
 	op   event.Op
 }
 
-// NewChooser returns a chooser that knows of no rank.
+// NewChooser returns a chooser that knows no ranks.
 func NewChooser() *Chooser { return &Chooser{ranks: map[uint32]*rank{}, sums: map[sumKey]*Sum{}} }
 
-// LeftOut is of how many operations that should have been sent nothing is sent: because there were too many, or because
-// they were not seen to end.
+// LeftOut counts operations that were chosen but not sent: there were too many, or their end was not seen.
 func (c *Chooser) LeftOut() uint64 { return c.leftOut }
 
-// Batch takes what was recorded. It keeps nothing of b.
+// Batch takes in recorded data. It keeps no reference to b.
 func (c *Chooser) Batch(b *store.Batch) {
 	for i := range b.Collectives {
 		x := &b.Collectives[i]
@@ -117,7 +117,7 @@ func (c *Chooser) Batch(b *store.Batch) {
 	}
 }
 
-// Second ends a second. It appends what was finished in it, in a fixed order, and the operations that were chosen.
+// Second ends a second. It appends the second's sums, in a fixed order, and the operations that were chosen.
 func (c *Chooser) Second(at uint64, sums []Sum, chosen []Arrival) ([]Sum, []Arrival) {
 	first := len(sums)
 	for _, s := range c.sums {
@@ -149,7 +149,7 @@ func (c *Chooser) forget(pid uint32) {
 	}
 }
 
-// add takes an operation.
+// add takes in an operation.
 func (c *Chooser) add(x *event.Collective) {
 	k := sumKey{x.PID, x.CommID, x.Rank, x.Op}
 	s := c.sums[k]
@@ -176,7 +176,7 @@ func (c *Chooser) add(x *event.Collective) {
 	}
 }
 
-// choose has an operation sent.
+// choose queues an operation for sending.
 func (c *Chooser) choose(r *rank, x *event.Collective, a Arrival) {
 	a.Collective = *x
 	if a.Why == Late {

@@ -16,15 +16,15 @@ const (
 	op   = event.Op(event.SourceNCCL)<<8 | 6
 )
 
-// job is a simulated job: its ranks work, enter an operation, and leave it when the last one has entered.
+// job is a simulated job: its ranks work, enter an operation, and leave it when the last rank has entered.
 type job struct {
 	ranks, perStep, stepNS int
-	// late is how much longer than the others a rank works before a step, in ns: it waits for a CPU.
+	// late is how much longer than the others a rank works before a step, in ns, because it waits for a CPU.
 	late func(rank, step int) uint64
 	rng  *rand.Rand
 }
 
-// run gives each rank's records to a chooser of its own, second by second, and returns what they send.
+// run passes each rank's records to its own chooser, second by second, and returns what they send.
 func (j *job) run(t *testing.T, steps int) (sums [][]arrivals.Sum, sent [][]arrivals.Arrival, left uint64) {
 	t.Helper()
 	choosers := make([]*arrivals.Chooser, j.ranks)
@@ -46,7 +46,7 @@ func (j *job) run(t *testing.T, steps int) (sums [][]arrivals.Sum, sent [][]arri
 			batches[r], rows[r] = store.Batch{}, store.RankSteps{}
 		}
 	}
-	// When each rank entered the first operation of its step, and how long it has waited since.
+	// When each rank entered the first operation of its step, and how long it has waited since then.
 	began, waited := make([]uint64, j.ranks), make([]uint64, j.ranks)
 	for n := range steps {
 		for k := range j.perStep {
@@ -76,7 +76,7 @@ func (j *job) run(t *testing.T, steps int) (sums [][]arrivals.Sum, sent [][]arri
 					})
 				}
 				if k == 0 && n > 0 {
-					own := entered[r] - began[r] // with the waits of the step before
+					own := entered[r] - began[r] // includes the waits of the step before
 					wait := waited[r]
 					rows[r].Steps = append(rows[r].Steps, store.RankStep{
 						Seq: uint64(n - 1), End: entered[r], OwnNS: own - min(wait, own), WaitNS: wait,
@@ -101,8 +101,8 @@ func (j *job) run(t *testing.T, steps int) (sums [][]arrivals.Sum, sent [][]arri
 	return sums, sent, left
 }
 
-// lateness is, of each operation that all ranks sent, which rank was last and how late: what is computed from the sent
-// operations where they come together.
+// lateness returns, for each operation that all ranks sent, which rank was last and how late it was. This is what a
+// receiver of all ranks' operations computes.
 func lateness(sent [][]arrivals.Arrival) map[uint32]arrivals.Arrival {
 	by := map[uint32][]arrivals.Arrival{}
 	for _, list := range sent {
@@ -122,8 +122,7 @@ func lateness(sent [][]arrivals.Arrival) map[uint32]arrivals.Arrival {
 	return out
 }
 
-// Of a rank that is late in every 14th step, all ranks send those operations, and with the late one what its thread
-// waited for.
+// If a rank is late in every 14th step, all ranks send those operations. The late one has its thread's waits.
 func TestALateRankIsSentWithItsPeers(t *testing.T) {
 	for _, perStep := range []int{1, 3, 160} { // 160: some 1,700 operations a second
 		j := job{ranks: 8, perStep: perStep, stepNS: int(90 * ms), rng: rand.New(rand.NewSource(1))}
@@ -138,7 +137,7 @@ func TestALateRankIsSentWithItsPeers(t *testing.T) {
 			t.Errorf("%d a step: %d operations are left out", perStep, left)
 		}
 		got := lateness(sent)
-		for n := 42; n < 290; n += 14 { // from when it is known what is usual
+		for n := 42; n < 290; n += 14 { // from the first step with a usual value
 			a, ok := got[uint32(n*perStep)]
 			switch {
 			case !ok:
@@ -153,7 +152,7 @@ func TestALateRankIsSentWithItsPeers(t *testing.T) {
 				t.Errorf("%d a step: own work is %d ms, usually %d", perStep, a.OwnNS/ms, a.UsualOwnNS/ms)
 			}
 		}
-		for r, list := range sent { // also what only some ranks sent
+		for r, list := range sent { // includes what only some ranks sent
 			for _, a := range list {
 				if late := r == 5 && int(a.Seq)%(14*perStep) == 0; late != (a.Why == arrivals.Late) && a.Seq > uint32(42*perStep) {
 					t.Errorf("%d a step: rank %d sends operation %d as %s", perStep, r, a.Seq, a.Why)
@@ -163,8 +162,8 @@ func TestALateRankIsSentWithItsPeers(t *testing.T) {
 	}
 }
 
-// Of a healthy job, and of one with a rank that was always slow, each rank sends about one operation a second, and all
-// the same ones.
+// In a healthy job, and in one with a rank that was always slow, each rank sends about one operation a second, and
+// all ranks the same ones.
 func TestWhatIsUsualIsSampled(t *testing.T) {
 	for _, slow := range []uint64{0, 30 * ms} {
 		j := job{ranks: 4, perStep: 1, stepNS: int(40 * ms), rng: rand.New(rand.NewSource(2)), late: func(r, _ int) uint64 {
@@ -181,7 +180,7 @@ func TestWhatIsUsualIsSampled(t *testing.T) {
 				t.Errorf("slow by %d ms: rank %d sends %d operations in %d seconds", slow/ms, r, n, seconds)
 			}
 			for _, a := range list {
-				if a.Why != arrivals.Sample || a.OneOf < 16 || a.OneOf > 32 { // some 25 steps a second
+				if a.Why != arrivals.Sample || a.OneOf < 16 || a.OneOf > 32 { // about 25 steps a second
 					t.Errorf("slow by %d ms: rank %d sends operation %d as %s", slow/ms, r, a.Seq, a.Why)
 				}
 			}
@@ -201,7 +200,7 @@ func TestWhatIsUsualIsSampled(t *testing.T) {
 	}
 }
 
-// The sums have every operation once, with all of its wait.
+// Each operation is in the sums once, with all of its wait.
 func TestSumsAreExact(t *testing.T) {
 	j := job{
 		ranks: 3, perStep: 2, stepNS: int(10 * ms), rng: rand.New(rand.NewSource(3)),
@@ -228,7 +227,7 @@ func TestSumsAreExact(t *testing.T) {
 	}
 }
 
-// A flood of late steps is bounded, and counted. Operations without a known communicator are in the sums only.
+// A flood of late steps is bounded and counted. Operations of an unknown communicator are in the sums only.
 func TestAFloodIsBounded(t *testing.T) {
 	c := arrivals.NewChooser()
 	seq, at := uint32(0), uint64(1e18)
@@ -256,7 +255,7 @@ func TestAFloodIsBounded(t *testing.T) {
 	}
 	second(64, ms)
 	second(64, ms)
-	second(64, 100*ms) // half of what is usual is short after 32 of them
+	second(64, 100*ms) // after 32 steps the new, shorter half is usual
 	late := 0
 	for _, a := range sent {
 		if a.Why == arrivals.Late {
@@ -268,7 +267,7 @@ func TestAFloodIsBounded(t *testing.T) {
 	}
 }
 
-// What a process that ended or is silent left is forgotten, and an operation that does not end is given up.
+// A process that ended or is silent is forgotten, and an operation that does not end is given up.
 func TestWhatDoesNotEndIsGivenUp(t *testing.T) {
 	c := arrivals.NewChooser()
 	at := uint64(1e18)
@@ -293,10 +292,10 @@ func TestWhatDoesNotEndIsGivenUp(t *testing.T) {
 	}
 }
 
-// What a rank does in every 16th step is in as many samples as it should be: one in 16.
+// Work that a rank does in every 16th step is in one sample of 16.
 func TestSamplesAreNotPeriodic(t *testing.T) {
 	j := job{ranks: 4, perStep: 1, stepNS: int(90 * ms), rng: rand.New(rand.NewSource(4)), late: func(r, n int) uint64 {
-		if r == 0 && n%16 == 0 { // less than is notable
+		if r == 0 && n%16 == 0 { // less than would be notable
 			return 5 * ms
 		}
 		return 0
@@ -313,7 +312,7 @@ func TestSamplesAreNotPeriodic(t *testing.T) {
 	}
 }
 
-// When another pattern of operations makes the steps, what was usual is learned anew.
+// When another pattern of operations makes the steps, the usual values are learned anew.
 func TestOtherStepsHaveAnotherUsual(t *testing.T) {
 	c := arrivals.NewChooser()
 	seq, at := uint32(0), uint64(1e18)
@@ -350,7 +349,7 @@ func TestOtherStepsHaveAnotherUsual(t *testing.T) {
 	}
 }
 
-// A process may be several ranks of a communicator.
+// A process may have several ranks of a communicator.
 func TestSumsTellRanksOfAProcessApart(t *testing.T) {
 	c := arrivals.NewChooser()
 	var b store.Batch

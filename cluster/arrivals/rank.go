@@ -7,23 +7,23 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// rank is what is kept of a rank: of the communicator by which its steps are counted.
+// rank is the state of a rank in the communicator that its steps are counted by.
 type rank struct {
 	comm      uint64 // event.Collective.CommID
 	rank      int32
-	every     uint32             // operations of a step
-	ops       []event.Collective // by number modulo their count, which is a power of two
+	every     uint32             // operations per step
+	ops       []event.Collective // by number modulo len(ops), which is a power of two
 	newest    uint32             // number of the newest
-	needed    uint32             // number from which on they are needed
-	pending   map[uint32]Arrival // that are to be sent when their end is seen, by number
+	needed    uint32             // operations from this number on are needed
+	pending   map[uint32]Arrival // by number: sent when their end is seen
 	own, wait usual
 	off       waits
 	before    store.RankStep
-	since     uint64 // Unix ns: operations entered before are not kept
+	since     uint64 // Unix ns: operations entered earlier are not kept
 	stepped   uint64 // Unix ns: the end of its last step
 }
 
-// expire gives up operations whose end was not seen, and returns how many.
+// expire gives up pending operations whose end was not seen, and returns their number.
 func (r *rank) expire(at uint64) (n uint64) {
 	for seq := range r.pending {
 		if a := r.pending[seq]; at-min(a.At, at) > pendingFor {
@@ -49,7 +49,7 @@ func (r *rank) put(x *event.Collective) {
 	r.newest = max(r.newest, x.Seq)
 }
 
-// op is an operation, nil if it has not ended or is not kept any more.
+// op returns an operation, or nil if it has not ended or is no longer kept.
 func (r *rank) op(seq uint32) *event.Collective {
 	if x := &r.ops[seq&uint32(len(r.ops)-1)]; seq > 0 && x.Seq == seq {
 		return x
@@ -57,12 +57,12 @@ func (r *rank) op(seq uint32) *event.Collective {
 	return nil
 }
 
-// lost reports whether an operation is not kept any more.
+// lost reports whether an operation is no longer kept.
 func (r *rank) lost(seq uint32) bool {
 	return r.op(seq) == nil && r.newest-min(seq, r.newest) >= uint32(len(r.ops))
 }
 
-// enteredBefore is when the operation before x was entered, 0 if that is not known.
+// enteredBefore returns when the operation before x was entered, 0 if that is not known.
 func (r *rank) enteredBefore(x *event.Collective) uint64 {
 	if o := r.op(x.Seq - 1); o != nil {
 		return o.At
@@ -70,11 +70,11 @@ func (r *rank) enteredBefore(x *event.Collective) uint64 {
 	return 0
 }
 
-// steps chooses of the steps in a row. Step n begins when operation n·Every is entered, and ends when operation
+// steps chooses operations of a row's steps. Step n begins when operation n·Every is entered, and ends when operation
 // (n+1)·Every is.
 func (c *Chooser) steps(row *store.RankSteps) {
 	r := c.ranks[row.PID]
-	if r == nil || r.comm != row.Comm || r.rank != row.Rank || r.every != row.Every { // its steps are others
+	if r == nil || r.comm != row.Comm || r.rank != row.Rank || r.every != row.Every { // counted differently now
 		c.forget(row.PID)
 		r = &rank{
 			comm: row.Comm, rank: row.Rank, every: row.Every, ops: make([]event.Collective, minOps),
@@ -82,7 +82,7 @@ func (c *Chooser) steps(row *store.RankSteps) {
 		}
 		c.ranks[row.PID] = r
 	}
-	stride := uint64(1) // a power of two, so that ranks whose counts of steps differ still choose many alike
+	stride := uint64(1) // a power of two: ranks with different numbers of steps still choose many of the same
 	for stride < uint64(len(row.Steps)) {
 		stride *= 2
 	}
@@ -102,9 +102,9 @@ func (c *Chooser) steps(row *store.RankSteps) {
 		begin := uint32(s.Seq) * row.Every
 		end := begin + row.Every
 		switch a.Why {
-		case Late: // it enters the operation at the end late, or one between
+		case Late: // late for the operation at the step's end, or for one within the step
 			c.send(r, end, r.late(begin, end, s.End), a)
-		case Waited: // for the operation at the begin, or one between
+		case Waited: // waited in the operation at the step's begin, or in one within the step
 			c.send(r, begin, r.waited(begin, end), a)
 		default:
 			c.send(r, end, 0, a)
@@ -113,7 +113,7 @@ func (c *Chooser) steps(row *store.RankSteps) {
 	r.needed = uint32(row.Steps[len(row.Steps)-1].Seq+1) * row.Every
 }
 
-// step says why operations of a step are sent; ok is false if none are.
+// step decides why operations of a step are sent; ok is false if none are.
 func (r *rank) step(s *store.RankStep, stride uint64) (a Arrival, ok bool) {
 	a = Arrival{OneOf: 1, OwnNS: s.OwnNS, UsualOwnNS: r.own.median()}
 	a.At = s.End // until its operation is known
@@ -135,15 +135,15 @@ func (r *rank) step(s *store.RankStep, stride uint64) (a Arrival, ok bool) {
 	return a, a.Why != ""
 }
 
-// mix spreads the numbers of steps: what a program does in every 8th or 100th step is in as many samples as it should
-// be. It is the finaliser of splitmix64.
+// mix spreads the numbers of steps, so that work which a program does every 8th or 100th step is sampled in
+// proportion. It is the finaliser of splitmix64.
 func mix(n uint64) uint64 {
 	n = (n ^ n>>30) * 0xbf58476d1ce4e5b9
 	n = (n ^ n>>27) * 0x94d049bb133111eb
 	return n ^ n>>31
 }
 
-// send has an operation sent, later if it has not been seen to end; and a second one, which has, unless that is 0.
+// send queues an operation, now or when its end is seen; and a second one, which has ended, unless that is 0.
 func (c *Chooser) send(r *rank, seq, second uint32, a Arrival) {
 	switch x := r.op(seq); {
 	case x != nil:
@@ -158,8 +158,8 @@ func (c *Chooser) send(r *rank, seq, second uint32, a Arrival) {
 	}
 }
 
-// late is the number of the operation of a step before which the rank took longest, which may be the one at the end,
-// entered at a time; 0 if none is known.
+// late returns the number of the operation in a step that the rank took longest to reach; 0 if that is not known, or
+// the operation has not ended. entered is when it entered the one at the step's end.
 func (r *rank) late(begin, end uint32, entered uint64) (seq uint32) {
 	most := uint64(0)
 	for n := begin + 1; n <= end; n++ {
@@ -178,14 +178,14 @@ func (r *rank) late(begin, end uint32, entered uint64) (seq uint32) {
 			most, seq = ns, n
 		}
 	}
-	if r.op(seq) == nil { // it has not ended: send waits for it
+	if r.op(seq) == nil { // not ended: send keeps the operation at the end pending
 		return 0
 	}
 	return seq
 }
 
-// waited is the number of the operation of a step, without the one at its end, for which the rank waited longest; 0 if
-// none is known.
+// waited returns the number of the operation in a step, without the one at its end, in which the rank waited longest;
+// 0 if none is known.
 func (r *rank) waited(begin, end uint32) (seq uint32) {
 	most := uint64(0)
 	for n := begin; n < end; n++ {
@@ -203,11 +203,11 @@ const (
 	notableShare      = 10
 	notableNS         = uint64(2e6)
 	notableDeviations = 6
-	// usualFrom is of how many steps it must be known what is usual, usualOf of how many it is taken.
+	// usualFrom is the fewest steps that the usual values are computed from, usualOf the most.
 	usualFrom, usualOf = 16, 64
 )
 
-// usual keeps the last values.
+// usual keeps the last values, to compute their median.
 type usual struct {
 	last   [usualOf]uint64
 	n      uint64
@@ -219,7 +219,7 @@ func (u *usual) add(v uint64) {
 	u.n++
 }
 
-// median is that of the last values, 0 if they are too few.
+// median returns the median of the last values, 0 if they are too few.
 func (u *usual) median() uint64 {
 	if u.n < usualFrom {
 		return 0

@@ -5,21 +5,21 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// off is a time in which a thread was off the CPU, wholly or in part.
+// off is an interval in which a thread was off the CPU, wholly or in part.
 type off struct {
 	tid      uint32
 	from, to uint64 // Unix ns
 	ns       [event.NumClasses]uint64
 }
 
-// waits are the last such times of a rank.
+// waits keeps the last off-CPU intervals of a rank's threads.
 type waits struct {
 	list [maxOff]off
 	n    uint64
 }
 
-// waits takes for how long the threads of ranks were off the CPU: between calls, and in calls that do not wait for the
-// GPU or other ranks.
+// waits takes in the off-CPU time of the ranks' threads: in gaps, and in calls that do not wait for the GPU or for
+// other ranks.
 func (c *Chooser) waits(b *store.Batch) {
 	if len(c.ranks) == 0 {
 		return
@@ -47,8 +47,8 @@ func (w *waits) add(o off) {
 	w.n++
 }
 
-// within is for how long a thread was off the CPU from one time to another, by class. Of a time that lies partly
-// outside, the same share of each class is taken.
+// within returns a thread's off-CPU time between two times, in ns by class. Of an interval that lies partly outside,
+// each class counts in proportion.
 func (w *waits) within(tid uint32, from, to uint64) (ns [event.NumClasses]uint64) {
 	for i := range w.list[:min(w.n, maxOff)] {
 		o := &w.list[i]

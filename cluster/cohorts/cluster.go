@@ -8,17 +8,16 @@ import (
 	"github.com/ingero-io/ingero/cluster/wire"
 )
 
-// Cluster is what is published of a cluster, for metrics. A rank's score is its peers' own work over its own, at
-// most 1.
+// Cluster is what the metrics publish about a cluster. A rank's score is its peers' own work over its own, at most 1.
 type Cluster struct {
 	Name string
-	// Nodes and Ranks are those of which a push came lately.
+	// Nodes and Ranks count those that pushed lately.
 	Nodes, Ranks int
 	// Stragglers are slower than their peers, Suspects may be.
 	Stragglers, Suspects int
-	Scored               int     // ranks that have a score; 0: the next two mean nothing
-	Median, MAD          float64 // the scores' median, and the median distance from it
-	// Low: too few ranks of a cohort push for it to be judged.
+	Scored               int     // ranks that have a score; 0: Median and MAD mean nothing
+	Median, MAD          float64 // of the scores: the median, and the median absolute deviation
+	// Low: a cohort has too few live ranks to be judged.
 	Low bool
 }
 
@@ -42,7 +41,7 @@ func Clusters(l *wire.CohortList) []Cluster {
 	return out
 }
 
-// adding is a cluster that is being added up.
+// adding is a cluster while its cohorts are added up.
 type adding struct {
 	Cluster
 	nodes  map[string]bool
@@ -83,7 +82,7 @@ func (a *adding) done() Cluster {
 	return a.Cluster
 }
 
-// middle is the median of some numbers, which it sorts.
+// middle returns the median of v, which it sorts.
 func middle(v []float64) float64 {
 	slices.Sort(v)
 	return (v[(len(v)-1)/2] + v[len(v)/2]) / 2

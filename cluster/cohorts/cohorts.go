@@ -1,8 +1,8 @@
-// Package cohorts is what a fleet keeps: the cohorts that agents push to, with the names of clusters and nodes,
-// and counts of what came in. Servers of HTTP and gRPC and the collector hand it what they have read.
+// Package cohorts is the state of a fleet: the cohorts that agents push to, the names of clusters and nodes, and
+// counts of what came in. The HTTP server, the gRPC server and the collector hand it what they have parsed.
 //
-// It has no clock, no I/O and no goroutines. Times are since any moment that is the same for all calls; they
-// must never go back.
+// It has no clock, no I/O and no goroutines. Times count from any moment that is the same for all calls; they must
+// never go back.
 package cohorts
 
 import (
@@ -13,27 +13,27 @@ import (
 	"github.com/ingero-io/ingero/cluster/wire"
 )
 
-// Told is a verdict with the names that its numbers stand for. They are empty if they are not known.
+// Told is a verdict with the names of its node and cluster. A name is empty if it is not known.
 type Told struct {
 	health.Verdict
 	NodeName, ClusterName string
 }
 
-// Counts are what happened since the state was made.
+// Counts are totals since the state was made.
 type Counts struct {
-	Pushes uint64 // with something of ours, answered
-	// Earlier is how many pushes had the published gauges only.
+	Pushes uint64 // answered, with ranks in them
+	// Earlier counts pushes of earlier agents, which have the published gauges only.
 	Earlier uint64
 	Polls   uint64
-	// Foreign is how many pushes were of a cluster that is not accepted.
+	// Foreign counts pushes of clusters that are not accepted.
 	Foreign uint64
-	Faults  [wire.Faults]uint64    // of what came in
+	Faults  [wire.Faults]uint64    // errors in what came in
 	Refused [health.Reasons]uint64 // by the fleet
-	// Cohorts and Ranks are how many there are now.
+	// Cohorts and Ranks are the present numbers.
 	Cohorts, Ranks int
 }
 
-// State is all that a fleet keeps. Its methods may be called by several goroutines.
+// State is the state of a fleet. Its methods may be called by several goroutines.
 type State struct {
 	accepted map[string]bool // clusters; nil: all
 
@@ -45,7 +45,7 @@ type State struct {
 	full     uint64 // pushes that were refused because the fleet is full
 }
 
-// New returns a state without cohorts. Only pushes of the given clusters are accepted, without any those of all.
+// New returns a state without cohorts. It accepts only pushes of the given clusters; without any, those of all.
 func New(clusters ...string) *State {
 	s := &State{fleet: health.NewFleet(), nodes: names{}, clusters: names{}}
 	if len(clusters) > 0 {
@@ -57,20 +57,20 @@ func New(clusters ...string) *State {
 	return s
 }
 
-// Taken is what came of the pushes of a request.
+// Taken is the outcome of a request's pushes.
 type Taken struct {
-	// Rejected is how many were not accepted, with those that could not be read, and Why the last reason.
+	// Rejected counts pushes that were not accepted, with those that could not be parsed; Why is the last reason.
 	Rejected int
 	Why      string
-	// Refused are the indices of pushes that were read and not accepted.
+	// Refused are the indices of pushes that were parsed but not accepted.
 	Refused []int
-	// Failed is an answer that cannot be written.
+	// Failed is set if an answer cannot be written.
 	Failed error
 }
 
-// Take hands the pushes of a request to the fleet, and gives the answer to set: it is to the one push of ours
-// among them; a gateway that puts together those of several nodes gets none. err says what was wrong with
-// others of the same request. The answer is valid until set returns.
+// Take hands the pushes of a request to the fleet. It calls set with the answer if exactly one push has ranks; a
+// gateway that joins the pushes of several nodes gets no answer. err is what was wrong with other pushes of the
+// request. The answer is valid until set returns.
 func (s *State) Take(now time.Duration, pushes []wire.Push, err error, set func(wire.Answer) error) (t Taken) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -102,7 +102,7 @@ func (s *State) Take(now time.Duration, pushes []wire.Push, err error, set func(
 	return t
 }
 
-// push takes a push. Its reply is nil if there is none of ours in it, or if it is not accepted.
+// push takes in a push. The reply is nil if the push has no ranks, or is not accepted.
 func (s *State) push(now time.Duration, p *wire.Push) (reply *health.Reply, why string) {
 	if s.accepted != nil && !s.accepted[p.Cluster] {
 		s.counts.Foreign++
@@ -121,14 +121,14 @@ func (s *State) push(now time.Duration, p *wire.Push) (reply *health.Reply, why 
 	return reply, ""
 }
 
-// whyRefused is why the fleet has just refused a push.
+// whyRefused says why the fleet has just refused a push.
 func (s *State) whyRefused() string {
 	full := s.fleet.Refused()[health.RefusedCohorts]
 	defer func() { s.full = full }()
 	if full > s.full {
 		return "the fleet has as many cohorts or ranks as it keeps"
 	}
-	return "ranks[0].interval: is no time between two steps"
+	return "ranks[0].interval: is not a valid time between two steps"
 }
 
 func sum(faults [wire.Faults]uint64) (n uint64) {
@@ -138,14 +138,14 @@ func sum(faults [wire.Faults]uint64) (n uint64) {
 	return n
 }
 
-// Fault counts what was wrong with something that came in.
+// Fault counts the errors of something that came in.
 func (s *State) Fault(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	wire.Count(err, &s.counts.Faults)
 }
 
-// Poll gives the answer to a poll to write, whose error it returns. The answer is valid until write returns.
+// Poll calls write with the answer to a poll, and returns its error. The answer is valid until write returns.
 func (s *State) Poll(now time.Duration, p wire.Poll, write func(wire.Answer) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -153,7 +153,7 @@ func (s *State) Poll(now time.Duration, p wire.Poll, write func(wire.Answer) err
 	return write(wire.AnswerTo(s.fleet.Poll(now, p.Health)))
 }
 
-// Sweep is called every health.PushEvery. It returns what changed.
+// Sweep is called every health.PushEvery. It returns the verdicts that are new.
 func (s *State) Sweep(now time.Duration) (out []Told) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -165,7 +165,7 @@ func (s *State) Sweep(now time.Duration) (out []Told) {
 	return out
 }
 
-// Counts returns what happened since the state was made.
+// Counts returns totals since the state was made.
 func (s *State) Counts() Counts {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"github.com/ingero-io/ingero/cluster/wire"
 )
 
-// push is of a node with one rank of four, whose own work of each bucket takes so many seconds.
+// push returns a push of a node with one of four ranks. own is its own work per step in every bucket, in seconds.
 func push(cluster string, rank int32, own float64) wire.Push {
 	name := "node-" + string('a'+rank)
 	r := health.RankPush{Rank: rank, Newest: 9, Interval: 0.5, Sigma: 0.01, Mode: health.ModeFleet, State: health.Active}
@@ -23,7 +23,7 @@ func push(cluster string, rank int32, own float64) wire.Push {
 	}}
 }
 
-// take hands over pushes one by one and returns the last answer.
+// take passes pushes one by one and returns the last answer.
 func take(t *testing.T, s *cohorts.State, pushes ...wire.Push) (a wire.Answer) {
 	t.Helper()
 	for _, p := range pushes {

@@ -9,7 +9,7 @@ import (
 	"github.com/ingero-io/ingero/cluster/wire"
 )
 
-// List is what the fleet knows, of one cluster if it has a name.
+// List returns what the fleet knows; if cluster is not empty, of that cluster only.
 func (s *State) List(now time.Duration, cluster string) wire.CohortList {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -40,26 +40,26 @@ func (s *State) member(m *health.MemberStatus, now time.Duration) wire.CohortRan
 	}
 }
 
-// Middle is the newest bucket of a cohort of which a quorum is known.
+// Middle is the newest bucket of a cohort that has a quorum.
 type Middle struct {
 	Cluster string
 	Cohort  string // 16 hexadecimal digits
-	// Ranks is how many there are, Live of how many a push came lately.
+	// Ranks is the cohort's size, Live how many of its ranks pushed lately.
 	Ranks, Live int
-	// Quorum is of how many a bucket must be known.
+	// Quorum is how many ranks a bucket needs.
 	Quorum   int
 	Interval float64 // seconds between steps; 0: not known
 	Degraded bool    // many ranks turned suspect at once
 	Slow     bool    // most ranks are slower than they were
-	// Known is of how many ranks the bucket is, 0: there is none, and the rest is 0.
+	// Known is how many ranks the bucket has. 0: there is no such bucket, and what follows is 0.
 	Known int
 	// Lo, Mid and Hi are the order statistics around the middle, in seconds of own work a step.
 	Lo, Mid, Hi float64
 	Sigma       float64 // median of the ranks' noise (log)
 }
 
-// Middles are those of all cohorts, by their numbers. whole is false if there are more than most, or more ranks
-// than are listed.
+// Middles returns the middles of all cohorts, by their numbers. whole is false if there are more than most, or more
+// ranks than are listed.
 func (s *State) Middles(now time.Duration, most int) (list []Middle, whole bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -84,11 +84,11 @@ func (s *State) Middles(now time.Duration, most int) (list []Middle, whole bool)
 
 func number(cohort uint64) string { return fmt.Sprintf("%016x", cohort) }
 
-// seconds is what x is the log of, to the microsecond.
+// seconds returns e to the x, rounded to a millionth.
 func seconds(x float32) float64 { return micro(math.Exp(float64(x))) }
 
-// micro is v to six digits after the point.
+// micro rounds v to six decimals.
 func micro(v float64) float64 { return math.Round(1e6*v) / 1e6 }
 
-// milli is seconds in milliseconds, to the microsecond.
+// milli converts seconds to milliseconds, rounded to the microsecond.
 func milli(seconds float64) float64 { return math.Round(1e6*seconds) / 1e3 }

@@ -2,14 +2,14 @@ package cohorts
 
 import "time"
 
-// A name is kept for nameLife after it was last heard, longer than the fleet keeps a silent rank; maxNames
-// bounds how many.
+// A name is kept for nameLife after it was last seen, longer than the fleet keeps a silent rank. maxNames bounds
+// their number.
 const (
 	nameLife = 2 * time.Minute
 	maxNames = 1 << 18
 )
 
-// names are what numbers stand for.
+// names maps the numbers of nodes or cohorts to names.
 type names map[uint64]named
 
 type named struct {
@@ -17,14 +17,14 @@ type named struct {
 	seen time.Duration
 }
 
-// see notes that a name was heard.
+// see notes a name and when it was seen.
 func (n names) see(id uint64, name string, now time.Duration) {
 	if _, ok := n[id]; ok || len(n) < maxNames {
 		n[id] = named{name, now}
 	}
 }
 
-// forget drops names that were not heard for long.
+// forget drops names that were not seen for nameLife.
 func (n names) forget(now time.Duration) {
 	for id, k := range n {
 		if now-k.seen > nameLife {

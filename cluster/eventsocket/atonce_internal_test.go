@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// A deadline that is over says nothing about the reader, if this program had no CPU: what can be sent at once is sent.
-// A reader that does not read gets no more than fits.
+// A passed deadline says nothing about the reader if this program had no CPU: what can be sent at once is sent. A
+// reader that does not read gets no more than fits its buffer.
 func TestWhatFitsIsSentAfterTheDeadline(t *testing.T) {
 	l, err := net.Listen("unix", filepath.Join(t.TempDir(), "s"))
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package eventsocket gives events, as lines of JSON, to programs that read them at a Unix socket, such as
-// one that cordons nodes. A reader that is slow loses lines; it never makes the tracer wait.
+// Package eventsocket sends events, as lines of JSON, to programs that read them at a Unix socket, such as one that
+// cordons nodes. A slow reader misses lines; it never delays the tracer.
 package eventsocket
 
 import (
@@ -17,18 +17,18 @@ import (
 	"github.com/ingero-io/ingero/internal/unixsocket"
 )
 
-// System is the path of the socket of a tracer that is run by root.
+// System is the path of the socket of a tracer that runs as root.
 const System = "/run/ingero/straggler.sock"
 
-// own is the path below the home folder of another user.
+// own is the path of another user's socket, below the home directory.
 const own = ".ingero/run/straggler.sock"
 
 const (
-	// maxReaders may be connected at a time.
+	// maxReaders is how many readers may be connected.
 	maxReaders = 16
 	// writeTime is how long a reader may leave a line unread while others wait behind it.
 	writeTime = 50 * time.Millisecond
-	// waiting lines of a reader; what comes on top is dropped.
+	// waiting is how many lines may wait for a reader; further ones are dropped.
 	waiting = 256
 	// maxActive is how many ongoing events are kept, to repeat them to new readers.
 	maxActive = 1024
@@ -41,7 +41,7 @@ type Options struct {
 	Group string // name or number of a group that may read too; empty: none
 }
 
-// Server has the socket. Its methods may be called by several goroutines.
+// Server sends events at the socket. Its methods may be called by several goroutines.
 type Server struct {
 	path     string
 	inode    uint64
@@ -50,17 +50,17 @@ type Server struct {
 
 	mu      sync.Mutex // guards the rest
 	readers map[*reader]bool
-	active  map[string][]byte // lines of what has begun and not ended, by type and id
+	active  map[string][]byte // lines of ongoing events, by type and id
 	order   []string          // of active
 	counts  Counts
 	closed  bool
 }
 
-// Counts are what happened since the start.
+// Counts are totals since the start.
 type Counts struct {
-	Events  uint64 // sent, whether or not anybody read
-	Dropped uint64 // lines that a reader did not get: it was too slow
-	Refused uint64 // readers beyond the most
+	Events  uint64 // sent, with or without a reader
+	Dropped uint64 // lines that a reader missed: it was too slow
+	Refused uint64 // readers beyond maxReaders
 	Readers int    // now
 }
 
@@ -69,7 +69,7 @@ type reader struct {
 	lines chan []byte
 }
 
-// Listen begins to listen. The error says what to do.
+// Listen starts to listen. The error says what to do.
 func Listen(o Options) (*Server, error) {
 	path, folder := o.Path, fs.FileMode(0)
 	switch {
@@ -92,10 +92,10 @@ func Listen(o Options) (*Server, error) {
 	return s, nil
 }
 
-// Path is where the server listens.
+// Path returns the path that the server listens at.
 func (s *Server) Path() string { return s.path }
 
-// Counts returns what happened since the start.
+// Counts returns totals since the start.
 func (s *Server) Counts() Counts {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -110,7 +110,7 @@ func (s *Server) accept() {
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
-		if err != nil { // such as too many files
+		if err != nil { // such as too many open files
 			time.Sleep(writeTime)
 			continue
 		}
@@ -118,7 +118,7 @@ func (s *Server) accept() {
 	}
 }
 
-// add begins to send to a reader: first the ongoing events.
+// add connects a reader: it gets the ongoing events first.
 func (s *Server) add(c net.Conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -145,8 +145,8 @@ func (s *Server) give(r *reader, line []byte) {
 	}
 }
 
-// write sends a reader's lines until it has gone. A line that was sent in part ends the connection: what
-// follows could not be read.
+// write sends a reader's lines until it has gone. After a line that was sent in part it closes the connection: the
+// reader could not parse what follows.
 func (s *Server) write(r *reader) {
 	defer func() {
 		s.remove(r)
@@ -158,7 +158,7 @@ func (s *Server) write(r *reader) {
 		}
 		n, err := r.conn.Write(line)
 		if n == 0 && errors.Is(err, os.ErrDeadlineExceeded) {
-			n, err = r.atOnce(line) // it may have been this program that had no CPU
+			n, err = r.atOnce(line) // this program itself may have had no CPU
 		}
 		if err == nil {
 			continue
@@ -200,7 +200,7 @@ func (r *reader) atOnce(line []byte) (n int, err error) {
 	return max(n, 0), err
 }
 
-// watch waits for a reader to go. What it sends is not read.
+// watch waits until a reader has gone. It ignores what the reader sends.
 func (s *Server) watch(r *reader) {
 	var b [64]byte
 	for {
@@ -217,7 +217,7 @@ func (s *Server) remove(r *reader) {
 	if s.readers[r] {
 		delete(s.readers, r)
 		close(r.lines)
-		_ = r.conn.Close() // what is not sent is lost
+		_ = r.conn.Close() // lines not yet sent are discarded
 	}
 }
 
@@ -237,7 +237,7 @@ func (s *Server) Send(e *wire.Event) error {
 	return nil
 }
 
-// remember keeps what has begun, and forgets what has ended. mu is held.
+// remember keeps an event that began, and drops one that ended. mu is held.
 func (s *Server) remember(e *wire.Event, line []byte) {
 	if e.ID == "" {
 		return

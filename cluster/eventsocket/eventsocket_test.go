@@ -37,7 +37,7 @@ func dial(t *testing.T, s *eventsocket.Server) net.Conn {
 	return c
 }
 
-// lines reads the ids of the next n events; "!" marks one that is resolved.
+// lines reads the ids of the next n events; "!" marks a resolved one.
 func lines(t *testing.T, r *bufio.Reader, n int) (list []string) {
 	t.Helper()
 	for range n {
@@ -73,7 +73,7 @@ func send(t *testing.T, s *eventsocket.Server, e *wire.Event) {
 	}
 }
 
-// readers waits until the server has so many.
+// readers waits until the server has n readers.
 func readers(t *testing.T, s *eventsocket.Server, n int) {
 	t.Helper()
 	for range 2000 {
@@ -115,8 +115,7 @@ func TestReadersGetEvents(t *testing.T) {
 	}
 }
 
-// A reader that does not read delays neither the sender nor other readers, and has no line in part before
-// another one.
+// A reader that does not read delays neither the sender nor other readers, and never gets a line after a partial one.
 func TestASlowReader(t *testing.T) {
 	s := listen(t, eventsocket.Options{})
 	slow := dial(t, s)
@@ -141,7 +140,7 @@ func TestASlowReader(t *testing.T) {
 	for {
 		l, err := r.ReadBytes('\n')
 		if err != nil {
-			break // what was sent in part ends the connection
+			break // a line sent in part ends the connection
 		}
 		e, err := wire.ParseEvent(l)
 		if err != nil {

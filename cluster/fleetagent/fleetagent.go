@@ -1,5 +1,5 @@
-// Package fleetagent keeps a node's part of a fleet going: it sends what is due, gives the node the answers,
-// and tells what began or ended.
+// Package fleetagent is a node's connection to its fleet: it sends pushes and polls when they are due, passes the
+// answers to the node, and reports what began or ended.
 package fleetagent
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// Fleet is asked. Its methods are called by several goroutines; they end with their context.
+// Fleet is the fleet to ask. Its methods are called by several goroutines; they return when their context ends.
 type Fleet interface {
 	Push(ctx context.Context, p *wire.Push) (wire.Answer, error)
 	Poll(ctx context.Context, p wire.Poll) (wire.Answer, error)
@@ -30,21 +30,21 @@ type Options struct {
 	Logger *slog.Logger // nil: silent
 }
 
-// Agent is a node of a fleet. Its methods may be called by several goroutines.
+// Agent runs a node of a fleet. Its methods may be called by several goroutines.
 type Agent struct {
 	options Options
-	wake    chan struct{} // something is due earlier than before
+	wake    chan struct{} // something is due earlier than planned
 
 	mu      sync.Mutex // guards what follows
 	node    *node.Node
-	asking  map[uint64]bool // cohorts of which a request is on its way
-	failing string          // why the last request failed, empty if it did not
+	asking  map[uint64]bool // cohorts with a request in flight
+	failing string          // error of the last request, empty if it succeeded
 	said    []node.Said
 
-	telling sync.Mutex // held while Told is called, taken before mu is given back
+	reporting sync.Mutex // held while Told is called; locked before mu is unlocked, which keeps the order
 }
 
-// New returns an agent. Run makes it ask.
+// New returns an agent. It asks nothing before Run.
 func New(o Options) *Agent {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -52,7 +52,7 @@ func New(o Options) *Agent {
 	return &Agent{options: o, wake: make(chan struct{}, 1), node: node.New(o.Node), asking: map[uint64]bool{}}
 }
 
-// Batch takes what was measured, see node.Node.Batch.
+// Batch takes in what was measured, see node.Node.Batch.
 func (a *Agent) Batch(b *store.Batch) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -67,10 +67,10 @@ func (a *Agent) Second(at time.Time) {
 	if due := a.node.Next(); due > 0 && (next == 0 || due < next) {
 		a.rouse()
 	}
-	a.tell()
+	a.report()
 }
 
-// rouse has Run look at what is due.
+// rouse wakes Run, to check what is due.
 func (a *Agent) rouse() {
 	select {
 	case a.wake <- struct{}{}:
@@ -78,22 +78,22 @@ func (a *Agent) rouse() {
 	}
 }
 
-// tell tells what is in said, and gives back mu.
-func (a *Agent) tell() {
+// report calls Told for each entry of said, and unlocks mu.
+func (a *Agent) report() {
 	if len(a.said) == 0 {
 		a.mu.Unlock()
 		return
 	}
 	said := append([]node.Said(nil), a.said...)
-	a.telling.Lock()
-	defer a.telling.Unlock()
+	a.reporting.Lock()
+	defer a.reporting.Unlock()
 	a.mu.Unlock()
 	for _, s := range said {
 		a.options.Told(s)
 	}
 }
 
-// Run asks the fleet until ctx ends, and returns when all requests have ended.
+// Run asks the fleet until ctx ends, and returns when no request is in flight.
 func (a *Agent) Run(ctx context.Context) {
 	var requests sync.WaitGroup
 	defer requests.Wait()
@@ -110,10 +110,10 @@ func (a *Agent) Run(ctx context.Context) {
 	}
 }
 
-// idle is how long an agent sleeps that has nothing to send. Second wakes it.
+// idle is how long Run sleeps if nothing is due. Second wakes it.
 const idle = time.Minute
 
-// ask sends what is due, and returns when to ask again.
+// ask sends what is due, and returns the time until something else is.
 func (a *Agent) ask(ctx context.Context, requests *sync.WaitGroup) time.Duration {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -131,8 +131,8 @@ func (a *Agent) ask(ctx context.Context, requests *sync.WaitGroup) time.Duration
 	return idle
 }
 
-// send asks, and takes the answer. mu is held. A cohort of which a request is on its way is left out:
-// pushes repeat what came before.
+// send sends a request and takes in the answer. mu is held. It skips a cohort that has a request in flight: the next
+// push repeats what is left out.
 func (a *Agent) send(requests *sync.WaitGroup, cohort uint64, ask func() (wire.Answer, error)) {
 	if a.asking[cohort] {
 		return
@@ -144,12 +144,12 @@ func (a *Agent) send(requests *sync.WaitGroup, cohort uint64, ask func() (wire.A
 		delete(a.asking, cohort)
 		a.log(err)
 		a.said = a.node.Answer(now(), cohort, answer.Reply, a.said[:0])
-		a.rouse() // a poll may have become due
-		a.tell()
+		a.rouse() // a poll may be due now
+		a.report()
 	})
 }
 
-// log says when the fleet stops answering, and when it answers again. mu is held.
+// log logs when the fleet stops answering, and when it answers again. mu is held.
 func (a *Agent) log(err error) {
 	before := a.failing
 	a.failing = ""
@@ -158,7 +158,7 @@ func (a *Agent) log(err error) {
 	}
 	switch {
 	case err != nil && before == "":
-		a.options.Logger.Warn("the fleet does not take what is sent; ranks are compared with their own past meanwhile",
+		a.options.Logger.Warn("the fleet accepts no pushes; until it does, ranks are compared with their own past",
 			"err", err)
 	case err == nil && before != "":
 		a.options.Logger.Info("the fleet answers again")
@@ -167,15 +167,15 @@ func (a *Agent) log(err error) {
 
 func now() time.Duration { return time.Duration(time.Now().UnixNano()) }
 
-// Status is what is known of the node's ranks.
+// Status is the state of the ranks on the node.
 type Status struct {
 	Reachable bool // the fleet has answered lately
-	// Failing is why the last request failed, empty if it did not.
+	// Failing is the error of the last request, empty if it succeeded.
 	Failing string
 	Ranks   []node.RankStatus
 }
 
-// Status says what is known of processes, see node.Node.Status.
+// Status returns the state of the ranks, see node.Node.Status.
 func (a *Agent) Status(pids []uint32) Status {
 	a.mu.Lock()
 	defer a.mu.Unlock()

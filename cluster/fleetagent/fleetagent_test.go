@@ -22,7 +22,7 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// fleet is one in memory.
+// fleet is a fleet in memory.
 type fleet struct {
 	mu     sync.Mutex
 	health *health.Fleet
@@ -30,7 +30,7 @@ type fleet struct {
 	hangs  bool
 	pushes map[string]int // by node
 	polls  int
-	now    map[string]int // requests of a node that have not ended
+	now    map[string]int // requests of a node in flight
 }
 
 func newFleet() *fleet {
@@ -74,7 +74,7 @@ func (f *fleet) Poll(_ context.Context, p wire.Poll) (wire.Answer, error) {
 	return answer(f.health.Poll(time.Duration(time.Now().UnixNano()), p.Health)), nil
 }
 
-// answer is one with a reply of its own: the fleet's is overwritten.
+// answer returns an answer with a copy of the reply: the fleet overwrites its own.
 func answer(r *health.Reply) wire.Answer {
 	if r != nil {
 		own := *r
@@ -86,7 +86,7 @@ func answer(r *health.Reply) wire.Answer {
 
 func (f *fleet) Reachable() bool { return f.fails == nil }
 
-// rank makes what is recorded of a rank.
+// rank makes the records of a rank.
 type rank struct {
 	t     *testing.T
 	pid   uint32
@@ -94,11 +94,11 @@ type rank struct {
 	meter *node.Meter
 	slow  float64
 	seq   uint64
-	begin uint64 // of its next step
+	begin uint64 // of the next step
 }
 
-// second is what is recorded up to a time. In a step each of n ranks works and waits for the slowest, by
-// the factor most.
+// second returns the records up to a time. In a step each of n ranks works and waits for the slowest, which takes
+// most times as long as usual.
 func (r *rank) second(at time.Time, n int, most float64) *store.Batch {
 	b := &store.Batch{}
 	call := func(op string, start, took uint64, args ...uint64) {
@@ -127,7 +127,7 @@ func (r *rank) second(at time.Time, n int, most float64) *store.Batch {
 	return b
 }
 
-// run has agents of three nodes with a rank each run for a time.
+// run runs agents of three nodes with a rank each for some seconds.
 func run(t *testing.T, f *fleet, log *slog.Logger, seconds int, each func(second int, ranks []*rank)) (
 	said []node.Said, agents []*fleetagent.Agent,
 ) {
@@ -206,7 +206,7 @@ func TestAFleetThatFailsIsLoggedOnce(t *testing.T) {
 	})
 }
 
-// A fleet that hangs delays nothing, and does not keep Run from ending.
+// A fleet that hangs delays nothing, and Run still ends.
 func TestAFleetThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet()

@@ -17,77 +17,77 @@ import (
 	"github.com/ingero-io/ingero/cluster/wire"
 )
 
-// How a client asks.
+// Limits of a client.
 const (
-	// callTime is for a push or poll with its retry: the next one is due by then.
+	// callTime bounds a push or poll with its retry: the next one is due by then.
 	callTime = 2 * time.Second
-	// listTime is for a list of all cohorts.
+	// listTime bounds a request for the list of all cohorts.
 	listTime = 10 * time.Second
-	// retryAfter is the pause before the one retry after an error of the network.
+	// retryAfter is the pause before the one retry after a network error.
 	retryAfter = 200 * time.Millisecond
-	// unreachableAfter is how many calls in a row must fail.
+	// unreachableAfter is after how many failed calls in a row a fleet counts as unreachable.
 	unreachableAfter = 3
-	// maxHold bounds how long a fleet may tell an agent to wait.
+	// maxHold bounds how long a fleet may ask an agent to wait.
 	maxHold = time.Minute
-	// maxHeader bounds an answer's headers, in bytes, maxBody that of a push.
+	// maxHeader bounds an answer's headers, maxBody the body of the answer to a push, in bytes.
 	maxHeader, maxBody = 16 << 10, 16 << 10
 )
 
 // Options of a client.
 type Options struct {
-	// URL is of the fleet: "https://fleet.example:4318", or "grpcs://fleet.example:4317", without TLS http and
-	// grpc. A path is put before those of wire; gRPC has none.
+	// URL is the fleet's address: "https://fleet.example:4318", or "grpcs://fleet.example:4317"; http and grpc without
+	// TLS. A path is put before those of package wire; gRPC has none.
 	URL string
 	// Token is sent as "Authorization: Bearer TOKEN". Empty: none.
 	Token string
-	// TLS has the files for TLS.
+	// TLS names the files for TLS.
 	TLS Files
 }
 
-// Client asks a fleet. Its methods may be called by several goroutines.
+// Client sends requests to a fleet. Its methods may be called by several goroutines.
 type Client struct {
 	http  *overHTTP // nil: pushes go over gRPC
 	grpc  *overGRPC
-	limit time.Duration // of a call
+	limit time.Duration // for a call, with its retry
 	now   func() time.Time
 	wait  func(ctx context.Context, d time.Duration) error
 
 	mu       sync.Mutex // guards the rest
 	failures int        // in a row
-	hold     time.Time  // nothing is sent before
+	hold     time.Time  // nothing is sent before then
 	counts   Counts
 }
 
-// outcome is what came of a request that was answered.
+// outcome is the outcome of a request that was answered.
 type outcome struct {
 	answer   wire.Answer
 	answered bool          // with success
-	hold     time.Duration // that the fleet asks to wait
-	err      error         // what is wrong with the answer
+	hold     time.Duration // how long the fleet asks to wait
+	err      error         // error in the answer
 }
 
-// ask sends a request once. An error is one of the network.
+// ask sends a request once. An error is a network error.
 type ask func(ctx context.Context) (outcome, error)
 
-// Counts are what happened since the client was made.
+// Counts are totals since the client was made.
 type Counts struct {
 	Answered, Failed, Retried uint64
-	Held                      uint64 // not sent, because the fleet had asked to wait
+	Held                      uint64 // not sent: the fleet had asked to wait
 	Faults                    [wire.Faults]uint64
 }
 
-// HeldError is why nothing was sent: the fleet had asked to wait.
+// HeldError means that nothing was sent: the fleet had asked to wait.
 type HeldError struct{ For time.Duration }
 
 func (e *HeldError) Error() string {
 	return fmt.Sprintf("the fleet asked to wait for another %s", e.For.Round(time.Millisecond))
 }
 
-// StatusError is an answer without success.
+// StatusError is an answer other than success.
 type StatusError struct {
-	Code int    // of HTTP; of gRPC, the one that means the same
-	Name string // of gRPC, empty over HTTP
-	Why  string // in the fleet's words, which may be none
+	Code int    // of HTTP; over gRPC, the HTTP code with the same meaning
+	Name string // gRPC's name of the code, empty over HTTP
+	Why  string // the fleet's own text, may be empty
 }
 
 func (e *StatusError) Error() string {
@@ -104,7 +104,7 @@ func (e *StatusError) Error() string {
 	return "the fleet answers with " + said + ": " + e.Why
 }
 
-// New makes a client. It does not connect yet.
+// New returns a client. It does not connect yet.
 func New(o Options) (*Client, error) {
 	u, err := url.Parse(o.URL)
 	schemes := []string{"http", "https", "grpc", "grpcs"}
@@ -150,25 +150,25 @@ func (c *Client) Close() {
 	c.http.client.CloseIdleConnections()
 }
 
-// Polls reports whether the fleet can be polled. Over gRPC it is pushed to instead.
+// Polls reports whether the fleet can be polled. Over gRPC it can only be pushed to.
 func (c *Client) Polls() bool { return c.http != nil }
 
-// Reachable reports whether one of the last three calls was answered, or there were fewer.
+// Reachable reports whether one of the last three calls was answered, or there were fewer than three.
 func (c *Client) Reachable() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.failures < unreachableAfter
 }
 
-// Counts returns what happened since the client was made.
+// Counts returns totals since the client was made.
 func (c *Client) Counts() Counts {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.counts
 }
 
-// Push sends a push. The answer's parts are valid also if there is an error. An error is a *wire.Error if the
-// push or the answer is wrong, a *HeldError if nothing was sent, or a *StatusError.
+// Push sends a push. Use the answer's parts also if there is an error. The error is a *wire.Error if the push or the
+// answer is wrong, a *HeldError if nothing was sent, a *StatusError, or one of the network.
 func (c *Client) Push(ctx context.Context, p *wire.Push) (wire.Answer, error) {
 	body, err := wire.AppendRequest(make([]byte, 0, 1<<10), p)
 	if err != nil {
@@ -182,7 +182,7 @@ func (c *Client) Push(ctx context.Context, p *wire.Push) (wire.Answer, error) {
 	})
 }
 
-// partial is what a fleet did not accept of a push, nil if all is well.
+// partial returns what the fleet did not accept of a push, nil if it accepted all.
 func partial(body []byte) error {
 	_, why, err := wire.ParseResponse(body)
 	if err == nil && why != "" {
@@ -191,10 +191,9 @@ func partial(body []byte) error {
 	return err
 }
 
-// errNoPolls is why a fleet over gRPC is not polled.
-var errNoPolls = errors.New("a fleet is not polled over gRPC; push instead")
+var errNoPolls = errors.New("a fleet cannot be polled over gRPC; push instead")
 
-// Poll asks between two pushes. Errors are as those of Push.
+// Poll asks for an answer between two pushes. It returns the same errors as Push.
 func (c *Client) Poll(ctx context.Context, p wire.Poll) (wire.Answer, error) {
 	if c.http == nil {
 		return wire.Answer{Threshold: wire.NoThreshold()}, errNoPolls
@@ -202,17 +201,17 @@ func (c *Client) Poll(ctx context.Context, p wire.Poll) (wire.Answer, error) {
 	return c.call(ctx, func(ctx context.Context) (outcome, error) { return c.http.poll(ctx, p) })
 }
 
-// Cohorts asks what the fleet knows, of one cluster if it has a name. It is asked over HTTP.
+// Cohorts asks for the list of cohorts; if cluster is not empty, of that cluster only. It needs HTTP.
 func (c *Client) Cohorts(ctx context.Context, cluster string) (*wire.CohortList, error) {
 	if c.http == nil {
-		return nil, errors.New("what a fleet knows is asked over HTTP; write HOST:4318")
+		return nil, errors.New("a fleet lists its cohorts over HTTP only; write HOST:4318")
 	}
 	ctx, cancel := context.WithTimeout(ctx, listTime)
 	defer cancel()
 	return c.http.cohorts(ctx, cluster)
 }
 
-// call sends a request, a second time if the network fails, and counts what comes of it.
+// call sends a request, retries it once if the network fails, and counts the outcome.
 func (c *Client) call(ctx context.Context, ask ask) (wire.Answer, error) {
 	if err := c.held(); err != nil {
 		return wire.Answer{Threshold: wire.NoThreshold()}, err
@@ -233,13 +232,13 @@ func (c *Client) call(ctx context.Context, ask ask) (wire.Answer, error) {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		err = fmt.Errorf("the fleet did not answer within %s", c.limit)
 	}
-	if parent.Err() == nil { // else nobody waits for the answer, which says nothing of the fleet
+	if parent.Err() == nil { // otherwise the caller gave up, which says nothing about the fleet
 		c.note(&o, err)
 	}
 	return o.answer, err
 }
 
-// held is why nothing may be sent yet, nil if it may.
+// held returns a *HeldError while the fleet has asked to wait, else nil.
 func (c *Client) held() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -250,7 +249,7 @@ func (c *Client) held() error {
 	return nil
 }
 
-// note counts what came of a call, and how long the fleet asks to wait.
+// note counts the outcome of a call, and keeps how long the fleet asks to wait.
 func (c *Client) note(o *outcome, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

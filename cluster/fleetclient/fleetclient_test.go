@@ -43,7 +43,7 @@ func client(t *testing.T, o Options) *Client {
 	return c
 }
 
-// fake is a fleet that answers with h, and a client of it that does not wait.
+// fake returns a client of a fleet that answers with h. The client does not wait before a retry.
 func fake(t *testing.T, h http.HandlerFunc) (c *Client, waits *[]time.Duration) {
 	t.Helper()
 	s := httptest.NewServer(h)
@@ -376,7 +376,7 @@ func TestAddress(t *testing.T) {
 	}
 }
 
-// authority signs certificates.
+// authority is a CA.
 type authority struct {
 	t    *testing.T
 	dir  string
@@ -390,7 +390,7 @@ func newAuthority(t *testing.T, name string) *authority {
 	return a
 }
 
-// make writes a certificate and its key, signed by the authority or, without one, by itself.
+// make writes a certificate and its key, signed by the CA or, without one, by itself.
 func (a *authority) make(
 	name string, by *x509.Certificate, key *ecdsa.PrivateKey,
 ) (*x509.Certificate, *ecdsa.PrivateKey) {
@@ -429,8 +429,8 @@ func (a *authority) make(
 
 func (a *authority) file(name string) string { return filepath.Join(a.dir, name) }
 
-// authorities makes two with certificates for a fleet and an agent each, and a fleet's configuration that
-// takes the first one's agents only.
+// authorities returns two CAs with certificates for a fleet and an agent each, and a fleet's configuration that
+// accepts only the first one's agents.
 func authorities(t *testing.T) (ours, others *authority, conf *tls.Config) {
 	t.Helper()
 	ours, others = newAuthority(t, "ca"), newAuthority(t, "ca")
@@ -488,7 +488,7 @@ func TestMutualTLS(t *testing.T) {
 	}
 }
 
-// An agent that identifies itself with a token needs no certificate of its own to check the fleet's.
+// An agent that authenticates with a token needs no certificate of its own to check the fleet's.
 func TestTLSWithAToken(t *testing.T) {
 	ours, others, conf := authorities(t)
 	conf.ClientAuth = tls.NoClientCert
@@ -529,7 +529,7 @@ func TestManyCallsAtOnce(t *testing.T) {
 	}
 }
 
-// BenchmarkPush is a push of 8 ranks over loopback, with its answer: client and server together.
+// BenchmarkPush measures a push of 8 ranks over loopback, with its answer: client and server together.
 func BenchmarkPush(b *testing.B) {
 	s := httptest.NewServer(fleetserver.New(fleetserver.Options{Token: "t"}).Handler())
 	defer s.Close()

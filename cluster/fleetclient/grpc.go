@@ -19,7 +19,7 @@ import (
 	"github.com/ingero-io/ingero/cluster/wire"
 )
 
-// overGRPC sends pushes by gRPC.
+// overGRPC sends pushes over gRPC.
 type overGRPC struct {
 	conn  *grpc.ClientConn
 	token string
@@ -42,9 +42,9 @@ func newGRPC(host, token string, conf *tls.Config, secure bool) (*overGRPC, erro
 	return &overGRPC{conn, token}, nil
 }
 
-func (g *overGRPC) close() { _ = g.conn.Close() } // it has nothing to lose
+func (g *overGRPC) close() { _ = g.conn.Close() } // nothing is in flight
 
-// push sends a push once. An error is one of the network.
+// push sends a push once. An error is a network error.
 func (g *overGRPC) push(ctx context.Context, _ string, body []byte) (outcome, error) {
 	if g.token != "" {
 		ctx = metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+g.token)
@@ -80,7 +80,7 @@ func (g *overGRPC) push(ctx context.Context, _ string, body []byte) (outcome, er
 	return o, nil
 }
 
-// retryDelay is how long the fleet asks to wait.
+// retryDelay returns how long the fleet asks to wait.
 func retryDelay(s *status.Status) time.Duration {
 	for _, d := range s.Details() {
 		if r, ok := d.(*errdetails.RetryInfo); ok {
@@ -90,7 +90,7 @@ func retryDelay(s *status.Status) time.Duration {
 	return 0
 }
 
-// httpCode is the status of HTTP that means the same, as in google.rpc.Code.
+// httpCode returns the HTTP status with the same meaning, as in google.rpc.Code.
 func httpCode(c codes.Code) int {
 	switch c {
 	case codes.Unauthenticated:

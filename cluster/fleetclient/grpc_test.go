@@ -72,10 +72,10 @@ func TestWhatGoesWrongOverGRPC(t *testing.T) {
 	c := fakeGRPC(t, func() error { asked++; return answer })
 	for _, tc := range []struct {
 		answer error
-		asked  int // times
+		asked  int // number of requests
 		want   string
 	}{
-		{nil, 1, ""}, // a stock collector, which does not answer
+		{nil, 1, ""}, // a stock collector has no answer for agents
 		{status.Error(codes.Unavailable, "going away"), 2, "going away"},
 		{status.Error(codes.Unimplemented, "no such method"), 1, "gRPC status Unimplemented: no such method"},
 		{status.Error(codes.Internal, ""), 1, "gRPC status Internal"},
@@ -99,7 +99,7 @@ func TestWhatGoesWrongOverGRPC(t *testing.T) {
 		}
 		return nil
 	})
-	if _, err := hangs.Push(t.Context(), some()); err != nil { // now it is connected, however busy the machine is
+	if _, err := hangs.Push(t.Context(), some()); err != nil { // connected from here on, however busy the machine is
 		t.Fatal(err)
 	}
 	stuck, hangs.limit = true, 50*time.Millisecond

@@ -28,7 +28,7 @@ func newHTTP(base, token string, conf *tls.Config, now func() time.Time) *overHT
 		MaxResponseHeaderBytes: maxHeader,
 	}
 	return &overHTTP{base, token, &http.Client{
-		Transport:     t, // without a proxy: the token is only for the fleet
+		Transport:     t, // no proxy: the token is only for the fleet
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}, now}
 }
@@ -57,7 +57,7 @@ func (h *overHTTP) poll(ctx context.Context, p wire.Poll) (outcome, error) {
 	}
 	o := h.outcome(r)
 	if !o.answered {
-		o.answer, _ = wire.AnswerOfHTTP(r.Header) // the status says more
+		o.answer, _ = wire.AnswerOfHTTP(r.Header) // the status matters more than an error here
 		o.err = &StatusError{Code: r.StatusCode}
 		return o, nil
 	}
@@ -80,10 +80,10 @@ func (h *overHTTP) cohorts(ctx context.Context, cluster string) (*wire.CohortLis
 	return wire.ParseCohortList(body)
 }
 
-// none is the outcome of a request that was not answered.
+// none is the outcome of a request without an answer.
 func (*overHTTP) none() outcome { return outcome{answer: wire.Answer{Threshold: wire.NoThreshold()}} }
 
-// outcome is what the status of an answer says.
+// outcome reads an answer's status, and how long the fleet asks to wait.
 func (h *overHTTP) outcome(r *http.Response) outcome {
 	o := h.none()
 	o.answered = r.StatusCode == http.StatusOK
@@ -93,7 +93,7 @@ func (h *overHTTP) outcome(r *http.Response) outcome {
 	return o
 }
 
-// send sends a request once, and reads no more than most bytes of the answer. An error is one of the network.
+// send sends a request once, and reads the answer up to most bytes. An error is a network error.
 func (h *overHTTP) send(ctx context.Context, method, path string, body []byte, most int64) (
 	*http.Response, []byte, error,
 ) {
@@ -119,7 +119,7 @@ func (h *overHTTP) send(ctx context.Context, method, path string, body []byte, m
 	return resp, b, nil
 }
 
-// holdTime is how long a header Retry-After says to wait: seconds, or a date.
+// holdTime returns how long a Retry-After header asks to wait. The header has seconds or a date.
 func holdTime(text string, now time.Time) time.Duration {
 	if s, err := strconv.ParseUint(text, 10, 32); err == nil {
 		return min(time.Duration(s)*time.Second, maxHold)

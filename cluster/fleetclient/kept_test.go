@@ -10,7 +10,7 @@ import (
 	"github.com/ingero-io/ingero/cluster/wire"
 )
 
-// An agent may be newer than its fleet for a while: it takes what earlier ones answered.
+// An agent may be newer than its fleet for a while: it reads answers of earlier versions.
 func TestFleetsOfEarlierVersionsAreUnderstood(t *testing.T) {
 	files, err := filepath.Glob("../wire/testdata/kept/*/answer.txt")
 	if err != nil || len(files) == 0 {
@@ -21,7 +21,7 @@ func TestFleetsOfEarlierVersionsAreUnderstood(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		parts := strings.Split(string(b), "\n\n") // headers of HTTP, of gRPC, the answer to a poll, polls
+		parts := strings.Split(string(b), "\n\n") // HTTP headers, gRPC headers, the answer to a poll, polls
 		c, _ := fake(t, func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == wire.PollPath {
 				_, _ = w.Write([]byte(parts[2]))

@@ -13,30 +13,31 @@ import (
 	"github.com/ingero-io/ingero/cluster/wire"
 )
 
-// Replicas asks several fleets, of which each has some of the cohorts. Its methods may be called by several goroutines.
+// Replicas is a client of several fleets, each of which has some of the cohorts. Its methods may be called by several
+// goroutines.
 type Replicas struct {
 	addresses []string
 	clients   []*Client
 	log       *slog.Logger
 	began     time.Time
-	ctx       context.Context // of notices; it ends with Close
+	ctx       context.Context // of notices; Close ends it
 	stop      context.CancelFunc
 	running   sync.WaitGroup // notices
 
 	mu      sync.Mutex // guards the rest
 	chooser *replicas.Chooser
-	asking  map[notice]bool // notices that are on their way
+	asking  map[notice]bool // notices in flight
 	closed  bool
 }
 
-// notice says to a replica that ranks of a cohort are not there.
+// notice tells a replica that a cohort's ranks are no longer pushed to it.
 type notice struct {
 	cohort  uint64
 	replica int
 }
 
-// NewReplicas makes clients of fleets; there must be one at least. All agents have to be given the same ones, in any
-// order. Changes of where a cohort is pushed are logged; nil: nothing is.
+// NewReplicas makes clients of one fleet or more. All agents must be given the same fleets, in any order. When a
+// cohort moves to another fleet, that is logged, unless log is nil.
 func NewReplicas(log *slog.Logger, options ...Options) (*Replicas, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
@@ -59,7 +60,7 @@ func NewReplicas(log *slog.Logger, options ...Options) (*Replicas, error) {
 	return r, nil
 }
 
-// Close ends what is on its way, and closes connections.
+// Close cancels requests in flight, and closes connections.
 func (r *Replicas) Close() {
 	r.mu.Lock()
 	r.closed = true
@@ -73,19 +74,20 @@ func (r *Replicas) Close() {
 	}
 }
 
-// Polls reports whether all of the fleets can be polled.
+// Polls reports whether all fleets can be polled.
 func (r *Replicas) Polls() bool {
 	return !slices.ContainsFunc(r.clients, func(c *Client) bool { return !c.Polls() })
 }
 
-// Reachable reports whether one of the fleets is.
+// Reachable reports whether any of the fleets is reachable.
 func (r *Replicas) Reachable() bool { return slices.ContainsFunc(r.clients, (*Client).Reachable) }
 
-// now is a time that never goes back, whatever becomes of the clock; 0 means never to the chooser.
+// now returns a time that never goes back, even if the clock is set. It is never 0, which means "never" to the
+// chooser.
 func (r *Replicas) now() time.Duration { return time.Since(r.began) + 1 }
 
-// Push sends a push to the fleet that has the cohort; if it cannot be reached, at once to the next one. The answer and
-// the error are those of the last one that was asked, as of Client.Push.
+// Push sends a push to the fleet that has the cohort. If that fleet cannot be reached, it tries the next one at once.
+// The answer and the error are those of the fleet it asked last, as of Client.Push.
 func (r *Replicas) Push(ctx context.Context, p *wire.Push) (wire.Answer, error) {
 	if len(r.clients) == 1 {
 		return r.clients[0].Push(ctx, p)
@@ -99,7 +101,7 @@ func (r *Replicas) Push(ctx context.Context, p *wire.Push) (wire.Answer, error) 
 	r.notices(&one, notices)
 	var a wire.Answer
 	var err error
-	for range r.clients { // one that failed first may be worth a try again when the last one has, but not now
+	for range r.clients { // each fleet at most once a push
 		if a, err = r.clients[to].Push(ctx, &one); ctx.Err() != nil {
 			return a, err
 		}
@@ -117,7 +119,7 @@ func (r *Replicas) Push(ctx context.Context, p *wire.Push) (wire.Answer, error) 
 	return a, err
 }
 
-// took takes what came of a push.
+// took hands the outcome of a push to the chooser.
 func (r *Replicas) took(id uint64, to int, a *wire.Answer, err error) (next int, again bool, notices []int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -131,7 +133,7 @@ func (r *Replicas) took(id uint64, to int, a *wire.Answer, err error) (next int,
 	return next, again, nil
 }
 
-// unreachable reports whether an error is one of the network. Else the fleet has answered, or asked to wait.
+// unreachable reports whether an error is a network error. Otherwise the fleet has answered, or had asked to wait.
 func unreachable(err error) bool {
 	_, held := errors.AsType[*HeldError](err)
 	_, status := errors.AsType[*StatusError](err)
@@ -139,13 +141,13 @@ func unreachable(err error) bool {
 	return !held && !status && !wrong
 }
 
-// notices sends notices about the ranks of a push. It waits for none of them.
+// notices sends notices about the ranks of a push. It does not wait for them.
 func (r *Replicas) notices(p *wire.Push, to []int) {
 	if len(to) == 0 {
 		return
 	}
 	gone := &wire.Push{Node: p.Node, Cluster: p.Cluster, WorldSize: p.WorldSize, Health: p.Health}
-	gone.Health.Sent++ // it may follow the push
+	gone.Health.Sent++ // a notice may follow the push within its nanosecond
 	gone.Health.Echo, gone.Health.Ranks = health.Summary{}, slices.Clone(p.Health.Ranks)
 	for i := range gone.Health.Ranks {
 		gone.Health.Ranks[i].Exited = true
@@ -162,13 +164,13 @@ func (r *Replicas) notices(p *wire.Push, to []int) {
 	}
 }
 
-// give gives a notice.
+// give sends a notice.
 func (r *Replicas) give(n notice, p *wire.Push) {
 	a, err := r.clients[n.replica].Push(r.ctx, p)
 	r.notices(p, r.noticed(n, &a, err))
 }
 
-// noticed takes what came of a notice.
+// noticed hands the outcome of a notice to the chooser.
 func (r *Replicas) noticed(n notice, a *wire.Answer, err error) (notices []int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -183,7 +185,7 @@ func (r *Replicas) noticed(n notice, a *wire.Answer, err error) (notices []int) 
 	return nil
 }
 
-// Poll asks the fleet that has the cohort. Errors are as those of Client.Poll.
+// Poll polls the fleet that has the cohort. It returns the same errors as Client.Poll.
 func (r *Replicas) Poll(ctx context.Context, p wire.Poll) (wire.Answer, error) {
 	r.mu.Lock()
 	at := r.chooser.At(r.now(), p.Health.Cohort)
@@ -191,8 +193,8 @@ func (r *Replicas) Poll(ctx context.Context, p wire.Poll) (wire.Answer, error) {
 	return r.clients[at].Poll(ctx, p)
 }
 
-// Cohorts asks all fleets what they know, of one cluster if it has a name. It returns what is known together, nil if
-// none answered, and why others did not answer, by their addresses.
+// Cohorts asks all fleets for their lists; if cluster is not empty, for that cluster only. It returns the lists
+// joined, nil if no fleet answered, and the errors of the others by address.
 func (r *Replicas) Cohorts(ctx context.Context, cluster string) (list *wire.CohortList, failed map[string]error) {
 	lists, errs := make([]*wire.CohortList, len(r.clients)), make([]error, len(r.clients))
 	var all sync.WaitGroup

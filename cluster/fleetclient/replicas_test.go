@@ -26,7 +26,7 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// wires is a network: that of the machine, or one in memory, in which time may be virtual.
+// wires is a network: the machine's, or one in memory, where time may be virtual.
 type wires interface {
 	listen(address string) (net.Listener, error)
 	dial(ctx context.Context, address string) (net.Conn, error)
@@ -97,7 +97,7 @@ func (l *listener) Close() error {
 
 func (l *listener) Addr() net.Addr { return &net.TCPAddr{} }
 
-// lab has replicas and the agents of nodes with a rank each.
+// lab has replicas, and the agents of nodes with a rank each.
 type lab struct {
 	t         *testing.T
 	wires     wires
@@ -114,10 +114,10 @@ type lab struct {
 	began time.Time
 }
 
-// link is what is cut off: a node and a replica.
+// link is a cut connection between a node and a replica.
 type link struct{ node, replica int }
 
-// replica is a fleet's server that runs.
+// replica is a running server of a fleet.
 type replica struct {
 	server *http.Server
 	fleet  *fleetserver.Server
@@ -138,7 +138,7 @@ func newLab(t *testing.T, w wires, nodes, fleets int) *lab {
 				t.Fatal(err)
 			}
 			l.addresses[i] = f.Addr().String()
-			_ = f.Close() // its address is all that was wanted
+			_ = f.Close() // only its address was needed
 		}
 		l.start(i)
 	}
@@ -159,7 +159,7 @@ func newLab(t *testing.T, w wires, nodes, fleets int) *lab {
 	return l
 }
 
-// client is that of a node, over the lab's network.
+// client returns a node's client over the lab's network.
 func (l *lab) client(node int) *Replicas {
 	l.t.Helper()
 	var o []Options
@@ -200,7 +200,7 @@ func (l *lab) start(i int) {
 		l.told = append(l.told, v)
 	}})
 	r.server = &http.Server{Handler: r.fleet.Handler()}
-	r.ended.Go(func() { _ = r.server.Serve(listener) }) // it is closed
+	r.ended.Go(func() { _ = r.server.Serve(listener) }) // ends with Close
 	r.ended.Go(func() { r.fleet.Run(ctx) })
 	l.running[i] = r
 }
@@ -212,7 +212,7 @@ func (l *lab) kill(i int) {
 	r.ended.Wait()
 }
 
-// cutOff has some nodes not reach a replica, also by connections that they have.
+// cutOff cuts nodes off from a replica, also on open connections.
 func (l *lab) cutOff(replica int, nodes ...int) {
 	l.mu.Lock()
 	for _, n := range nodes {
@@ -224,14 +224,14 @@ func (l *lab) cutOff(replica int, nodes ...int) {
 	}
 }
 
-// repair has all nodes reach all replicas.
+// repair reconnects all nodes to all replicas.
 func (l *lab) repair(int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	clear(l.cut)
 }
 
-// run runs all agents for some seconds; each is called before every one.
+// run runs all agents for some seconds; it calls each before every second.
 func (l *lab) run(seconds int, each func(second int)) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup
@@ -260,7 +260,7 @@ func (l *lab) run(seconds int, each func(second int)) {
 	}
 }
 
-// home is the replica of the ranks' cohort, once one of them has pushed.
+// home returns the replica of the ranks' cohort, once a rank has pushed.
 func (l *lab) home() int {
 	for i, r := range l.running {
 		if list := r.fleet.Cohorts(labCluster); len(list.Cohorts) > 0 {
@@ -285,7 +285,7 @@ func (l *lab) urls() (urls []string) {
 	return urls
 }
 
-// live is of how many ranks a push came lately to a replica.
+// live returns how many ranks pushed to a replica lately.
 func (l *lab) live(i int) int {
 	list := l.running[i].fleet.Cohorts(labCluster)
 	if len(list.Cohorts) == 0 {
@@ -294,7 +294,7 @@ func (l *lab) live(i int) int {
 	return list.Cohorts[0].Live
 }
 
-// rank makes what is recorded of a rank: steps of 0.2 s with some noise.
+// rank makes the records of a rank: steps of 0.2 s with some noise.
 type rank struct {
 	t      *testing.T
 	pid    uint32
@@ -303,11 +303,11 @@ type rank struct {
 	random *rand.Rand
 	slow   float64
 	seq    uint64
-	begin  uint64 // of its next step
+	begin  uint64 // of the next step
 }
 
-// second is what is recorded up to a time. In a step each of n ranks works and waits for the slowest, which takes most
-// times as long as usual.
+// second returns the records up to a time. In a step each of n ranks works and waits for the slowest, which takes
+// most times as long as usual.
 func (r *rank) second(at time.Time, n int, most float64) *store.Batch {
 	b := &store.Batch{}
 	call := func(op string, start, took uint64, args ...uint64) {
@@ -336,7 +336,7 @@ func (r *rank) second(at time.Time, n int, most float64) *store.Batch {
 	return b
 }
 
-// outage is a case: what happens to the replica that has the cohort, by seconds from when a rank becomes slow.
+// outage is a case: what happens to the cohort's replica, by seconds since a rank became slow.
 type outage struct {
 	name string
 	at   map[int]func(l *lab, home int)
@@ -354,7 +354,7 @@ var outages = []outage{
 	}},
 }
 
-// run has a rank become slow after a minute. It has to be found, and nothing else may be said by anyone.
+// run makes a rank slow after a minute. That must be reported, and nothing else.
 func (o *outage) run(t *testing.T, w wires, fleets int) {
 	const onset, seconds, slow = 60, 125, 4
 	l := newLab(t, w, 6, fleets)
@@ -397,7 +397,7 @@ func TestASlowRankWhileAReplicaIsAway(t *testing.T) {
 	}
 }
 
-// liveEnv has the same run over loopback, for two minutes: make test-fleet.
+// liveEnv enables the same run over loopback, for two minutes: make test-fleet.
 const liveEnv = "INGERO_FLEET_LIVE"
 
 func TestASlowRankWhileAReplicaIsAwayLive(t *testing.T) {
@@ -414,14 +414,15 @@ func TestASlowRankWhileAReplicaIsAwayLive(t *testing.T) {
 	}
 }
 
-// A node that is silent for good is missing, and nothing else is said: nobody is elsewhere.
+// A node that stays silent is reported as missing, and nothing else is: no peer is elsewhere.
 func TestANodeIsSilentWithReplicas(t *testing.T) {
-	for _, fleets := range []int{2, 5} { // to ask five takes longer than one of them counts as away
+	for _, fleets := range []int{2, 5} { // asking five takes longer than one of them counts as away
 		t.Run(fmt.Sprint("of ", fleets), func(t *testing.T) { synctest.Test(t, func(t *testing.T) { aNodeIsSilent(t, fleets) }) })
 	}
 }
 
-// aNodeIsSilent cuts a node off from all fleets. They say so, and the node goes on by itself: its rank becomes slow.
+// aNodeIsSilent cuts a node off from all fleets. The fleets report it, and the node goes on alone: its rank becomes
+// slow.
 func aNodeIsSilent(t *testing.T, fleets int) {
 	l := newLab(t, &memory{at: map[string]*listener{}}, 6, fleets)
 	l.run(150, func(s int) {
@@ -441,9 +442,9 @@ func aNodeIsSilent(t *testing.T, fleets int) {
 	}
 }
 
-// What several replicas know is one list.
+// The lists of several replicas become one.
 func TestCohortsOfReplicas(t *testing.T) {
-	const cohorts = 60 // so many that by no chance of the addresses a replica has none: (2/3)^60
+	const cohorts = 60 // so many that every replica has some, whatever the addresses: (2/3)^60
 	l := newLab(t, machine{}, 0, 3)
 	r := l.client(0)
 	defer r.Close()

@@ -8,12 +8,12 @@ import (
 	"os"
 )
 
-// Files are for TLS, in PEM: the certificates that sign the fleet's, and, for mutual TLS, the agent's own
-// certificate with its key, which need the first. With none, the fleet's certificate is checked with those of the
-// system.
+// Files names PEM files for TLS: the CA that signed the fleet's certificate, and, for mutual TLS, the agent's own
+// certificate and key, which need the CA too. Without files, the fleet's certificate is checked with the system's
+// CAs.
 type Files struct{ CA, Cert, Key string }
 
-// config is the TLS configuration, nil if there are no files.
+// config returns the TLS configuration, nil if there are no files.
 func (f Files) config() (*tls.Config, error) {
 	if f == (Files{}) {
 		return nil, nil

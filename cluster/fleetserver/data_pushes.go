@@ -8,12 +8,12 @@ import (
 	"github.com/ingero-io/ingero/cluster/wire"
 )
 
-// mostData bounds the requests that DataPushes reads, in bytes. That of eight ranks has 1 kB.
+// mostData bounds the requests that DataPushes reads, in bytes. A request of eight ranks has 1 kB.
 const mostData = 16 << 10
 
-// DataPushes answers requests with the data of one push and no other metric, as most requests of agents are. next
-// gets all others as they came. It is for a server whose next does more than the fleet needs, and which has checked
-// the token and decompressed the body.
+// DataPushes answers requests that hold the data of one push and no other metric, as most requests of agents do. next
+// gets all others unchanged. It is for a server whose next does more than the fleet needs, and that has already
+// checked the token and decompressed the body.
 func (s *Server) DataPushes(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !mayBeData(r) {
@@ -50,13 +50,13 @@ func mayBeData(r *http.Request) bool {
 		r.Header.Get("Content-Encoding") == ""
 }
 
-// body is that of a request which was read before.
+// body is a request's body after a part of it was read.
 type body struct {
 	io.Reader
 	io.Closer
 }
 
-// failing is a reader that has nothing but an error, nil: its end.
+// failing is a reader that only returns an error, or io.EOF if err is nil.
 type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) {

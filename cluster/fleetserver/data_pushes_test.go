@@ -15,7 +15,7 @@ import (
 	"github.com/ingero-io/ingero/cluster/wire"
 )
 
-// A push without gauges is answered as by the fleet's own server, and nobody else gets it.
+// A push without gauges gets the same answer as from the fleet's own server, and is not passed on.
 func TestDataPushesAreAnswered(t *testing.T) {
 	options := fleetserver.Options{Now: func() time.Duration { return time.Hour }, Clusters: []string{"c"}}
 	own := fleetserver.New(options).Handler()
@@ -40,7 +40,7 @@ func TestDataPushesAreAnswered(t *testing.T) {
 	}
 }
 
-// All else goes on, as it came.
+// Any other request is passed on unchanged.
 func TestOtherRequestsGoOn(t *testing.T) {
 	good := push(0, time.Hour, 5)
 	one, two := body(t, good), body(t, good, push(1, time.Hour, 5))

@@ -1,5 +1,5 @@
 // Package fleetserver answers agents over HTTP and gRPC: it takes pushes as OTLP metrics, hands them to a
-// health.Fleet, and answers on the response's headers. It has no listener and no command line.
+// health.Fleet, and answers in the response's headers. It has no listener and no command line.
 package fleetserver
 
 import (
@@ -26,18 +26,18 @@ import (
 // Limits of a server.
 const (
 	bodyTime  = 5 * time.Second // for a whole request to arrive
-	writeTime = 5 * time.Second // for a peer to read the answer
-	// maxReading is how many bytes of requests are read at once. It is of memory, and not of how many there are: many
-	// agents may push in the same moment, and refusing costs as much as answering.
+	writeTime = 5 * time.Second // for a peer to take the answer
+	// maxReading is how many bytes of requests are read at once. It bounds memory, not the number of requests: many
+	// agents may push at the same moment, and refusing a push costs as much as answering it.
 	maxReading = 64 * wire.MaxRequest
-	// leastReading is what a request counts at least: what is read of it takes memory, too.
+	// leastReading is the least that a request counts, since reading it takes memory too.
 	leastReading = 4 << 10
-	// busyTime is how long agents wait if there are more.
+	// busyTime is how long agents are asked to wait if there are more.
 	busyTime = "1" // second
 	tooMany  = "too many pushes at once"
 )
 
-// OpenAPIPath answers what may be asked with GET, as a document of OpenAPI 3.1.
+// OpenAPIPath is where the API's description is served, in OpenAPI 3.1.
 const OpenAPIPath = "/api/v1/openapi.json"
 
 //go:embed openapi.json
@@ -47,32 +47,32 @@ var openAPI []byte
 type Options struct {
 	// Token is what an agent must send, as "Authorization: Bearer TOKEN". Empty: none is needed.
 	Token string
-	// Clusters are those whose pushes are accepted; none: all.
+	// Clusters are those whose pushes are accepted; empty: all.
 	Clusters []string
-	// Told is called with each verdict, in order, by Sweep; nil: they are dropped. It must not call the server.
+	// Told is called by Sweep with each verdict, in order; nil: verdicts are dropped. It must not call the server.
 	Told   func(Told)
 	Logger *slog.Logger // nil: silent
-	// Now is the time since any moment; nil: of the clock. It must never go back.
+	// Now returns the time since any moment; nil: the clock is used. It must never go back.
 	Now func() time.Duration
 }
 
-// Told is a verdict with the names that its numbers stand for.
+// Told is a verdict with the names of its node and cluster.
 type Told = cohorts.Told
 
-// Server answers by the state of cohorts that it has. Its methods may be called by several goroutines.
+// Server answers from its state of cohorts. Its methods may be called by several goroutines.
 type Server struct {
 	options Options
 	token   [sha256.Size]byte
 	state   *cohorts.State
 
-	reading      atomic.Int64 // bytes of requests that are being read
+	reading      atomic.Int64 // of requests being read
 	denied, busy atomic.Uint64
 }
 
-// Counts are what happened since the server was made.
+// Counts are totals since the server was made.
 type Counts struct {
 	cohorts.Counts
-	// Denied is how many requests had no right token, Busy how many came while too many were read.
+	// Denied counts requests without the right token, Busy those refused because too many were being read.
 	Denied, Busy uint64
 }
 
@@ -92,7 +92,7 @@ func New(o Options) *Server {
 	return &Server{options: o, token: sha256.Sum256([]byte(o.Token)), state: cohorts.New(o.Clusters...)}
 }
 
-// Handler answers POST of wire.PushPath, and GET of wire.PollPath and wire.CohortsPath.
+// Handler answers POST of wire.PushPath, and GET of wire.PollPath, wire.CohortsPath and OpenAPIPath.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST "+wire.PushPath, s.push)
@@ -100,8 +100,8 @@ func (s *Server) Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c := http.NewResponseController(w)
 		now := time.Now()
-		// Before anything is written: the deadlines of the connection's last request may be over. Not supported
-		// by all writers; the server's own limits hold then.
+		// Before anything is written: the deadlines of the connection's last request may have passed. A writer that does
+		// not support this keeps the server's own limits.
 		_ = c.SetReadDeadline(now.Add(bodyTime))
 		_ = c.SetWriteDeadline(now.Add(bodyTime + writeTime))
 		if !s.allowed(r.Header.Get("Authorization")) {
@@ -117,7 +117,7 @@ func (s *Server) Handler() http.Handler {
 	})
 }
 
-// Reads answers GET of wire.PollPath and wire.CohortsPath, and of OpenAPIPath. It asks for no token.
+// Reads answers GET of wire.PollPath, wire.CohortsPath and OpenAPIPath. It needs no token.
 func (s *Server) Reads() http.Handler {
 	mux := http.NewServeMux()
 	s.reads(mux)
@@ -129,11 +129,11 @@ func (s *Server) reads(mux *http.ServeMux) {
 	mux.HandleFunc("GET "+wire.CohortsPath, s.list)
 	mux.HandleFunc("GET "+OpenAPIPath, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", wire.TypeJSON)
-		_, _ = w.Write(openAPI) // the peer has gone
+		_, _ = w.Write(openAPI) // on error the peer has gone
 	})
 }
 
-// allowed reports whether a request has the token, and counts those that have not.
+// allowed reports whether a request has the token, and counts those without.
 func (s *Server) allowed(authorization string) bool {
 	if s.options.Token == "" {
 		return true
@@ -148,8 +148,8 @@ func (s *Server) allowed(authorization string) bool {
 	return false
 }
 
-// room reports whether a request of so many bytes may be read beside the others. The caller then calls leave with the
-// same number. It does not wait: with thousands of connections, those that wait would be in the way of the others.
+// room reports whether a request of size bytes may be read now. If so, the caller then calls leave with the same
+// size. It does not wait: thousands of waiting connections would hold up the others.
 func (s *Server) room(size int64) bool {
 	if s.reading.Add(size) <= maxReading {
 		return true
@@ -161,7 +161,7 @@ func (s *Server) room(size int64) bool {
 
 func (s *Server) leave(size int64) { s.reading.Add(-size) }
 
-// sizeOf is how many bytes a request may take; those that do not say take the most.
+// sizeOf returns how many bytes a request may take: wire.MaxRequest if it does not say.
 func sizeOf(r *http.Request) int64 {
 	if r.ContentLength < 0 || r.Header.Get("Content-Encoding") != "" {
 		return wire.MaxRequest
@@ -169,8 +169,8 @@ func sizeOf(r *http.Request) int64 {
 	return max(leastReading, min(r.ContentLength, wire.MaxRequest))
 }
 
-// push takes a request with pushes. Its answer is to the one push of ours in it; a gateway that puts
-// together those of several nodes gets none.
+// push answers a request with pushes. It answers the one push with ranks in it; a gateway that joins the pushes of
+// several nodes gets no answer.
 func (s *Server) push(w http.ResponseWriter, r *http.Request) {
 	size := sizeOf(r)
 	if !s.room(size) {
@@ -193,10 +193,10 @@ func (s *Server) push(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", wire.TypeProtobuf)
-	_, _ = w.Write(wire.AppendResponse(nil, t.Rejected, t.Why)) // the peer has gone
+	_, _ = w.Write(wire.AppendResponse(nil, t.Rejected, t.Why)) // on error the peer has gone
 }
 
-// Take hands the pushes of a request to the fleet and gives the answer to set, as cohorts.State does.
+// Take hands the pushes of a request to the fleet and calls set with the answer, as cohorts.State does.
 func (s *Server) Take(pushes []wire.Push, err error, set func(wire.Answer) error) cohorts.Taken {
 	t := s.state.Take(s.options.Now(), pushes, err, set)
 	if t.Failed != nil {
@@ -210,14 +210,14 @@ func refuseBusy(w http.ResponseWriter) {
 	refuse(w, http.StatusServiceUnavailable, tooMany)
 }
 
-// refuse answers as OTLP asks for.
+// refuse answers with an error, as OTLP specifies.
 func refuse(w http.ResponseWriter, code int, why string) {
 	w.Header().Set("Content-Type", wire.TypeProtobuf)
 	w.WriteHeader(code)
-	_, _ = w.Write(wire.AppendStatus(nil, why)) // the peer has gone
+	_, _ = w.Write(wire.AppendStatus(nil, why)) // on error the peer has gone
 }
 
-// read reads the body of a push, or says with which status it is refused.
+// read reads the body of a push, or returns the status with which it is refused.
 func read(w http.ResponseWriter, r *http.Request) (body []byte, code int, err error) {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != wire.TypeProtobuf {
 		return nil, http.StatusUnsupportedMediaType, errors.New("pushes are of the type " + wire.TypeProtobuf)
@@ -248,7 +248,7 @@ func read(w http.ResponseWriter, r *http.Request) (body []byte, code int, err er
 	return body, 0, nil
 }
 
-// readAll is io.ReadAll for what is about size bytes long.
+// readAll is io.ReadAll with a guess of the size, in bytes.
 func readAll(from io.Reader, size int) ([]byte, error) {
 	b := make([]byte, 0, size)
 	for {
@@ -266,7 +266,7 @@ func readAll(from io.Reader, size int) ([]byte, error) {
 	}
 }
 
-// poll answers what agents ask between two pushes.
+// poll answers polls, which agents send between two pushes.
 func (s *Server) poll(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Cache-Control", "no-store")
@@ -291,10 +291,10 @@ func (s *Server) poll(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	h.Set("Content-Type", wire.TypeJSON)
-	_, _ = w.Write(body) // the peer has gone
+	_, _ = w.Write(body) // on error the peer has gone
 }
 
-// list answers what the fleet knows, of one cluster if the query names it.
+// list answers with what the fleet knows; with cluster_id in the query, of that cluster only.
 func (s *Server) list(w http.ResponseWriter, r *http.Request) {
 	body, err := json.Marshal(s.Cohorts(r.URL.Query().Get("cluster_id")))
 	if err != nil {
@@ -305,20 +305,20 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Cache-Control", "no-store")
 	h.Set("Content-Type", wire.TypeJSON)
-	_, _ = w.Write(body) // the peer has gone
+	_, _ = w.Write(body) // on error the peer has gone
 }
 
-// Cohorts is what the fleet knows, of one cluster if it has a name.
+// Cohorts returns what the fleet knows; if cluster is not empty, of that cluster only.
 func (s *Server) Cohorts(cluster string) wire.CohortList {
 	return s.state.List(s.options.Now(), cluster)
 }
 
-// Middles are the middles of cohorts, of most at most. whole is false if there are more.
+// Middles returns the middles of at most most cohorts. whole is false if there are more.
 func (s *Server) Middles(most int) (list []cohorts.Middle, whole bool) {
 	return s.state.Middles(s.options.Now(), most)
 }
 
-// Sweep is called every health.PushEvery. It tells what changed.
+// Sweep is called every health.PushEvery. It reports what changed to Options.Told.
 func (s *Server) Sweep() {
 	for _, t := range s.state.Sweep(s.options.Now()) {
 		s.options.Told(t)
@@ -339,7 +339,7 @@ func (s *Server) Run(ctx context.Context) {
 	}
 }
 
-// Counts returns what happened since the server was made.
+// Counts returns totals since the server was made.
 func (s *Server) Counts() Counts {
 	return Counts{Counts: s.state.Counts(), Denied: s.denied.Load(), Busy: s.busy.Load()}
 }

@@ -22,7 +22,7 @@ import (
 
 const second = time.Second
 
-// push is of a node with one rank, which is the same as the node's number.
+// push returns a push of a node with one rank, whose number is the node's.
 func push(node int, now time.Duration, newest uint64) wire.Push {
 	name := "node-" + string(rune('a'+node))
 	r := health.RankPush{
@@ -275,7 +275,7 @@ func TestOtherPaths(t *testing.T) {
 	}
 }
 
-// slow is a request body that reports when it is first read, and ends when the test says so.
+// slow is a request body that reports its first read, and ends when the test says so.
 type slow struct{ begun, end chan struct{} }
 
 func (s slow) Read([]byte) (int, error) {
@@ -326,7 +326,7 @@ func TestManyAtOnce(t *testing.T) {
 	}
 }
 
-// BenchmarkPush is a push of 8 ranks through the handler, without a network.
+// BenchmarkPush measures a push of 8 ranks through the handler, without a network.
 func BenchmarkPush(b *testing.B) {
 	s := fleetserver.New(fleetserver.Options{Token: "t"})
 	h := s.Handler()

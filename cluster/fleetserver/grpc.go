@@ -15,14 +15,14 @@ import (
 	"github.com/ingero-io/ingero/cluster/rawcodec"
 	"github.com/ingero-io/ingero/cluster/wire"
 
-	_ "google.golang.org/grpc/encoding/gzip" // as stock exporters may send
+	_ "google.golang.org/grpc/encoding/gzip" // stock exporters may compress
 )
 
-// maxStreams is how many requests a connection may have at a time.
+// maxStreams is how many requests a connection may have in flight.
 const maxStreams = 64
 
-// GRPC returns a server that takes pushes by the method wire.PushMethod, with options such as credentials.
-// Answers are in its headers.
+// GRPC returns a server that takes pushes by the method wire.PushMethod. o may add options such as credentials.
+// Answers are in the response's headers.
 func (s *Server) GRPC(o ...grpc.ServerOption) *grpc.Server {
 	g := grpc.NewServer(append(o, grpc.ForceServerCodecV2(rawcodec.Codec{}), grpc.MaxRecvMsgSize(wire.MaxRequest),
 		grpc.ConnectionTimeout(bodyTime), grpc.MaxConcurrentStreams(maxStreams), grpc.InTapHandle(s.tap))...)
@@ -33,7 +33,7 @@ func (s *Server) GRPC(o ...grpc.ServerOption) *grpc.Server {
 	return g
 }
 
-// tap looks at the token before anything of a request is read.
+// tap checks the token before the request's body is read.
 func (s *Server) tap(ctx context.Context, info *tap.Info) (context.Context, error) {
 	authorization := ""
 	if list := info.Header["authorization"]; len(list) > 0 {
@@ -45,7 +45,7 @@ func (s *Server) tap(ctx context.Context, info *tap.Info) (context.Context, erro
 	return ctx, nil
 }
 
-// export takes a request with pushes, as push does over HTTP.
+// export answers a request with pushes, as push does over HTTP.
 func (s *Server) export(_ any, ctx context.Context, read func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
 	var body []byte
 	if err := read(&body); err != nil {

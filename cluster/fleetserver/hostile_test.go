@@ -18,17 +18,17 @@ import (
 	"github.com/ingero-io/ingero/cluster/wire"
 )
 
-// still is a time that does not pass: no rank is silent because the test is slow.
+// still is a clock that stands still: no rank becomes silent because the test is slow.
 func still() time.Duration { return time.Hour }
 
-// attacker sends what no agent sends, over a network.
+// attacker sends over a network what no agent sends.
 type attacker struct {
 	t    *testing.T
 	url  string
 	sent time.Duration
 }
 
-// request posts pushes, and returns the status and why they were not taken.
+// request posts pushes, and returns the status and why they were not accepted.
 func (a *attacker) request(pushes ...wire.Push) (code int, why string) {
 	a.t.Helper()
 	return a.post(body(a.t, pushes...))
@@ -55,7 +55,7 @@ func (a *attacker) post(b []byte) (code int, why string) {
 	return r.StatusCode, why
 }
 
-// as is a push of a node with one rank, of a cohort.
+// as returns a push of a node with one rank, in a cohort.
 func (a *attacker) as(node string, cohort uint64, rank int32) wire.Push {
 	a.sent++
 	p := push(0, a.sent, 5)
@@ -63,7 +63,7 @@ func (a *attacker) as(node string, cohort uint64, rank int32) wire.Push {
 	return p
 }
 
-// healthy is a cohort of four nodes that push all the time, and check that they are answered with their own middle.
+// healthy is a cohort of four nodes that push all the time, and check that the answer has their own middle.
 type healthy struct {
 	t       *testing.T
 	clients [4]*fleetclient.Client
@@ -72,7 +72,7 @@ type healthy struct {
 
 const healthyOwn = 0.2 // seconds
 
-// round has all nodes push, and returns the last answer.
+// round lets all nodes push, and returns the last answer.
 func (h *healthy) round() wire.Answer {
 	h.t.Helper()
 	h.newest++
@@ -106,7 +106,7 @@ func (h *healthy) good(what string) {
 	}
 }
 
-// heap is how much memory is in use, in bytes.
+// heap returns the memory in use, in bytes.
 func heap() int64 {
 	runtime.GC()
 	var m runtime.MemStats
@@ -114,8 +114,8 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// All that one client can do changes nothing for a cohort beside it, is counted, and takes no more memory than what is
-// kept at most.
+// Nothing that one client can do changes anything for another cohort. It is counted, and takes no more memory than
+// the limit on what is kept.
 func TestAHostileClient(t *testing.T) {
 	fleet := fleetserver.New(fleetserver.Options{Clusters: []string{"c"}, Now: still})
 	s := httptest.NewServer(fleet.Handler())
@@ -152,7 +152,7 @@ func TestAHostileClient(t *testing.T) {
 		}
 		per := (heap() - used) / 10_000
 		t.Logf("a cohort of one takes %d bytes", per)
-		if per > 4096 { // so that all that a fleet keeps is below 256 MiB
+		if per > 4096 { // so that all that a fleet keeps takes less than 256 MiB
 			t.Errorf("a cohort of one takes %d bytes", per)
 		}
 	})
@@ -173,7 +173,7 @@ func TestAHostileClient(t *testing.T) {
 	refused := func(r health.Reason) uint64 { return fleet.Counts().Refused[r] }
 	t.Run("forged ranks", func(t *testing.T) {
 		was := refused(health.RefusedRank)
-		for rank := range int32(4) { // of other nodes, slower by far, and ended
+		for rank := range int32(4) { // ranks of other nodes, much slower, or ended
 			p := a.as("evil", 7, rank)
 			p.Health.Sent = time.Duration(time.Now().UnixNano())
 			for i := range p.Health.Ranks[0].X {
@@ -201,7 +201,7 @@ func TestAHostileClient(t *testing.T) {
 		}
 	})
 	h.t = t
-	if r := h.round().Reply; r.Size != 4 || !r.Quorum() { // two ranks more are live, and none of the middle
+	if r := h.round().Reply; r.Size != 4 || !r.Quorum() { // two more live ranks, neither in the middle
 		t.Errorf("after ranks more than there are: %+v", r)
 	}
 	for rank := range int32(2) {
@@ -213,7 +213,7 @@ func TestAHostileClient(t *testing.T) {
 
 	t.Run("replayed pushes", func(t *testing.T) {
 		was := refused(health.RefusedReplay)
-		p := a.as("evil", 1000, 0) // of a cohort of one: that rank's node
+		p := a.as("evil", 1000, 0) // a cohort of one: that node's rank
 		p.Node, p.Health.Node = "evil-0", wire.Node("evil-0")
 		b := body(t, p)
 		for range 50 {
@@ -290,7 +290,7 @@ func TestAHostileClient(t *testing.T) {
 	t.Logf("all together have taken %d bytes", heap()-used)
 }
 
-// le are the bytes of a number on the wire.
+// le returns the little-endian bytes of a number.
 func le(v float64) []byte {
 	b := make([]byte, 8)
 	for i := range b {
@@ -299,7 +299,7 @@ func le(v float64) []byte {
 	return b
 }
 
-// Many requests at once of one client keep no agent from being answered for long: what is too much is refused.
+// Many concurrent requests of one client do not delay the answers to agents for long: the excess is refused.
 func TestAFloodBesideAHealthyCohort(t *testing.T) {
 	fleet := fleetserver.New(fleetserver.Options{Now: still})
 	s := httptest.NewServer(fleet.Handler())

@@ -14,9 +14,9 @@ import (
 	"github.com/ingero-io/ingero/cluster/wire"
 )
 
-// Fleets are upgraded before agents: each push and each poll that earlier ones sent is answered.
+// Fleets are upgraded before agents: pushes and polls of earlier versions are answered.
 func TestAgentsOfEarlierVersionsAreAnswered(t *testing.T) {
-	const sent = 1_790_000_000_123_456_789 * time.Nanosecond // as the files say
+	const sent = 1_790_000_000_123_456_789 * time.Nanosecond // as in the files
 	folders, err := filepath.Glob("../wire/testdata/kept/*")
 	if err != nil || len(folders) == 0 {
 		t.Fatalf("%d folders, %v", len(folders), err)

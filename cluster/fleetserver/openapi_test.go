@@ -14,7 +14,7 @@ import (
 	"github.com/ingero-io/ingero/cluster/wire"
 )
 
-// The document has the fields of what is answered: those that are always there are required.
+// The document has the fields of the answers: those that are always present are required.
 func TestOpenAPIIsOfWhatIsAnswered(t *testing.T) {
 	w := httptest.NewRecorder()
 	h := fleetserver.New(fleetserver.Options{}).Handler()

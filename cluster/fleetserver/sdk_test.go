@@ -15,7 +15,7 @@ import (
 	"github.com/ingero-io/ingero/cluster/fleetserver"
 )
 
-// What earlier agents push, by OpenTelemetry's own SDK, is read over both transports, compressed or not.
+// Pushes of earlier agents, made by OpenTelemetry's SDK, are read over both transports, compressed or not.
 func TestOpenTelemetrysOwnClient(t *testing.T) {
 	fleet := fleetserver.New(fleetserver.Options{Token: "secret"})
 	s := httptest.NewServer(fleet.Handler())

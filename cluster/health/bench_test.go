@@ -7,7 +7,7 @@ import (
 	"github.com/ingero-io/ingero/cluster/health"
 )
 
-// BenchmarkPush is a push of a node of 8 ranks with 4 new buckets each, in a cohort of 1,000 ranks.
+// BenchmarkPush measures a push of a node of 8 ranks with 4 new buckets each, in a cohort of 1,000 ranks.
 func BenchmarkPush(b *testing.B) {
 	const nodes = 125
 	f := health.NewFleet()

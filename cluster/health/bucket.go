@@ -34,13 +34,13 @@ func (r *Rank) close(end time.Duration) {
 	r.end(bucket{position: r.position, x: float32(x), start: r.start, end: end, samples: n})
 }
 
-// part adds a bucket to the merged one.
+// part adds a bucket to those that are being merged.
 func (r *Rank) part(x float64, end time.Duration) {
 	m := uint64(r.merge)
 	if r.position%m == 0 {
 		r.parts = r.parts[:0]
 	}
-	if uint64(len(r.parts)) != r.position%m { // one of them is not known
+	if uint64(len(r.parts)) != r.position%m { // one of them is missing
 		return
 	}
 	r.parts = append(r.parts, math.Exp(x))
@@ -76,7 +76,7 @@ func (r *Rank) end(b bucket) {
 	}
 }
 
-// typical is a bucket's value: logs of own work in, log of what is usual out.
+// typical returns a bucket's value, as a log, from the logs of its samples' own work.
 func typical(samples []float32) float64 {
 	n := len(samples)
 	switch {
@@ -96,7 +96,7 @@ func typical(samples []float32) float64 {
 	return mean(samples)
 }
 
-// mean is the log of the mean.
+// mean returns the log of the mean of values given as logs.
 func mean(samples []float32) float64 {
 	if len(samples) == 1 {
 		return float64(samples[0])
@@ -108,7 +108,7 @@ func mean(samples []float32) float64 {
 	return math.Log(sum / float64(len(samples)))
 }
 
-// resize changes how buckets are made. What is known of the rank stays.
+// resize changes the size of buckets. It drops the buckets and keeps what was learned of the rank.
 func (r *Rank) resize(width, merge uint32) {
 	if width == 0 || width > MaxWidth || merge == 0 || merge > MaxMerge {
 		return
@@ -124,7 +124,7 @@ func (r *Rank) resize(width, merge uint32) {
 	r.next, r.selfNext, r.newest, r.ended = 0, 0, 0, 0
 }
 
-// width is how many steps of a length in seconds make a bucket; if free, how many seconds.
+// width returns how many steps of interval seconds make a bucket; if free, how many seconds.
 func width(interval float64, free bool) uint32 {
 	if free {
 		w := FreeBucket.Seconds()

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Cohort keeps the last buckets of ranks that should be alike, and answers with their middle. It is
-// the fleet's half. What it cannot lose is with the agents: it is useful from the first push on.
+// Cohort is the fleet's half: it keeps the last buckets of ranks that should be alike, and answers with their middle.
+// Agents keep all state that must not be lost, so a cohort is useful from the first push on.
 type Cohort struct {
 	id      uint64
 	free    bool
@@ -15,35 +15,35 @@ type Cohort struct {
 	slots   [Kept]slot
 
 	width, merge uint32
-	size         int     // ranks, by the median of what members say
-	live         int     // members of which a push came lately
-	anchor       uint64  // newest position, by the median of members
-	interval     float64 // seconds between steps, by the same
-	reference    float32 // amount of work
+	size         int     // number of ranks, the median of what members report
+	live         int     // members that pushed lately
+	anchor       uint64  // newest position, the median of members
+	interval     float64 // seconds between steps, the median of members
+	reference    float32 // amount of work that buckets are scaled to
 	sigma        float32
 	shift        float32
-	surveyIn     int // pushes of ranks until the above are computed again
+	surveyIn     int // pushes of ranks until the fields above are computed again
 	resized      time.Duration
 	pushed       time.Duration
-	heard        time.Duration // from when on silence means something
+	heard        time.Duration // silence is judged from then on
 
 	slow, degraded bool
 	slowFrom       time.Duration
-	many           bool // suspects
+	many           bool // many turned suspect lately
 
 	answer   Reply
-	kept     [Kept]Summary // behind answer.Buckets
+	kept     [Kept]Summary // backs answer.Buckets
 	answered bool
 }
 
-// member is a rank of the cohort. All that is kept of it is in it.
+// member is a rank of the cohort, with all that is kept of it.
 type member struct {
 	x          [Kept]float32 // by position modulo Kept; NaN: none
 	node       uint64
 	sent, seen time.Duration
 	newest     uint64
 	place      place
-	changed    uint32 // push interval in which it became a suspect
+	changed    uint32 // push interval in which it turned suspect
 	rank, size int32
 	sigma      float32
 	spread     float32
@@ -53,7 +53,7 @@ type member struct {
 	state      State
 	missing    bool
 	hung       bool
-	others     bool // its agent knows other fleets
+	others     bool // its agent knows other fleets too
 }
 
 // place is a Place in less memory.
@@ -65,8 +65,8 @@ type place struct {
 // slot is a bucket.
 type slot struct {
 	position uint64
-	n        int // ranks known
-	due      int // of how many the summary is to be computed again
+	n        int // ranks with a value
+	due      int // number of ranks at which the summary is computed again
 	summary  Summary
 	echoed   bool
 }
@@ -84,7 +84,7 @@ func newCohort(p *Push, now time.Duration) *Cohort {
 	return c
 }
 
-// push takes a valid push in and counts what it does not use of it.
+// push takes in a valid push, and counts what it refuses of it.
 func (c *Cohort) push(now time.Duration, p *Push, scratch *scratch, refused *[Reasons]uint64) {
 	c.pushed = now
 	for i := range p.Ranks {
@@ -95,7 +95,7 @@ func (c *Cohort) push(now time.Duration, p *Push, scratch *scratch, refused *[Re
 
 func (c *Cohort) rank(now time.Duration, p *Push, r *RankPush, s *scratch, refused *[Reasons]uint64) {
 	if _, known := c.index.get(r.Rank); r.Exited && !known {
-		return // it was forgotten, or is pushed to another fleet
+		return // it was forgotten, or pushes to another fleet now
 	}
 	m, why, ok := c.member(now, p, r)
 	if r.Newest > MaxPosition {
@@ -124,7 +124,7 @@ func (c *Cohort) rank(now time.Duration, p *Push, r *RankPush, s *scratch, refus
 		m.shift = r.Shift
 	}
 	state := r.State
-	if r.Mode != ModeFleet && state.bad() { // against its own past, which says nothing about the cohort
+	if r.Mode != ModeFleet && state.bad() { // judged by its own past, which says nothing about the cohort
 		state = Active
 	}
 	c.state(now, m, state)
@@ -156,8 +156,8 @@ func positive(v float32) float32 {
 	return 0
 }
 
-// member finds or admits a rank. A cohort grows by a quarter at most before its members agree on a new size,
-// so that one node cannot outvote it.
+// member returns a rank's member, and admits new ranks. Before its members agree on a new size, a cohort grows by at
+// most a quarter, so that one node cannot outvote it.
 func (c *Cohort) member(now time.Duration, p *Push, r *RankPush) (m *member, why Reason, ok bool) {
 	i, known := c.index.get(r.Rank)
 	if !known {
@@ -185,7 +185,7 @@ func (c *Cohort) add(m member) int32 {
 	for i := range m.x {
 		m.x[i] = float32(math.NaN())
 	}
-	if len(c.members) == cap(c.members) { // a sixteenth more: append would double
+	if len(c.members) == cap(c.members) { // grow by a sixteenth: append would double
 		grown := make([]member, len(c.members), len(c.members)+max(1, len(c.members)/16))
 		copy(grown, c.members)
 		c.members = grown
@@ -212,12 +212,12 @@ func (c *Cohort) remove(rank int32) {
 	c.surveyIn = 0
 }
 
-// near reports whether most members are near a position. Nobody else's word moves the window.
+// near reports whether a position is near those of most members. A minority cannot move the window.
 func (c *Cohort) near(position uint64) bool {
 	return position+Kept > c.anchor && position <= c.anchor+Kept
 }
 
-// put keeps a value. It reports false if the position is far from those of the others.
+// put keeps a value. It returns false if the position is far from those of the others.
 func (c *Cohort) put(member int32, position uint64, x float32, s *scratch) bool {
 	if !c.near(position) {
 		return false
@@ -246,8 +246,7 @@ func (c *Cohort) put(member int32, position uint64, x float32, s *scratch) bool 
 	return true
 }
 
-// summarize finds the middle of a bucket. It is done when a quorum is there, and again for each eighth
-// of the cohort that comes later.
+// summarize computes the middle of a bucket: when it has a quorum, and again for each further eighth of the cohort.
 func (c *Cohort) summarize(b *slot, k uint64, s *scratch) {
 	x := s.values[:0]
 	for i := range c.members {
@@ -263,7 +262,7 @@ func (c *Cohort) summarize(b *slot, k uint64, s *scratch) {
 	b.echoed, c.answered = false, false
 }
 
-// seed takes the middle from an agent's echo if this fleet has none: it has just started.
+// seed takes the middle from an agent's echo if this fleet has none, as after its start.
 func (c *Cohort) seed(p *Push) {
 	e := &p.Echo
 	if e.N < quorumLeast || p.Width != c.width || p.Merge != c.merge || !c.near(e.Position) ||
@@ -284,7 +283,7 @@ func (c *Cohort) seed(p *Push) {
 	c.answered = false
 }
 
-// survey finds what the members agree on: medians, so that no minority decides.
+// survey computes what the members agree on: medians, so that no minority decides.
 func (c *Cohort) survey(now time.Duration, s *scratch) {
 	n := len(c.members)
 	c.surveyIn = max(1, n/2)
@@ -313,7 +312,7 @@ func (c *Cohort) survey(now time.Duration, s *scratch) {
 	c.size = max(int(of(func(m *member) float32 { return float32(m.size) })), 1)
 	a := of(func(m *member) float32 { return m.amount })
 	if a > referenceRange*c.reference || a > 0 && a*referenceRange < c.reference {
-		c.reference = a // there was none, or most are far from it
+		c.reference = a // there was none, or it is far from what most have
 		c.answered = false
 	}
 	c.interval = float64(of(func(m *member) float32 { return m.interval }))
@@ -331,14 +330,14 @@ func (c *Cohort) survey(now time.Duration, s *scratch) {
 	}
 }
 
-// resize changes how many steps a bucket has, if it lasts too short or long, or is too noisy.
+// resize changes how many steps a bucket has, if buckets last too short or too long, or are too noisy.
 func (c *Cohort) resize(now time.Duration, noise float64) {
 	w, m := c.width, c.merge
 	best := width(c.interval, c.free)
 	if c.interval > 0 && (best > 2*w || 2*best < w) {
 		w = best
 	}
-	noise *= math.Sqrt(float64(c.merge)) // of a bucket that is not merged
+	noise *= math.Sqrt(float64(c.merge)) // noise of a bucket before merging
 	want := uint32(1)
 	for want < MaxMerge && noise/math.Sqrt(float64(want)) > mergeNoise {
 		want *= 2
@@ -354,7 +353,7 @@ func (c *Cohort) resize(now time.Duration, noise float64) {
 	c.answered = false
 }
 
-// reply is the answer to members. It is valid until the next call.
+// reply returns the answer to members. It is valid until the next call.
 func (c *Cohort) reply() *Reply {
 	if c.answered {
 		return &c.answer

@@ -15,13 +15,13 @@ import (
 
 const job = 77
 
-// crew is a job of ranks with a step of 0.2 s, each with an agent of its own, and a fleet.
+// crew is a job of ranks with a step of 0.2 s, each with its own agent, and a fleet.
 type crew struct {
 	fleet    *health.Fleet
 	ranks    []*health.Rank
 	now      time.Duration
 	seq      uint64
-	next     time.Duration // push
+	next     time.Duration // next push
 	random   *rand.Rand
 	slow     func(rank int) float64
 	place    func(rank int) health.Place
@@ -45,7 +45,7 @@ func newCrew(n int) *crew {
 	return c
 }
 
-// run lets d pass.
+// run advances time by d.
 func (c *crew) run(d time.Duration) {
 	for end := c.now + d; c.now < end; {
 		most := 0.0
@@ -108,7 +108,7 @@ func (c *crew) pushRank(i int) {
 	}
 }
 
-// of are the verdicts of a kind that have begun.
+// of returns the verdicts of a kind that have begun.
 func (c *crew) of(k health.Kind) (found []health.Verdict) {
 	for _, v := range c.verdicts {
 		if v.Kind == k && !v.Resolved {
@@ -148,7 +148,7 @@ func TestStragglerIsNamedAndResolved(t *testing.T) {
 	}
 	v := found[0]
 	if v.Excess < 0.15 || v.Excess > 0.26 || math.Abs(v.Own-0.24) > 0.02 || math.Abs(v.Peer-0.2) > 0.01 || v.N < 5 {
-		t.Errorf("told: %+v", v)
+		t.Errorf("reported: %+v", v)
 	}
 	if d := v.Since - onset; d < -2*time.Second || d > 2*time.Second {
 		t.Errorf("since %v after it began", d)
@@ -178,12 +178,12 @@ func TestChangeOfAllIsNoStraggler(t *testing.T) {
 		}
 		c.run(5 * time.Minute)
 		if factor > 1 && !c.resolved(health.KindCohortSlow) {
-			t.Errorf("x%g: still told that the cohort is slow", factor)
+			t.Errorf("x%g: still reports that the cohort is slow", factor)
 		}
 	}
 }
 
-// Many at once are one condition.
+// Many stragglers at once are one condition.
 func TestManyStragglersAreFolded(t *testing.T) {
 	c := newCrew(12)
 	c.run(time.Minute)
@@ -216,7 +216,7 @@ func TestManyStragglersAreFolded(t *testing.T) {
 	}
 }
 
-// Without peers a rank can only say that it is slower than it was.
+// Without peers a rank can only report that it is slower than it was.
 func TestWithoutFleetOnlySlowVsSelf(t *testing.T) {
 	c := newCrew(4)
 	c.run(2 * time.Minute)
@@ -243,7 +243,7 @@ func TestWithoutFleetOnlySlowVsSelf(t *testing.T) {
 	}
 }
 
-// Ranks that are slower than their past, of which the fleet did not hear, are no degraded cohort.
+// Ranks that are slower than their own past, as judged without the fleet, are not a degraded cohort.
 func TestSlowVsSelfDegradesNoCohort(t *testing.T) {
 	c := newCrew(8)
 	c.run(2 * time.Minute)
@@ -326,7 +326,7 @@ func TestGoneMissingAndEndOfJob(t *testing.T) {
 			c.silent[i] = true
 		}
 		c.run(20 * time.Second)
-		for i := range 6 { // these are back first
+		for i := range 6 { // these return first
 			c.silent[i] = false
 		}
 		c.run(4 * time.Second)
@@ -413,7 +413,7 @@ func TestHang(t *testing.T) {
 	}
 }
 
-// A fleet that has just started answers the first push: the agent tells it what it was told.
+// A fleet that has just started answers the first push: the agent echoes the summary that it got.
 func TestRestartedFleetAnswersFirstPush(t *testing.T) {
 	c := newCrew(8)
 	c.run(time.Minute)
@@ -430,7 +430,7 @@ func TestRestartedFleetAnswersFirstPush(t *testing.T) {
 	c.onlyStraggler(t, 5)
 }
 
-// onlyStraggler fails unless a rank was found to be a straggler, and nothing else was.
+// onlyStraggler fails unless the rank was reported as a straggler, and nothing else was.
 func (c *crew) onlyStraggler(t *testing.T, rank int32) {
 	t.Helper()
 	if s := c.of(health.KindStraggler); len(s) != 1 || s[0].Rank != rank || len(c.verdicts) != 1 {
@@ -489,7 +489,7 @@ func TestHostileInput(t *testing.T) {
 			if c.fleet.Refused()[tc.reason] == before[tc.reason] {
 				t.Errorf("not counted as %v: %v", tc.reason, c.fleet.Refused())
 			}
-			c.ranks[2].Step(health.Step{}) // no own work: not used
+			c.ranks[2].Step(health.Step{}) // no own work: ignored
 			c.slow = slowRank(5, 1.3)
 			c.run(20 * time.Second)
 			c.onlyStraggler(t, 5)
@@ -574,12 +574,12 @@ func TestRandomPushes(t *testing.T) {
 	}
 }
 
-// A merged bucket is the mean of aligned ones; a stall counts four times their median at most.
+// A merged bucket is the mean of aligned ones; a stall counts at most four times their median.
 func TestMergedBucket(t *testing.T) {
 	r := health.NewRank(health.RankOptions{Cohort: job})
 	r.Step(health.Step{Seq: 1, End: time.Hour, Own: time.Second})
 	r.Take(time.Hour, &health.Reply{Width: 1, Merge: 4}, nil)
-	for i, own := range []time.Duration{1, 1, 1, 1, 1, 100} { // numbers 2 to 7; the first whole four are 4 to 7
+	for i, own := range []time.Duration{1, 1, 1, 1, 1, 100} { // numbers 2 to 7; the first complete four are 4 to 7
 		end := time.Hour + time.Duration(i+1)*200*time.Second
 		r.Step(health.Step{Seq: uint64(2 + i), End: end, Own: own * time.Second})
 	}
@@ -616,7 +616,7 @@ func TestNoisyBucketsAreMerged(t *testing.T) {
 	}
 }
 
-// The reference amount of work is what most ranks have, and stays while they are near it.
+// The reference amount of work is what most ranks have. It stays while they are near it.
 func TestReferenceAmount(t *testing.T) {
 	f := health.NewFleet()
 	p := &health.Push{Cohort: 1, Node: 1, Size: 8, Width: 3, Merge: 1, Ranks: make([]health.RankPush, 8)}
@@ -641,13 +641,13 @@ func TestReferenceAmount(t *testing.T) {
 			t.Errorf("of %g: %g, not %g", tc.amount, a, tc.want)
 		}
 	}
-	f = health.NewFleet() // it takes what agents have
+	f = health.NewFleet() // it takes over what agents have
 	if a := push(25); a != 20 {
 		t.Errorf("after a restart: %g", a)
 	}
 }
 
-// Whatever a fleet answers, a rank pushes numbers.
+// Whatever a fleet answers, a rank pushes finite numbers.
 func TestRandomAnswers(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	float := func() float32 { return math.Float32frombits(random.Uint32()) }
@@ -826,7 +826,7 @@ func TestNextPush(t *testing.T) {
 	}
 }
 
-// A GPU whose clock is low, where only the host's times are known.
+// The GPU's clock is low, and only the host's times are known.
 func TestClockIsASignalOfItsOwn(t *testing.T) {
 	c := newCrew(4)
 	clock := 1.0

@@ -5,38 +5,38 @@ import (
 	"time"
 )
 
-// point is a bucket's value as the test sees it.
+// point is a bucket's value as input of the test.
 type point struct {
-	y          float64 // log: own work against what it is compared with, before the offset
+	y          float64 // log: own work over what it is compared with, before the offset
 	start, end time.Duration
-	noise      float64 // the cohort's, 0: unknown
+	noise      float64 // of the cohort; 0: not known
 	n          int     // ranks compared
-	sparse     bool    // fewer than 3 samples, or merged: a hiccup may touch two buckets
+	sparse     bool    // fewer than 3 samples, or merged: a hiccup may span two buckets
 }
 
-// cusum adds up the evidence that a rank is slower, against its noise and offset.
+// cusum sums the evidence that a rank is slower, given its noise and offset.
 type cusum struct {
-	whole bool // take the offset whole, and without a bound: ranks of different kinds, or one's own past
+	whole bool // take the offset in full and unbounded: ranks of different kinds, or the rank's own past
 
 	seen   int
 	warm   [warmBuckets]float64
 	wall   [warmBuckets]float64 // seconds
 	offset float64
-	dev    float64 // mean |e| as a deviation
+	dev    float64 // mean |e|, scaled to a standard deviation
 	square float64 // mean e²
-	length float64 // seconds that a bucket usually takes
+	length float64 // usual length of a bucket in seconds
 
 	g, h    float64
 	sigma   float64
 	excess  float64 // of the last bucket
-	rising  bool    // the last bucket was evidence for
+	rising  bool    // the last bucket added evidence
 	since   time.Duration
 	alarmed bool
-	quiet   time.Duration // of an alarmed one: for how long g is 0
+	quiet   time.Duration // if alarmed: how long g has been 0
 	lane    lane
 }
 
-// change is what a bucket changed.
+// change is the effect of a bucket on the alarm.
 type change uint8
 
 const (
@@ -45,7 +45,7 @@ const (
 	cleared
 )
 
-// add judges a bucket.
+// add judges a bucket, or learns from it.
 func (c *cusum) add(p point) change {
 	wall := max(p.end-p.start, time.Millisecond)
 	if c.seen < warmBuckets {
@@ -78,7 +78,7 @@ func (c *cusum) add(p point) change {
 	return out
 }
 
-// credit is the evidence of an excess e in a bucket of d seconds.
+// credit returns the evidence in an excess e of a bucket of d seconds.
 func (c *cusum) credit(e, d float64, sparse bool) float64 {
 	fill := hiccupLongest.Seconds() + c.length
 	if sparse {
@@ -111,15 +111,15 @@ func (c *cusum) judge(wall time.Duration) change {
 	return nothing
 }
 
-// suspect reports whether there is so much evidence that nothing may be learned.
+// suspect reports whether the evidence is so strong that nothing may be learned.
 func (c *cusum) suspect() bool {
 	return c.alarmed || c.calibrated() && c.h > 0 && c.g >= suspectShare*c.h
 }
 
 func (c *cusum) calibrated() bool { return c.seen >= warmBuckets }
 
-// learnFirst finds the offset and the noise by the first buckets. The start is cautious: the noise
-// is taken 1.4 times, and the offset shrinks by its own uncertainty.
+// learnFirst computes the offset and the noise from the first buckets. It is cautious: noise counts 1.4 times, and
+// the offset shrinks with its uncertainty.
 func (c *cusum) learnFirst() {
 	s := c.warm
 	m := median(s[:])
@@ -155,7 +155,7 @@ func (c *cusum) learnFirst() {
 	c.offset = min(max(weight*m, -offsetMost), offsetMost)
 }
 
-// learn follows the noise and the offset. A single outlier moves them little.
+// learn updates the noise and the offset. A single outlier moves them little.
 func (c *cusum) learn(e, d float64) {
 	raw := max(c.dev, 0.002)
 	c.dev += (min(math.Abs(e), 3*raw)*math.Sqrt(math.Pi/2) - c.dev) / 64
@@ -166,7 +166,7 @@ func (c *cusum) learn(e, d float64) {
 	}
 }
 
-// follow lets the offset follow y without judging it.
+// follow updates the offset with y, without judging it.
 func (c *cusum) follow(p point) {
 	if !c.calibrated() {
 		c.add(p)
@@ -180,13 +180,13 @@ func (c *cusum) follow(p point) {
 	c.forget()
 }
 
-// forget drops the evidence, not what was learned.
+// forget drops the evidence and keeps what was learned.
 func (c *cusum) forget() {
 	c.g, c.alarmed, c.quiet, c.rising = 0, false, 0, false
 	c.lane.g = 0
 }
 
-// resize is called when buckets hold ratio times as many steps as before.
+// resize adapts to buckets of ratio times as many steps.
 func (c *cusum) resize(ratio float64) {
 	if !c.calibrated() {
 		c.seen = 0
@@ -201,7 +201,7 @@ func (c *cusum) resize(ratio float64) {
 	}
 }
 
-// lane is the same test on means of 10 s, for what is slow only now and then.
+// lane is the same test on means over 10 s, for ranks that are slow only now and then.
 type lane struct {
 	sum, time float64
 	n         int

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// quiet feeds a test n buckets of half a second, with a noise of 2 %.
+// quiet feeds a test n buckets of half a second, with noise of 2 %.
 func quiet(c *cusum, r *rand.Rand, n int) time.Duration {
 	t := time.Duration(0)
 	for range n {
@@ -18,7 +18,7 @@ func quiet(c *cusum, r *rand.Rand, n int) time.Duration {
 	return t
 }
 
-// feed gives a test buckets of excess e and returns after how many it was raised, 0 for never.
+// feed feeds a test buckets of excess e, and returns after how many it was raised, 0 for never.
 func feed(c *cusum, from time.Duration, e float64, n int) int {
 	for i := range n {
 		if c.add(point{y: e + c.offset, start: from, end: from + time.Second/2, n: 8}) == raised {
@@ -40,7 +40,7 @@ func TestTenPercentIsFound(t *testing.T) {
 		t.Errorf("found after %d buckets", n)
 	}
 	if c.since < now-time.Second || c.since > now+2*time.Second {
-		t.Errorf("it began at %v; told: %v", now, c.since)
+		t.Errorf("it began at %v; reported: %v", now, c.since)
 	}
 }
 
@@ -51,7 +51,7 @@ func TestThreePercentIsNot(t *testing.T) {
 	}
 }
 
-// A burst of 3 s, however strong, cannot fill g: evidence is credited by the wall clock.
+// A burst of 3 s, however strong, cannot raise g to h: evidence is credited by the wall clock.
 func TestShortBurstIsNotFound(t *testing.T) {
 	for _, factor := range []float64{1.2, 2, 10} {
 		c, now := warm(3)
@@ -158,7 +158,7 @@ func TestThresholdGrowsWithTheCohort(t *testing.T) {
 	}
 }
 
-// The median of the others by three order statistics is the one by sorting.
+// The median of the others from three order statistics is the one from sorting.
 func TestMedianOfTheOthers(t *testing.T) {
 	r := rand.New(rand.NewPCG(10, 1))
 	for range 2000 {
@@ -220,7 +220,7 @@ func TestWorkTakesOutUnequalAmounts(t *testing.T) {
 	}
 }
 
-// Stalls, also among the steps that the line starts with, and changes of all steps do not bend it.
+// Neither stalls, even among the first steps, nor changes of all steps change the line.
 func TestWorkSurvivesStallsAndPhases(t *testing.T) {
 	r := rand.New(rand.NewPCG(12, 1))
 	var w work

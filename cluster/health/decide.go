@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// judge is the test that counts now.
+// judge returns the test that applies now.
 func (r *Rank) judge() *cusum {
 	if r.mode == ModeFleet || r.mode == ModeNone {
 		return &r.peers
@@ -13,8 +13,7 @@ func (r *Rank) judge() *cusum {
 	return &r.self
 }
 
-// Take judges the buckets that the answer is of and appends what changed to out. Each bucket is
-// judged once.
+// Take judges the buckets in the answer, each only once, and appends the verdicts to out.
 func (r *Rank) Take(now time.Duration, a *Reply, out []Verdict) []Verdict {
 	r.answerAt = now
 	if a.Width != r.width || a.Merge != r.merge {
@@ -57,10 +56,10 @@ func (r *Rank) Take(now time.Duration, a *Reply, out []Verdict) []Verdict {
 	return r.Tick(now, out)
 }
 
-// Tick is called at every push, also if no answer came, and appends what changed to out.
+// Tick is called at every push, also without an answer. It appends verdicts to out.
 func (r *Rank) Tick(now time.Duration, out []Verdict) []Verdict {
 	r.idle = r.now > 0 && now-r.now > idleAfter
-	if r.width == 0 && r.interval > 0 && now-r.began > freshFor { // the fleet was never heard of
+	if r.width == 0 && r.interval > 0 && now-r.began > freshFor { // the fleet never answered
 		r.resize(width(r.interval, r.options.Free), 1)
 		r.reference = r.work.amount
 	}
@@ -75,8 +74,8 @@ func (r *Rank) Tick(now time.Duration, out []Verdict) []Verdict {
 	return r.alone(now, out)
 }
 
-// currentMode is what a rank can be compared with. age is that of the last answer with a quorum, own
-// how many buckets its own history has.
+// currentMode returns what a rank can be compared with. age is the age of the last answer with a quorum, own the
+// number of buckets in its own history.
 func currentMode(reached, hadQuorum bool, age time.Duration, own int) Mode {
 	switch {
 	case hadQuorum && age <= freshFor:
@@ -91,7 +90,7 @@ func currentMode(reached, hadQuorum bool, age time.Duration, own int) Mode {
 	return ModeLocalBaseline
 }
 
-// enter changes the mode. What was said on other grounds is taken back.
+// enter changes the mode. It resolves what was reported on other grounds.
 func (r *Rank) enter(now time.Duration, mode Mode, out []Verdict) []Verdict {
 	local := func(m Mode) bool { return m != ModeFleet && m != ModeNone }
 	if local(mode) == local(r.mode) {
@@ -146,10 +145,10 @@ func (r *Rank) verdict(k Kind, now time.Duration, resolved, folded bool, b *buck
 	return v
 }
 
-// gone reports a process that ended while its peers run: by two answers, because at the end of a job
-// all end at about the same time.
+// gone reports a process that ended while its peers run. It needs two answers, since at the end of a job all
+// processes end at about the same time.
 func (r *Rank) gone(now time.Duration, a *Reply, out []Verdict) []Verdict {
-	if !r.exited || r.goneTold || int(a.Live) < Quorum(int(a.Size))-1 || a.Live == 0 {
+	if !r.exited || r.goneReported || int(a.Live) < Quorum(int(a.Size))-1 || a.Live == 0 {
 		return out
 	}
 	if r.exitSeen == 0 {
@@ -158,7 +157,7 @@ func (r *Rank) gone(now time.Duration, a *Reply, out []Verdict) []Verdict {
 	if now-r.exitSeen < goneAfter {
 		return out
 	}
-	r.goneTold = true
+	r.goneReported = true
 	return append(out, Verdict{
 		Kind: KindGone, Cohort: r.options.Cohort, Rank: r.options.Rank, At: now, Since: r.now,
 		Mode: r.mode, N: int(a.Live), Measured: r.measured,

@@ -7,7 +7,7 @@ import (
 	"github.com/ingero-io/ingero/internal/doctable"
 )
 
-// TestConstantsAsDocumented holds the table of docs/fleet-design.md against the constants.
+// TestConstantsAsDocumented compares the table in docs/fleet-design.md with the constants.
 func TestConstantsAsDocumented(t *testing.T) {
 	doctable.CheckConstants(t, "../../docs/fleet-design.md", "| constant | value | source |", map[string]any{
 		"PushEvery": PushEvery, "PushSpread": PushSpread, "PollEvery": PollEvery, "BucketTime": BucketTime,

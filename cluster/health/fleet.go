@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// Fleet keeps cohorts, as many as its memory is meant for. It is not safe for concurrent use.
+// Fleet keeps cohorts, up to maxCohorts and maxRanks. It is not safe for concurrent use.
 type Fleet struct {
 	cohorts map[uint64]*Cohort
 	ranks   int
-	order   []uint64 // of Sweep
+	order   []uint64 // scratch of Sweep
 	scratch scratch
 	none    Reply
 	refused [Reasons]uint64
@@ -18,8 +18,8 @@ type Fleet struct {
 // NewFleet returns a fleet without cohorts.
 func NewFleet() *Fleet { return &Fleet{cohorts: map[uint64]*Cohort{}} }
 
-// Push takes a push and returns the answer to it, nil if it is refused. The answer is valid until
-// the next call. The push is not kept.
+// Push takes in a push and returns the answer, nil if it is refused. The answer is valid until the next call. The
+// push is not kept.
 func (f *Fleet) Push(now time.Duration, p *Push) *Reply {
 	if p.Cohort == 0 || p.Node == 0 || len(p.Ranks) == 0 || len(p.Ranks) > MaxNodeRanks ||
 		p.Size < 1 || p.Size > MaxCohortRanks || p.Width > MaxWidth || p.Merge > MaxMerge || p.Width > 0 && p.Merge == 0 ||
@@ -49,7 +49,7 @@ func (f *Fleet) Push(now time.Duration, p *Push) *Reply {
 	return c.reply()
 }
 
-// ended reports whether a push only says that its ranks are not here.
+// ended reports whether a push only says that its ranks are no longer here.
 func ended(p *Push) bool {
 	for i := range p.Ranks {
 		if !p.Ranks[i].Exited {
@@ -59,14 +59,14 @@ func ended(p *Push) bool {
 	return true
 }
 
-// nobody is the answer of a cohort of which no rank pushes here.
+// nobody returns the answer for a cohort without ranks.
 func (f *Fleet) nobody(p *Push) *Reply {
 	f.none = Reply{Width: max(p.Width, 1), Merge: max(p.Merge, 1), Size: uint32(p.Size)}
 	return &f.none
 }
 
-// Poll answers a suspect that asks again, nil if its cohort is not known. It says what the rank is, so
-// that many that turn suspect at once are seen before any is told.
+// Poll answers a suspect that asks again, nil if its cohort is not known. It notes the rank's state, so that many
+// ranks that turn suspect at once are seen before any of them is reported.
 func (f *Fleet) Poll(now time.Duration, p Poll) *Reply {
 	c := f.cohorts[p.Cohort]
 	if c == nil {
@@ -78,8 +78,8 @@ func (f *Fleet) Poll(now time.Duration, p Poll) *Reply {
 	return c.reply()
 }
 
-// Sweep is called every PushEvery. It appends what changed in cohorts to out, in the order of their
-// numbers, and forgets those of which nothing comes any more.
+// Sweep is called every PushEvery. It appends verdicts to out, in the order of the cohorts' numbers, and drops
+// cohorts that nothing is pushed to any more.
 func (f *Fleet) Sweep(now time.Duration, out []Verdict) []Verdict {
 	f.order = f.order[:0]
 	for id := range f.cohorts {
@@ -99,8 +99,8 @@ func (f *Fleet) Sweep(now time.Duration, out []Verdict) []Verdict {
 	return out
 }
 
-// Refused is how much of what was pushed is not used, by reason.
+// Refused counts by reason what was pushed and not used.
 func (f *Fleet) Refused() [Reasons]uint64 { return f.refused }
 
-// Sizes is how many cohorts and ranks the fleet has.
+// Sizes returns how many cohorts and ranks the fleet has.
 func (f *Fleet) Sizes() (cohorts, ranks int) { return len(f.cohorts), f.ranks }

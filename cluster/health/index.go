@@ -1,14 +1,14 @@
 package health
 
-// index says where members are, by rank. Ranks are mostly 0, 1, 2 and so on: their places are in a list, which takes a
-// quarter of what a map does. It is never longer than a few times the members, whatever their ranks are.
+// index finds members by rank. Ranks are mostly 0, 1, 2 and so on, so a list holds their places, in a quarter of a
+// map's memory. It is at most a few times as long as there are members, whatever their ranks are.
 type index struct {
-	list  []int32 // of ranks 0 on: the place + 1, 0: none
+	list  []int32 // by rank: the place + 1, 0: none
 	other map[int32]int32
-	from  int // from how many members on the list is made anew
+	from  int // number of members above which the list is made anew
 }
 
-// indexSpare is how many entries more than members a list has at first.
+// indexSpare is how many spare entries a list has at first.
 const indexSpare = 8
 
 // get returns the place of a rank.
@@ -21,7 +21,7 @@ func (x *index) get(rank int32) (at int32, ok bool) {
 	return at, ok
 }
 
-// put notes the place of a rank; members are all, with that one.
+// put notes the place of a rank. members are all members, with that one.
 func (x *index) put(rank, at int32, members []member) {
 	if len(members) > x.from {
 		x.remake(members)
@@ -36,7 +36,6 @@ func (x *index) put(rank, at int32, members []member) {
 	x.other[rank] = at
 }
 
-// drop forgets a rank.
 func (x *index) drop(rank int32) {
 	if uint32(rank) < uint32(len(x.list)) {
 		x.list[rank] = 0
@@ -45,7 +44,8 @@ func (x *index) drop(rank int32) {
 	delete(x.other, rank)
 }
 
-// remake makes the list for half as many members again. Ranks come in any order: those that do not fit wait in the map.
+// remake makes a list with room for half as many members again. Ranks come in any order; those beyond it go to the
+// map.
 func (x *index) remake(members []member) {
 	x.from = len(members) + len(members)/2 + indexSpare
 	x.list, x.other = make([]int32, x.from), nil

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// An index says the same as a map, whatever ranks come and go, and is never much longer than the members.
+// An index agrees with a map, whatever ranks come and go, and is never much longer than the members.
 func TestAnIndexIsAMap(t *testing.T) {
 	for name, rank := range map[string]func(r *rand.Rand) int32{
 		"usual":  func(r *rand.Rand) int32 { return int32(r.Intn(512)) },

@@ -7,7 +7,7 @@ import (
 	"github.com/ingero-io/ingero/cluster/health"
 )
 
-// withOthers is a crew that has run for a minute, and whose agents know other fleets.
+// withOthers returns a crew that has run for a minute, whose agents know other fleets.
 func withOthers(n int) *crew {
 	c := newCrew(n)
 	c.others = true
@@ -15,7 +15,7 @@ func withOthers(n int) *crew {
 	return c
 }
 
-// leave has ranks push elsewhere from now on; notice: they say so.
+// leave makes ranks push elsewhere from now on; notice: they send a notice.
 func (c *crew) leave(from, to int, notice bool) {
 	for i := from; i < to; i++ {
 		c.silent[i] = true
@@ -37,7 +37,7 @@ func (c *crew) nothing(t *testing.T, when string) {
 	}
 }
 
-// A fleet that hears nothing any more of ranks that push to another one says nothing about them.
+// A fleet reports nothing about ranks that push to another one now.
 func TestRanksThatPushElsewhere(t *testing.T) {
 	for name, share := range map[string]int{"one": 1, "a quarter": 4, "half": 8, "most": 12} {
 		t.Run(name+" could not say so, and the others follow", func(t *testing.T) {
@@ -82,7 +82,8 @@ func TestMissingWhereThereAreOtherFleets(t *testing.T) {
 	}
 }
 
-// A straggler that pushes here while the others are elsewhere is no slow cohort, and several are no degraded one.
+// A straggler that pushes here while the others are elsewhere is not a slow cohort, and several are not a degraded
+// one.
 func TestFewOfACohortAreNotTheCohort(t *testing.T) {
 	for _, slow := range []int{1, 3} {
 		c := withOthers(16)
@@ -105,7 +106,7 @@ func TestFewOfACohortAreNotTheCohort(t *testing.T) {
 	}
 }
 
-// Where ranks were when they were last heard of is no reason to say that others wait for them.
+// The last known place of ranks that have left is no reason to report that others wait for them.
 func TestRanksElsewhereDoNotHang(t *testing.T) {
 	c := withOthers(8)
 	entered := uint32(100)
@@ -113,14 +114,14 @@ func TestRanksElsewhereDoNotHang(t *testing.T) {
 	c.run(4 * time.Second)
 	c.leave(0, 3, false)
 	c.run(4 * time.Second)
-	c.place = func(int) health.Place { // all of them are in a long one
+	c.place = func(int) health.Place { // all of them are in a long collective
 		return health.Place{Comm: 9, Enqueued: entered + 5, Completed: entered + 4, Open: 4 * time.Second}
 	}
 	c.run(6 * time.Second)
 	c.nothing(t, "while a collective takes long")
 }
 
-// Who asks whether ranks are here makes no cohort, and is refused nothing.
+// A notice makes no cohort, and nothing in it counts as refused.
 func TestANoticeMakesNoCohort(t *testing.T) {
 	c := newCrew(4)
 	c.run(time.Second)
@@ -134,7 +135,7 @@ func TestANoticeMakesNoCohort(t *testing.T) {
 	}
 	was := c.fleet.Refused()
 	p.Sent++
-	for range 2 { // the second time, it is known no more
+	for range 2 { // the second time, it is unknown
 		a = c.fleet.Push(c.now, p)
 		p.Sent++
 	}

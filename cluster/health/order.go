@@ -2,12 +2,12 @@ package health
 
 import "math"
 
-// number is what medians are taken of.
+// number is a type that medians are computed of.
 type number interface {
 	~float32 | ~float64 | ~uint64 | ~int32
 }
 
-// pick reorders s and returns its k-th smallest value, from 0.
+// pick reorders s and returns its k-th smallest value, counted from 0.
 func pick[T number](s []T, k int) T {
 	lo, hi := 0, len(s)-1
 	for lo < hi {
@@ -38,7 +38,7 @@ func pick[T number](s []T, k int) T {
 	return s[k]
 }
 
-// median reorders s. Of an even number it is the mean of the middle two.
+// median reorders s and returns its median; if its length is even, the mean of the middle two.
 func median(s []float64) float64 {
 	k := len(s) / 2
 	m := pick(s, k)
@@ -52,7 +52,7 @@ func median(s []float64) float64 {
 	return (below + m) / 2
 }
 
-// middle reorders x, of two values or more, and returns its summary.
+// middle reorders x, of at least two values, and returns its summary.
 func middle(x []float32) Summary {
 	k := len(x) / 2
 	s := Summary{N: uint32(len(x)), Mid: pick(x, k)}
@@ -70,7 +70,7 @@ func middle(x []float32) Summary {
 	return s
 }
 
-// others is the median of the summary's values without x, which is one of them. It survives that
+// others returns the median of the summary's values without x, which is one of them. It is robust while less than
 // half of the cohort is slow.
 func (s Summary) others(x float32) float64 {
 	lo, mid, hi := float64(s.Lo), float64(s.Mid), float64(s.Hi)

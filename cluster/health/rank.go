@@ -5,18 +5,18 @@ import (
 	"time"
 )
 
-// Step is what a rank did between two synchronisations with the others: a training step, or one
-// collective of a communicator.
+// Step is what a rank did between two synchronisations with the others: a training step, or one collective of a
+// communicator.
 type Step struct {
-	// Seq is the number of the synchronisation in the communicator. It is not used if ranks are free.
+	// Seq is the number of the synchronisation in the communicator. It is not used for free ranks.
 	Seq  uint64
 	End  time.Duration
 	Own  time.Duration // own work: the step without Wait
 	Wait time.Duration // in collectives
-	// Work is how much was done, in any unit (tokens, bytes, blocks of kernels); 0: not known.
+	// Work is the amount of work done, in any unit (tokens, bytes, blocks of kernels); 0: not known.
 	Work float64
-	// Clock is the GPU's clock as a share of its highest one; 0: not known. It is used if steps are
-	// measured by the host only.
+	// Clock is the GPU's clock as a share of its maximum; 0: not known. It is used if steps are measured by the host
+	// only.
 	Clock    float64
 	Measured Measured
 }
@@ -27,32 +27,33 @@ type Rank struct {
 	now     time.Duration // of the last step or call
 
 	// The bucket that is being filled.
-	width, merge   uint32
-	position       uint64
-	filling        bool
-	samples        []float32 // logs
-	start, last    time.Duration
-	parts          []float64 // seconds: means of the buckets that are being merged
-	interval       float64   // seconds between steps
-	own, wait      float64   // seconds a step
-	work           work
-	reference      float64 // amount of work
-	measured       Measured
-	place          Place
-	exited         bool
-	exitSeen       time.Duration // of the first answer after the exit with live peers
-	goneTold, idle bool
-	told           bool // the fleet knows that it is a suspect
+	width, merge uint32
+	position     uint64
+	filling      bool
+	samples      []float32 // logs
+	start, last  time.Duration
+	parts        []float64 // seconds: means of the buckets to be merged
+	interval     float64   // seconds between steps
+	own, wait    float64   // seconds per step
+	work         work
+	reference    float64 // amount of work
+	measured     Measured
+	place        Place
+	exited       bool
+	exitSeen     time.Duration // time of the first answer after the exit that had live peers
+	goneReported bool
+	idle         bool
+	reported     bool // the fleet knows that the rank is a suspect
 
-	// Buckets that ended, by position.
+	// Finished buckets, by position.
 	buckets  [Kept]bucket
 	newest   uint64 // position
-	ended    int    // buckets
-	next     uint64 // position of the next that peers decide
-	selfNext uint64 // position of the next that its own past decides
+	ended    int    // number of buckets
+	next     uint64 // position of the next bucket to be judged against peers
+	selfNext uint64 // position of the next bucket to be judged against its own past
 
 	peers, self cusum
-	peer        float64 // seconds of the last median
+	peer        float64 // seconds, the peers' median in the last bucket
 	n           int
 	echo        Summary
 	mode        Mode
@@ -62,22 +63,22 @@ type Rank struct {
 	began       time.Duration
 }
 
-// RankOptions say what a rank is.
+// RankOptions describe a rank.
 type RankOptions struct {
 	Cohort uint64
 	Rank   int32
 	// Hetero: the cohort's ranks are of different stages or GPU models. Lasting differences are normal.
 	Hetero bool
-	// Free: ranks do not wait for each other. Buckets are of time.
+	// Free: ranks do not wait for each other. Buckets are made by time.
 	Free bool
 }
 
-// NewRank returns a rank of which nothing is known.
+// NewRank returns a rank without any steps.
 func NewRank(o RankOptions) *Rank {
 	return &Rank{options: o, peers: cusum{whole: o.Hetero}, self: cusum{whole: true}, merge: 1}
 }
 
-// Step adds a step. It must not end before the one before it. Steps without own work are left out.
+// Step adds a step. It must not end before the last one. Steps without own work are ignored.
 func (r *Rank) Step(s Step) {
 	if s.Own <= 0 || s.End < r.now {
 		return
@@ -98,7 +99,7 @@ func (r *Rank) Step(s Step) {
 		return
 	}
 	x := r.work.even(math.Log(s.Own.Seconds()), s.Work, r.reference)
-	if r.work.pending(r.reference) { // what these steps look like is not how later ones will
+	if r.work.pending(r.reference) { // own work cannot be scaled yet, as that of later steps will be
 		r.last = s.End
 		return
 	}
@@ -112,7 +113,7 @@ func (r *Rank) Step(s Step) {
 	if p := at / uint64(r.width); p != r.position || !r.filling {
 		r.close(r.last)
 		r.position, r.filling, r.start = p, true, r.last
-		if !r.options.Free && at%uint64(r.width) != 0 { // joined within a bucket: the rest of it does not count
+		if !r.options.Free && at%uint64(r.width) != 0 { // joined within a bucket: skip the rest of it
 			r.filling = false
 			r.last = s.End
 			return
@@ -125,13 +126,13 @@ func (r *Rank) Step(s Step) {
 	}
 }
 
-// Place says how far the rank is in its innermost communicator.
+// Place sets the rank's position in its innermost communicator.
 func (r *Rank) Place(p Place) { r.place = p }
 
-// Exit says that the rank's process has ended.
+// Exit notes that the rank's process has ended.
 func (r *Rank) Exit() { r.exited = true }
 
-// State is what the rank is.
+// State returns the rank's state.
 func (r *Rank) State() State {
 	c := r.judge()
 	switch {
@@ -147,10 +148,10 @@ func (r *Rank) State() State {
 	return Active
 }
 
-// Mode is what the rank is compared with.
+// Mode returns what the rank is compared with.
 func (r *Rank) Mode() Mode { return r.mode }
 
-// Evidence is how much there is that the rank is slow, by the test that counts now, and how much makes it a
+// Evidence returns the evidence that the rank is slow, by the test that applies now, and the evidence that makes it a
 // straggler.
 func (r *Rank) Evidence() (g, h float64) {
 	c := r.judge()
@@ -160,22 +161,22 @@ func (r *Rank) Evidence() (g, h float64) {
 	return c.g, threshold(max(r.n, 1))
 }
 
-// Polls reports whether the agent should poll before its next push: the rank is a suspect, and the
-// fleet does not know it, or peers of its newest bucket are not known yet.
+// Polls reports whether the agent should poll before its next push: the rank is a suspect, and the fleet does not
+// know that yet or does not know the peers' newest bucket yet.
 func (r *Rank) Polls() bool {
 	c := &r.peers
-	return c.suspect() && !c.alarmed && (!r.told || r.next <= r.newest && r.ended > 0)
+	return c.suspect() && !c.alarmed && (!r.reported || r.next <= r.newest && r.ended > 0)
 }
 
-// Poll is what to poll with. Answers are taken with Take.
+// Poll returns the poll to send. Pass the answer to Take.
 func (r *Rank) Poll(node uint64) Poll {
-	r.told = r.peers.suspect()
+	r.reported = r.peers.suspect()
 	return Poll{Cohort: r.options.Cohort, Node: node, Rank: r.options.Rank, State: r.State()}
 }
 
-// Push writes what is to be pushed of the rank.
+// Push fills in what to push about the rank.
 func (r *Rank) Push(p *RankPush) {
-	r.told = r.peers.suspect()
+	r.reported = r.peers.suspect()
 	*p = RankPush{
 		Rank: r.options.Rank, Newest: r.newest,
 		Interval: float32(r.interval), Own: float32(r.own), Wait: float32(r.wait),
@@ -201,14 +202,14 @@ func (r *Rank) Push(p *RankPush) {
 	}
 }
 
-// Width is how many synchronisations a bucket of the rank has, 0: not yet known.
+// Width returns how many synchronisations a bucket of the rank has, 0: not yet known.
 func (r *Rank) Width() uint32 { return r.width }
 
-// Merge is how many buckets make one.
+// Merge returns how many buckets are merged into one.
 func (r *Rank) Merge() uint32 { return r.merge }
 
-// Reference is the amount of work that the rank's buckets are of, 0: none.
+// Reference returns the amount of work that the rank's buckets are scaled to, 0: none.
 func (r *Rank) Reference() float32 { return float32(r.reference) }
 
-// Echo is the newest summary that the rank was given.
+// Echo returns the newest summary that the rank got.
 func (r *Rank) Echo() Summary { return r.echo }

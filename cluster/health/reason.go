@@ -5,23 +5,23 @@ type Reason uint8
 
 // The reasons.
 const (
-	// RefusedPush: no cohort or node, no ranks, too many, or widths that do not exist.
+	// RefusedPush: no cohort or node, no ranks or too many, or invalid widths.
 	RefusedPush Reason = iota
-	// RefusedCohorts: there are as many cohorts or ranks as the fleet keeps.
+	// RefusedCohorts: the fleet has as many cohorts or ranks as it can keep.
 	RefusedCohorts
-	// RefusedFull: a rank more than the cohort has by what its members say.
+	// RefusedFull: the cohort has as many ranks as its members report.
 	RefusedFull
 	// RefusedRank: a negative rank, or one that another node pushes.
 	RefusedRank
 	// RefusedReplay: not newer than what the rank pushed before.
 	RefusedReplay
-	// RefusedValue: not a number, infinite or not a time of this world.
+	// RefusedValue: not a number, infinite or out of range.
 	RefusedValue
 	// RefusedPosition: a bucket far from those of most members.
 	RefusedPosition
 	// RefusedWidth: buckets of another width than the cohort's. Normal just after a change.
 	RefusedWidth
-	// Reasons is how many there are.
+	// Reasons is the number of reasons.
 	Reasons
 )
 

@@ -5,25 +5,24 @@ import (
 	"time"
 )
 
-// Score has the numbers that dashboards of earlier agents show. Each has a true meaning here; none
-// is used for a decision.
+// Score has the values that dashboards of earlier agents show. Each has a defined meaning here; none is used for a
+// decision.
 type Score struct {
-	// Health is the peers' own work over the rank's, 1 at most: 0.8 is a rank that takes 25 % longer.
-	// Without peers it is the rank's own past over its present.
+	// Health is the peers' own work over the rank's, at most 1: a rank that takes 25 % longer has 0.8. Without peers it
+	// is the rank's own past over its present.
 	Health float64
-	// Throughput is the rank's usual own work a step over its present own work, 1 at most.
+	// Throughput is the rank's usual own work per step over its present own work, at most 1.
 	Throughput float64
 	// Compute is the share of a step in which the rank does not wait in collectives.
 	Compute float64
-	// Memory is the share of the GPU's memory that is free, CPU the share of the node's CPUs that is
-	// idle. NaN: not read.
+	// Memory is the free share of the GPU's memory, CPU the idle share of the node's CPUs. NaN: not read.
 	Memory, CPU float64
 }
 
-// SlowScore is the Health of a rank that takes 10 % longer than its peers, which is what a straggler does.
+// SlowScore returns the Health of a rank that takes 10 % longer than its peers, as a straggler does.
 func SlowScore() float64 { return math.Exp(-slower) }
 
-// Score computes the score. memory and cpu are read by the agent; NaN if they are not known.
+// Score returns the score. The agent reads memory and cpu; NaN if they are not known.
 func (r *Rank) Score(memory, cpu float64) Score {
 	ratio := func(excess float64) float64 { return min(1, math.Exp(-excess)) }
 	s := Score{Health: 1, Throughput: 1, Compute: 1, Memory: share(memory), CPU: share(cpu)}
@@ -49,5 +48,5 @@ func share(v float64) float64 {
 	return math.NaN()
 }
 
-// Interval is the usual time between two synchronisations.
+// Interval returns the usual time between two synchronisations.
 func (r *Rank) Interval() time.Duration { return time.Duration(r.interval * float64(time.Second)) }

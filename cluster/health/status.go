@@ -7,32 +7,33 @@ import (
 	"time"
 )
 
-// CohortStatus is what a fleet knows of a cohort.
+// CohortStatus is the state of a cohort, as a fleet knows it.
 type CohortStatus struct {
 	Cohort uint64
-	// Size is how many ranks there are, Live of how many a push came lately.
+	// Size is the cohort's size, Live how many of its ranks pushed lately.
 	Size, Live int
 	Interval   float64 // seconds between steps, the median; 0: not known
 	Degraded   bool    // many ranks turned suspect at once
 	Slow       bool    // most ranks are slower than they were
-	// Middle is the newest bucket that has one. Without a position and N: there is none.
+	// Middle is the newest bucket with a middle. N is 0 if there is none.
 	Middle Summary
 	Ranks  []MemberStatus
 }
 
-// MemberStatus is what a fleet knows of a rank.
+// MemberStatus is the state of a rank, as a fleet knows it.
 type MemberStatus struct {
 	Rank  int32
 	Node  uint64
 	State State
-	// Own is the seconds of own work of a step, of the newest bucket that has a middle, and Peer the median
-	// of the others in it; 0: not known.
+	// Own is the seconds of own work per step in the newest bucket with a middle, Peer the median of the other ranks in
+	// it; 0: not known.
 	Own, Peer     float64
-	Seen          time.Duration // when the last push came
+	Seen          time.Duration // time of the last push
 	Missing, Hung bool
 }
 
-// Status is what the fleet knows, by the numbers of cohorts and ranks. It takes no more than most ranks, 0: all.
+// Status returns what the fleet knows, ordered by the numbers of cohorts and ranks. It lists at most most ranks, 0:
+// all.
 func (f *Fleet) Status(now time.Duration, most int) (list []CohortStatus, whole bool) {
 	ids := make([]uint64, 0, len(f.cohorts))
 	for id := range f.cohorts {

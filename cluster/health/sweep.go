@@ -2,7 +2,7 @@ package health
 
 import "time"
 
-// sweep looks at the cohort as a whole, once per push interval, and appends what changed to out.
+// sweep judges the cohort as a whole, once per push interval, and appends verdicts to out.
 func (c *Cohort) sweep(now time.Duration, s *scratch, out []Verdict) []Verdict {
 	c.survey(now, s)
 	live := c.live
@@ -22,8 +22,8 @@ func (c *Cohort) verdict(k Kind, rank int32, now, since time.Duration, n int) Ve
 	return v
 }
 
-// silent reports ranks of which nothing came, unless more than half are silent: then the job has ended, or the
-// network has. Half may be one of two nodes. After that, all get the time to push again.
+// silent reports missing ranks, unless more than half are silent: then the job has ended, or the network has failed.
+// With two nodes, half may be one of them. After such a silence, all ranks get time to push again.
 func (c *Cohort) silent(now time.Duration, live int, out []Verdict) []Verdict {
 	lost, lately, patience := 0, 0, missingAfter
 	for i := range c.members {
@@ -39,7 +39,7 @@ func (c *Cohort) silent(now time.Duration, live int, out []Verdict) []Verdict {
 	if lately == 0 || lately*2 < max(c.size, len(c.members)) {
 		c.heard = now + patience
 	}
-	told := now >= c.heard
+	report := now >= c.heard
 	folded := many(lost, len(c.members))
 	for i := 0; i < len(c.members); i++ {
 		m := &c.members[i]
@@ -50,7 +50,7 @@ func (c *Cohort) silent(now time.Duration, live int, out []Verdict) []Verdict {
 			v := c.verdict(KindMissing, m.rank, now, m.seen, live)
 			v.Resolved = true
 			out = append(out, v)
-		case age >= m.patience() && told && !m.missing:
+		case age >= m.patience() && report && !m.missing:
 			m.missing = true
 			v := c.verdict(KindMissing, m.rank, now, m.seen, live)
 			v.Folded = folded
@@ -63,7 +63,7 @@ func (c *Cohort) silent(now time.Duration, live int, out []Verdict) []Verdict {
 	return out
 }
 
-// patience is the silence after which a member is missing.
+// patience returns the silence after which a member is missing.
 func (m *member) patience() time.Duration {
 	if m.others {
 		return missingAfter + elsewhereFor
@@ -71,17 +71,17 @@ func (m *member) patience() time.Duration {
 	return missingAfter
 }
 
-// away reports whether a member may push to another fleet now, so that nothing is known of its place.
+// away reports whether a member may be pushing to another fleet now, so that its place is unknown.
 func (m *member) away(now time.Duration) bool {
 	return m.others && !m.missing && now-m.seen >= missingAfter-PushEvery
 }
 
-// many reports whether n of a cohort are so many that they are one condition.
+// many reports whether n ranks of a cohort are enough to be one condition of the cohort.
 func many(n, cohort int) bool {
 	return n >= degradedLeast && float64(n) > degradedShare*float64(cohort)
 }
 
-// hangs reports who is waited for in collectives that do not end.
+// hangs reports the ranks that others wait for in collectives that do not end.
 func (c *Cohort) hangs(now time.Duration, out []Verdict) []Verdict {
 	limit := float32(max(hangLeast.Seconds(), hangSteps*c.interval))
 	var comms map[uint32]*front
@@ -106,7 +106,7 @@ func (c *Cohort) hangs(now time.Duration, out []Verdict) []Verdict {
 	for i := range c.members {
 		m := &c.members[i]
 		if m.away(now) {
-			continue // what was said of it stays until something is known again
+			continue // its state stays until something is known again
 		}
 		f := comms[m.place.comm]
 		hung := f != nil && f.behind(m)
@@ -124,11 +124,11 @@ func (c *Cohort) hangs(now time.Duration, out []Verdict) []Verdict {
 	return out
 }
 
-// front is how far the foremost rank of a communicator is. Numbers wrap.
+// front is the position of the foremost rank of a communicator. Numbers wrap.
 type front struct {
 	enqueued, completed uint32
 	apart               bool    // not all have entered the same collective
-	behindDone          bool    // not all have ended the same
+	behindDone          bool    // not all have ended the same one
 	open                float32 // seconds
 	members             int
 }
@@ -147,8 +147,8 @@ func (f *front) add(m *member) {
 	}
 }
 
-// behind reports whether the others wait for m: it has not entered what they have, or, if all have,
-// not ended it.
+// behind reports whether the others wait for m: it has not entered the collective that they have, or, if all have
+// entered it, has not ended it.
 func (f *front) behind(m *member) bool {
 	if f.apart {
 		return m.place.enqueued != f.enqueued
@@ -156,7 +156,7 @@ func (f *front) behind(m *member) bool {
 	return f.behindDone && m.place.completed != f.completed
 }
 
-// state notes what a member is now, and whether many turned bad at about the same time.
+// state notes a member's state, and whether many turned bad at about the same time.
 func (c *Cohort) state(now time.Duration, m *member, is State) {
 	was := m.state
 	m.state = is
@@ -172,17 +172,16 @@ func (c *Cohort) state(now time.Duration, m *member, is State) {
 	}
 }
 
-// judged is the number of ranks of which a share is what many is of: of fewer than a quorum, those of a quorum. A fleet
-// to which few of a cohort push does not know what most of them are.
+// judged returns the number of ranks that many takes its share of: the live ranks, but at least a quorum. If few
+// ranks of a cohort push here, the fleet does not know the state of most.
 func (c *Cohort) judged(live int) int { return max(live, Quorum(c.size)) }
 
 func (s State) bad() bool { return s == Suspect || s == Straggler }
 
-// interval is the number of the push interval of a moment.
+// interval returns the number of the push interval that a time is in.
 func interval(now time.Duration) uint32 { return uint32(now / PushEvery) }
 
-// turned is how many members turned suspect lately, how many of those are stragglers, and how many
-// members are either at all.
+// turned counts the members that turned suspect lately, the stragglers among these, and all suspects and stragglers.
 func (c *Cohort) turned(now time.Duration) (lately, stragglers, bad int) {
 	for i := range c.members {
 		m := &c.members[i]
@@ -220,7 +219,7 @@ func (c *Cohort) degrade(now time.Duration, live int, out []Verdict) []Verdict {
 
 // slower reports that the median rank's own work takes longer than it used to.
 func (c *Cohort) slower(now time.Duration, out []Verdict) []Verdict {
-	is := float64(c.shift) > slower && c.live >= min(c.size, Quorum(c.size)) // else most are elsewhere
+	is := float64(c.shift) > slower && c.live >= min(c.size, Quorum(c.size)) // otherwise most are elsewhere
 	if !is {
 		c.slowFrom = 0
 	} else if c.slowFrom == 0 {

@@ -2,35 +2,34 @@ package health
 
 import "math"
 
-// work learns how own work depends on the amount of work done, and takes that dependence out. In a
-// job with variable sequence lengths most of the noise is that ranks are given unequal amounts.
+// work learns how own work depends on the amount of work done, and removes that dependence. In a job with variable
+// sequence lengths, unequal amounts cause most of the noise.
 //
-// It is a line, a fixed cost and a cost for each unit, through this rank's own steps, each as a share of
+// The model is a line, a fixed cost plus a cost per unit, through this rank's own steps. Each step counts relative to
 // the level of the last ones: when all steps of a job get longer, the line stays.
 type work struct {
 	n                   int
-	first               [workWarm]struct{ amount, own float64 } // steps that the line starts with
+	first               [workWarm]struct{ amount, own float64 } // steps that the line is first fitted to
 	amount, own         float64                                 // means
 	variance, covariant float64
 	level               float64 // own work of the last steps with the usual amount, in seconds
 }
 
 const (
-	// workSteps is over how many steps the dependence is averaged, workLevel over how many the level.
+	// workSteps is the number of steps that the line is averaged over, workLevel that of the level.
 	workSteps, workLevel = 512, 8
-	// workWarm is how many steps it starts with.
+	// workWarm is the number of steps that the line is first fitted to.
 	workWarm = 20
-	// workClip bounds by how much one step may be off what is expected: a stall is no work.
+	// workClip bounds how much one step may differ from what is expected, as a share: a stall is not work.
 	workClip = 0.3
-	// workLeast is the spread of amounts, as a share of the mean, below which nothing depends on them.
+	// workLeast is the spread of amounts, as a share of their mean, below which nothing depends on them.
 	workLeast = 0.01
-	// workRange bounds by how much own work may depend on the amount.
+	// workRange bounds the factor by which own work may depend on the amount.
 	workRange = 10
 )
 
-// even is what the own work (log of seconds) would have been with the reference amount of work. All
-// ranks of a cohort have the same reference, so that a rank that was given more for a while is not
-// taken for a slower one.
+// even returns what the own work (log of seconds) would have been with the reference amount of work. All ranks of a
+// cohort have the same reference, so a rank that gets more work for a while does not look slower.
 func (w *work) even(log, amount, reference float64) float64 {
 	if !(amount > 0) || math.IsInf(amount, 0) {
 		return log
@@ -52,8 +51,7 @@ func (w *work) even(log, amount, reference float64) float64 {
 	return log - math.Log(w.expected(amount)/w.expected(reference))
 }
 
-// begin finds the line by the median slope of all pairs of the first steps: a third of them may be
-// stalls.
+// begin fits the line with the median slope of all pairs of the first steps: up to a third of them may be stalls.
 func (w *work) begin() {
 	var slopes [workWarm * (workWarm - 1) / 2]float64
 	var owns [workWarm]float64
@@ -89,14 +87,14 @@ func (w *work) learn(own, amount float64) {
 	w.covariant += k * (da*do*(1-k) - w.covariant)
 }
 
-// expected is the own work that an amount takes, as a share of the level.
+// expected returns the own work that an amount takes, relative to the level.
 func (w *work) expected(amount float64) float64 {
 	least := workLeast * w.amount
 	slope := max(0, w.covariant/(w.variance+least*least))
 	return min(max(w.own+slope*(amount-w.amount), w.own/workRange), w.own*workRange)
 }
 
-// pending reports whether steps have amounts whose meaning is not known yet.
+// pending reports whether steps have amounts that cannot be scaled yet.
 func (w *work) pending(reference float64) bool {
 	return w.n > 0 && (w.n < workWarm || !(reference > 0))
 }

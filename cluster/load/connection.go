@@ -20,9 +20,9 @@ import (
 	"github.com/ingero-io/ingero/cluster/wire"
 )
 
-// connection is one that is kept. It is used by one goroutine at a time.
+// connection is a kept connection. It is used by one goroutine at a time.
 type connection interface {
-	// push sends a request, and reports whether it was answered with a threshold of a quorum.
+	// push sends a request, and reports whether the answer has a threshold from a quorum.
 	push(ctx context.Context, body []byte) (quorum bool, err error)
 	close()
 }
@@ -37,11 +37,11 @@ func dial(ctx context.Context, address, token string) (connection, error) {
 	case u.Scheme == "grpc":
 		return dialGRPC(u.Host, token)
 	}
-	return nil, fmt.Errorf("invalid address %q: load is made by http and grpc", address)
+	return nil, fmt.Errorf("invalid address %q: want http:// or grpc://", address)
 }
 
-// overHTTP is a connection of HTTP/1.1. It is written by hand, because the client of net/http takes more of the CPUs,
-// which it shares with the server, than the server does.
+// overHTTP is a connection of HTTP/1.1. It does not use net/http, whose client takes more CPU time than the server,
+// which shares the CPUs.
 type overHTTP struct {
 	host, token string
 	conn        net.Conn
@@ -64,7 +64,7 @@ func (c *overHTTP) dial(ctx context.Context) (err error) {
 
 func (c *overHTTP) close() {
 	if c.conn != nil {
-		_ = c.conn.Close() // nothing is lost
+		_ = c.conn.Close() // nothing is in flight
 		c.conn = nil
 	}
 }
@@ -76,7 +76,7 @@ func (c *overHTTP) push(ctx context.Context, body []byte) (quorum bool, err erro
 	return c.ask(ctx, append(b, body...))
 }
 
-// get asks, and reports whether the answer has a threshold of a quorum.
+// get sends a GET request, and reports whether the answer has a threshold from a quorum.
 func (c *overHTTP) get(ctx context.Context, path string) (quorum bool, err error) {
 	return c.ask(ctx, append(c.begin("GET", path), "\r\n"...))
 }
@@ -91,10 +91,10 @@ func (c *overHTTP) begin(method, path string) []byte {
 	return b
 }
 
-// askTime is how long an answer may take.
+// askTime bounds the time until an answer.
 const askTime = 10 * time.Second
 
-// ask sends a request and reads the answer. A connection that fails is made again by the next one.
+// ask sends a request and reads the answer. A connection that has failed is made again by the next request.
 func (c *overHTTP) ask(ctx context.Context, request []byte) (quorum bool, err error) {
 	c.out = request
 	if c.conn == nil {
@@ -102,7 +102,7 @@ func (c *overHTTP) ask(ctx context.Context, request []byte) (quorum bool, err er
 			return false, err
 		}
 	}
-	_ = c.conn.SetDeadline(time.Now().Add(askTime)) // fails only if it is closed, which Write says, too
+	_ = c.conn.SetDeadline(time.Now().Add(askTime)) // fails only if it is closed, which Write reports too
 	if _, err = c.conn.Write(request); err == nil {
 		quorum, err = c.answer()
 	}
@@ -116,7 +116,7 @@ var (
 	quorumMet     = []byte("x-ingero-quorum-met: true")
 	contentLength = []byte("content-length: ")
 	statusOK      = []byte("HTTP/1.1 200 ")
-	errNoLength   = errors.New("the answer does not say how long it is")
+	errNoLength   = errors.New("the answer has no valid Content-Length")
 )
 
 func (c *overHTTP) answer() (quorum bool, err error) {
@@ -147,7 +147,7 @@ func (c *overHTTP) answer() (quorum bool, err error) {
 	}
 }
 
-// rest reads the body. status is why the answer is none, empty if it is one.
+// rest reads the rest of an answer, of length bytes. status is the status line of an error, empty for success.
 func (c *overHTTP) rest(length int, status string) error {
 	if length < 0 || length > wire.MaxRequest {
 		return errNoLength
@@ -165,7 +165,7 @@ func (c *overHTTP) rest(length int, status string) error {
 	return errors.New(status)
 }
 
-// overGRPC is a connection of gRPC.
+// overGRPC is a gRPC connection.
 type overGRPC struct {
 	conn  *grpc.ClientConn
 	token string
@@ -178,7 +178,7 @@ func dialGRPC(host, token string) (*overGRPC, error) {
 	return &overGRPC{conn, token}, err
 }
 
-func (c *overGRPC) close() { _ = c.conn.Close() } // nothing is lost
+func (c *overGRPC) close() { _ = c.conn.Close() } // nothing is in flight
 
 func (c *overGRPC) push(ctx context.Context, body []byte) (quorum bool, err error) {
 	if c.token != "" {

@@ -10,11 +10,11 @@ import (
 	"github.com/ingero-io/ingero/cluster/wire"
 )
 
-// line is a connection with the nodes that push over it.
+// line is a connection and the nodes that push over it.
 type line struct {
 	connection connection
 	nodes      []int
-	phase      float64 // of its pushes, as a share of the time between two
+	phase      float64 // offset of its pushes, as a share of the time between two
 	random     *rand.Rand
 	ranks      []health.RankPush
 	buffer     []byte
@@ -25,11 +25,11 @@ func newLine(c connection, i uint64) *line {
 	return &line{connection: c, phase: random.Float64(), random: random}
 }
 
-// What nodes say: steps of 0.2 s in buckets of half a second, with a noise of 3 %.
+// What nodes push: steps of 0.2 s in buckets of half a second, with noise of 3 %.
 const (
 	own   = 0.2 // seconds
 	noise = 0.03
-	// bucketsKnown is how many of the newest buckets the middle that is echoed is behind.
+	// bucketsKnown is how many buckets the echoed middle is behind the newest one.
 	bucketsKnown = 2
 	cluster      = "load"
 )
@@ -38,9 +38,9 @@ func name(node int) string { return fmt.Sprintf("node-%06d.load.example", node) 
 
 func cohortOf(o *Options, node int) uint64 { return uint64(node/o.Cohort) + 1 }
 
-// body is the request with a push of a node. It is valid until the next call.
+// body returns the request with a push of a node. It is valid until the next call.
 func (l *line) body(o *Options, node int, now time.Duration) ([]byte, error) {
-	in := min(o.Cohort, o.Nodes-node/o.Cohort*o.Cohort) // of its cohort
+	in := min(o.Cohort, o.Nodes-node/o.Cohort*o.Cohort) // nodes in its cohort
 	newest := uint64(now / health.BucketTime)
 	l.ranks = l.ranks[:0]
 	middle := float32(math.Log(own))

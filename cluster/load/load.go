@@ -1,7 +1,7 @@
-// Package load makes the load of many agents on a fleet, and measures what it costs: real pushes and polls over
-// connections that are kept, to a server that is another process. The server cannot tell them from those of agents.
+// Package load puts the load of many agents on a fleet, and measures its cost: real pushes and polls over kept
+// connections, to a server in another process. To the server they look like those of agents.
 //
-// It is not for tests of what is answered: ranks are alike, and nothing is decided by the answers.
+// It does not test the answers: all ranks are alike, and answers decide nothing.
 package load
 
 import (
@@ -16,36 +16,36 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Options say what load is made.
+// Options define the load.
 type Options struct {
-	// URL is where pushes go: "http://HOST:PORT", or "grpc://HOST:PORT". There is no TLS.
+	// URL is the address for pushes: "http://HOST:PORT", or "grpc://HOST:PORT". There is no TLS.
 	URL string
-	// Polls is where GET goes, over HTTP; empty: URL.
+	// Polls is the address for polls, over HTTP; empty: URL.
 	Polls string
 	// Token is sent as "Authorization: Bearer TOKEN". Empty: none.
 	Token string
-	// Nodes is how many nodes push, of Ranks ranks each; Cohort is how many of them are one cohort.
+	// Nodes is how many nodes push, Ranks how many ranks each has, Cohort how many nodes make a cohort.
 	Nodes, Ranks, Cohort int
-	// Every is the time between two pushes of a node; 0: they push as fast as they are answered.
+	// Every is the time between two pushes of a node; 0: each push follows the last answer.
 	Every time.Duration
-	// Connections is how many there are, for all nodes together. A connection has one push at a time.
+	// Connections is the number for all nodes together. A connection has one push in flight.
 	Connections int
-	// PollRate is how many polls are due a second, 0: none.
+	// PollRate is the number of polls per second, 0: none.
 	PollRate int
-	// Warm is for how long a few nodes push before all others do, so that the server has allocated what does not grow
-	// with nodes; For is how long is measured.
+	// Warm is how long a few nodes push before all do, so that the server has allocated what does not grow with the
+	// number of nodes. For is how long to measure.
 	Warm, For time.Duration
-	// Server is what the load is on, nil: not known.
+	// Server is the server under load, nil: not known.
 	Server Server
 }
 
-// Server is the process that is measured.
+// Server is the measured process.
 type Server interface {
-	// CPU is how long it has run on CPUs.
+	// CPU returns the CPU time that it has used.
 	CPU() (time.Duration, error)
-	// Memory is how many bytes it has of the machine's memory.
+	// Memory returns its resident memory in bytes.
 	Memory() (int64, error)
-	// Heap is how many bytes were in use after its last garbage collection, 0: not known.
+	// Heap returns the bytes in use after its last garbage collection, 0: not known.
 	Heap() int64
 }
 
@@ -54,7 +54,7 @@ const (
 	mostNodes = 1 << 17
 	pollers   = 8 // connections for polls
 	warmNodes = 64
-	atOnce    = 48 // pushes, before measuring begins
+	atOnce    = 48 // pushes in flight before measuring begins
 )
 
 func (o *Options) check() error {
@@ -73,7 +73,7 @@ func (o *Options) check() error {
 	return nil
 }
 
-// run is a load that is being made.
+// run is a load in progress.
 type run struct {
 	o       Options
 	lines   []*line
@@ -88,8 +88,8 @@ type run struct {
 	refused uint64 // polls
 }
 
-// Run makes the load until it has been measured for o.For, or ctx ends. Errors of the server are counted; an error
-// that is returned is of the options, of the first connection, or of reading what the server needs.
+// Run makes the load until it has measured for o.For, or ctx ends. It counts errors of the server. It returns an
+// error about the options, the first connection, or reading the server's use of CPU and memory.
 func Run(ctx context.Context, o Options) (Result, error) {
 	if err := o.check(); err != nil {
 		return Result{}, err
@@ -135,7 +135,7 @@ func (r *run) heap(m *Memory) {
 	}
 }
 
-// connect makes the connections, each with its share of the nodes.
+// connect makes the connections, and divides the nodes among them.
 func (r *run) connect(ctx context.Context) error {
 	for i := range r.o.Connections {
 		c, err := dial(ctx, r.o.URL, r.o.Token)
@@ -158,7 +158,7 @@ func (r *run) close() {
 	}
 }
 
-// warm has a few nodes push again and again.
+// warm lets a few nodes push repeatedly.
 func (r *run) warm(ctx context.Context) {
 	until := time.Now().Add(r.o.Warm)
 	r.each(ctx, func(l *line) {
@@ -168,8 +168,8 @@ func (r *run) warm(ctx context.Context) {
 	})
 }
 
-// fill has each node push twice, so that the fleet knows all of them. Not all connections do at once: servers refuse
-// what is too much.
+// fill lets each node push twice, so that the fleet knows them all. At most atOnce pushes are in flight: a server
+// refuses more than it can take.
 func (r *run) fill(ctx context.Context) {
 	turn := make(chan struct{}, atOnce)
 	r.each(ctx, func(l *line) {
@@ -185,7 +185,7 @@ func (r *run) fill(ctx context.Context) {
 	})
 }
 
-// each has all connections do something, and waits for them.
+// each runs do for all connections at once, and waits for them.
 func (r *run) each(ctx context.Context, do func(l *line)) {
 	r.stopped.Store(false)
 	stop := context.AfterFunc(ctx, func() { r.stopped.Store(true) })
@@ -197,7 +197,7 @@ func (r *run) each(ctx context.Context, do func(l *line)) {
 	all.Wait()
 }
 
-// measure is what the result is of.
+// measure makes the measured part of the load.
 func (r *run) measure(ctx context.Context, out *Result) error {
 	r.pushes.Store(0)
 	r.quorum.Store(0)
@@ -208,7 +208,7 @@ func (r *run) measure(ctx context.Context, out *Result) error {
 		return err
 	}
 	own, began := usage(), time.Now()
-	end, cancel := context.WithDeadline(ctx, began.Add(r.o.For)) // what is on its way then is still answered
+	end, cancel := context.WithDeadline(ctx, began.Add(r.o.For)) // requests in flight then are still answered
 	defer cancel()
 	var polls sync.WaitGroup
 	polls.Go(func() { r.polls(end, began) })
@@ -237,8 +237,8 @@ func (r *run) cpu() (time.Duration, error) {
 	return r.o.Server.CPU()
 }
 
-// pace has the nodes of a connection push in turn, each when it is due; those that are late push at once. Who is late
-// for its next push, too, leaves one out, as agents do.
+// pace lets the nodes of a connection push in turn, each when it is due; late ones push at once. A node that is late
+// for its next push too skips one, as agents do.
 func (r *run) pace(ctx, end context.Context, l *line, began time.Time) {
 	for k := 0; !r.stopped.Load(); k++ {
 		if r.o.Every > 0 {
@@ -266,7 +266,7 @@ func wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// push sends a push of a node. One that does not end before ctx does counts as none.
+// push sends a push of a node. It is not counted if ctx ends first.
 func (r *run) push(ctx context.Context, l *line, node int) {
 	body, err := l.body(&r.o, node, time.Duration(time.Now().UnixNano()))
 	quorum := false
@@ -287,7 +287,7 @@ func (r *run) push(ctx context.Context, l *line, node int) {
 	}
 }
 
-// usage is how long this process has run on CPUs.
+// usage returns the CPU time that this process has used.
 func usage() time.Duration {
 	var u unix.Rusage
 	if unix.Getrusage(unix.RUSAGE_SELF, &u) != nil {
@@ -296,7 +296,7 @@ func usage() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// quantile is of sorted times, in milliseconds; 0: there are none.
+// quantile returns a quantile of sorted times, in milliseconds; 0: there are none.
 func quantile(sorted []time.Duration, q float64) float64 {
 	if len(sorted) == 0 {
 		return 0

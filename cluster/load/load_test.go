@@ -13,14 +13,14 @@ import (
 	"github.com/ingero-io/ingero/cluster/load"
 )
 
-// small is a load that takes no time.
+// small is a short load.
 func small(url string) load.Options {
 	return load.Options{
 		URL: url, Nodes: 24, Ranks: 8, Cohort: 8, Connections: 4, PollRate: 100, For: 300 * time.Millisecond, Token: "secret",
 	}
 }
 
-// What is measured is what the server counts, over both transports.
+// The measured counts are the server's, over both transports.
 func TestAllIsAnswered(t *testing.T) {
 	fleet := fleetserver.New(fleetserver.Options{Token: "secret"})
 	s := httptest.NewServer(fleet.Handler())
@@ -50,7 +50,7 @@ func TestAllIsAnswered(t *testing.T) {
 	}
 }
 
-// Nodes that are to push at times of their own push no more often.
+// Nodes with a due time do not push more often.
 func TestPushesAreDue(t *testing.T) {
 	s := httptest.NewServer(fleetserver.New(fleetserver.Options{}).Handler())
 	defer s.Close()

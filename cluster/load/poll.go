@@ -13,8 +13,8 @@ import (
 	"github.com/ingero-io/ingero/cluster/wire"
 )
 
-// polls asks at a steady rate until ctx ends. How long an answer takes is counted from when the poll was due: one that
-// had to wait for those before it took as long as an agent would have waited.
+// polls polls at a steady rate until ctx ends. The time of an answer counts from when the poll was due: if it had to
+// wait for earlier polls, so would an agent have waited.
 func (r *run) polls(ctx context.Context, began time.Time) {
 	if r.o.PollRate == 0 {
 		return
@@ -45,7 +45,7 @@ func (r *run) polls(ctx context.Context, began time.Time) {
 	all.Wait()
 }
 
-// poll asks once, of a rank of a node.
+// poll sends a poll about a rank of a node.
 func (r *run) poll(ctx context.Context, c *overHTTP, node int, due time.Time) {
 	p := wire.Poll{Cluster: cluster, Node: name(node), Health: health.Poll{
 		Cohort: cohortOf(&r.o, node), Rank: int32(node % r.o.Cohort * r.o.Ranks), State: health.Active,

@@ -16,28 +16,28 @@ import (
 	"time"
 )
 
-// Process is a server that was started to be measured. Its methods may be called by several goroutines.
+// Process is a server that was started for a measurement. Its methods may be called by several goroutines.
 type Process struct {
 	cmd   *exec.Cmd
 	ended chan struct{}
 	said  io.Writer
 
 	mu   sync.Mutex // guards the rest
-	line []byte     // that is not whole yet
+	line []byte     // incomplete so far
 	heap int64
-	tail []string // of what it said last, for errors
+	tail []string // of its last output, for errors
 }
 
-// ticks is how many of a second the kernel counts in (USER_HZ of Linux, on all architectures).
+// ticks is the unit of the kernel's CPU times, per second (USER_HZ of Linux, on all architectures).
 const ticks = 100
 
-// tailLines is how much of what a server said is in an error.
+// tailLines is how many lines of a server's output are in an error.
 const tailLines = 5
 
 // readyTime is how long a server may take to start.
 const readyTime = time.Minute
 
-// StartReady does what Start does, and waits until the server answers at an address of HTTP.
+// StartReady calls Start and waits until the server answers at an HTTP address.
 func StartReady(ctx context.Context, command []string, address string, said io.Writer) (*Process, error) {
 	p, err := Start(command, said)
 	if err != nil {
@@ -52,8 +52,8 @@ func StartReady(ctx context.Context, command []string, address string, said io.W
 	return p, nil
 }
 
-// Start starts a program of Go, and reads from its standard error what its garbage collector says. All else that it
-// writes goes to said. It is ended with Close.
+// Start starts a Go program, and reads from its standard error what its garbage collector reports. Its other output
+// goes to said. Close ends it.
 func Start(command []string, said io.Writer) (*Process, error) {
 	p := &Process{ended: make(chan struct{}), said: said}
 	p.cmd = exec.Command(command[0], command[1:]...)
@@ -63,13 +63,13 @@ func Start(command []string, said io.Writer) (*Process, error) {
 		return nil, fmt.Errorf("start the server: %w", err)
 	}
 	go func() {
-		_ = p.cmd.Wait() // Ready and Close look at how it ended
+		_ = p.cmd.Wait() // Ready and Close check how it ended
 		close(p.ended)
 	}()
 	return p, nil
 }
 
-// collected is a line of the garbage collector: megabytes at its begin, at its end, and what is in use.
+// collected matches a line of the garbage collector, with megabytes at its begin, at its end, and in use.
 var collected = regexp.MustCompile(`^gc \d+ @.* (\d+)->(\d+)->(\d+) MB, `)
 
 // Write implements io.Writer.
@@ -95,7 +95,7 @@ func (p *Process) Write(b []byte) (int, error) {
 	}
 }
 
-// Ready waits until the server answers at an address of HTTP.
+// Ready waits until the server answers at an HTTP address.
 func (p *Process) Ready(ctx context.Context, address string) error {
 	for {
 		c, err := dial(ctx, address, "")
@@ -137,18 +137,18 @@ func (p *Process) Heap() int64 {
 func (p *Process) CPU() (time.Duration, error) {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
 	if err != nil {
-		return 0, fmt.Errorf("read how much CPU time the server has used: %w", err)
+		return 0, fmt.Errorf("read the server's CPU time: %w", err)
 	}
-	// The name is in parentheses, and may have spaces. User and system time are the 12th and 13th fields after it.
+	// The name is in parentheses and may have spaces. User and system time are the 12th and 13th fields after it.
 	f := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
 	if len(f) < 13 {
-		return 0, errors.New("read how much CPU time the server has used: the line is too short")
+		return 0, errors.New("read the server's CPU time: the line is too short")
 	}
 	var sum time.Duration
 	for _, text := range f[11:13] {
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
-			return 0, fmt.Errorf("read how much CPU time the server has used: %w", err)
+			return 0, fmt.Errorf("read the server's CPU time: %w", err)
 		}
 		sum += time.Duration(n) * (time.Second / ticks)
 	}
@@ -158,14 +158,14 @@ func (p *Process) CPU() (time.Duration, error) {
 // Memory implements Server: the resident set.
 func (p *Process) Memory() (int64, error) { return p.status("VmRSS:") }
 
-// Peak is the most that the resident set was.
+// Peak returns the maximum of the resident set, in bytes.
 func (p *Process) Peak() (int64, error) { return p.status("VmHWM:") }
 
-// status reads a field of /proc/PID/status, which is in kilobytes, and returns bytes.
+// status returns a field of /proc/PID/status in bytes; the file has kilobytes.
 func (p *Process) status(field string) (int64, error) {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
 	if err != nil {
-		return 0, fmt.Errorf("read how much memory the server has: %w", err)
+		return 0, fmt.Errorf("read the server's memory: %w", err)
 	}
 	for line := range strings.Lines(string(b)) {
 		if rest, ok := strings.CutPrefix(line, field); ok {
@@ -173,5 +173,5 @@ func (p *Process) status(field string) (int64, error) {
 			return n << 10, err
 		}
 	}
-	return 0, errors.New("read how much memory the server has: it has ended")
+	return 0, errors.New("read the server's memory: it has ended")
 }

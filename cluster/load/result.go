@@ -8,7 +8,7 @@ import (
 	"text/tabwriter"
 )
 
-// Result is what was measured. Bytes are those of memory.
+// Result is the result of a measurement. Bytes are bytes of memory.
 type Result struct {
 	URL         string  `json:"url"`
 	Nodes       int     `json:"nodes"`
@@ -16,41 +16,42 @@ type Result struct {
 	Cohorts     int     `json:"cohorts"`
 	Connections int     `json:"connections"`
 	Seconds     float64 `json:"seconds"`
-	// Asked is how many pushes a second were due, 0: as many as are answered.
+	// Asked is how many pushes per second were due, 0: as many as are answered.
 	Asked float64 `json:"pushes_per_second_due"`
-	// Pushes is how many were answered, Quorum how many of them with a threshold of a quorum.
+	// Pushes is how many pushes were answered, Quorum how many of these answers had a threshold from a quorum.
 	Pushes uint64 `json:"pushes"`
 	Quorum uint64 `json:"with_quorum"`
 	Errors uint64 `json:"errors"`
-	// FirstError is why the first push was not answered.
+	// FirstError is the error of the first push that failed.
 	FirstError string `json:"first_error,omitempty"`
-	// ServerCPU is in seconds, of all that it did; LoadCPU what making the load took. 0: not known.
+	// ServerCPU is the server's CPU time in seconds, LoadCPU that of making the load. 0: not known.
 	ServerCPU float64 `json:"server_cpu_s"`
 	LoadCPU   float64 `json:"load_cpu_s"`
 
 	Polls uint64 `json:"polls"`
-	// PollErrors is how many polls were not answered with a threshold of a quorum.
+	// PollErrors is how many polls got no threshold from a quorum.
 	PollErrors uint64 `json:"poll_errors"`
-	// How long a poll took, from when it was due, in milliseconds.
+	// Time of a poll from when it was due, in milliseconds.
 	PollP50MS  float64 `json:"poll_p50_ms"`
 	PollP99MS  float64 `json:"poll_p99_ms"`
 	PollMostMS float64 `json:"poll_most_ms"`
 
-	// Before is before the first push (Heap: with few nodes, but all connections), After after the last one.
+	// Before is the server's memory before the first push (Heap: with few nodes, but all connections), After that after
+	// the last one.
 	Before Memory `json:"before"`
 	After  Memory `json:"after"`
 }
 
-// Memory is that of the server. 0: not known.
+// Memory is the memory of the server. 0: not known.
 type Memory struct {
 	RSS  int64 `json:"rss_bytes"`
 	Heap int64 `json:"heap_bytes"` // in use after the last garbage collection, in whole MiB
 }
 
-// PerSecond is how many pushes were answered a second.
+// PerSecond returns how many pushes per second were answered.
 func (r *Result) PerSecond() float64 { return per(float64(r.Pushes), r.Seconds) }
 
-// PerPush is how many microseconds of CPU time the server needs for a push, with all else that it does.
+// PerPush returns the server's CPU time per push in microseconds, all its other work included.
 func (r *Result) PerPush() float64 { return per(1e6*r.ServerCPU, float64(r.Pushes)) }
 
 func per(a, b float64) float64 {
@@ -60,7 +61,7 @@ func per(a, b float64) float64 {
 	return a / b
 }
 
-// MarshalJSON implements json.Marshaler: it adds what follows from the numbers.
+// MarshalJSON implements json.Marshaler. It adds the derived values.
 func (r Result) MarshalJSON() ([]byte, error) {
 	type plain Result
 	nodes := float64(r.Nodes)

@@ -9,7 +9,7 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// BenchmarkMeterWithoutNCCL is what a call of a program costs that is no rank.
+// BenchmarkMeterWithoutNCCL measures the cost of a call of a program that is not a rank.
 func BenchmarkMeterWithoutNCCL(b *testing.B) {
 	batch, m := &store.Batch{}, node.NewMeter()
 	for i := range uint64(1000) {

@@ -5,8 +5,8 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// clocks knows which process uses which GPU, and takes the GPUs' clocks. A process on several GPUs has the
-// clock of the one that it used first: which of them a rank waits for is not known.
+// clocks maps processes to GPUs, and keeps readings of the GPUs' clocks. A process on several GPUs has the clock of
+// the one that it used first: it is not known which of them a rank waits for.
 type clocks struct {
 	gpuOf    map[uint32]int // by process
 	readings []store.GPUSnapshot
@@ -28,7 +28,7 @@ func (c *clocks) take(b *store.Batch) {
 	c.readings = append(c.readings, b.GPUs...)
 }
 
-// give gives the readings to the processes of each GPU.
+// give passes the readings on to the processes of each GPU.
 func (c *clocks) give(to *ownwork.Tracker) {
 	for i := range c.readings {
 		g := &c.readings[i]

@@ -16,8 +16,8 @@ import (
 
 const began = 1_700_000_000_000_000_000 // Unix ns
 
-// job is ranks that train together, each on a node of its own, and their fleet. In a step each works,
-// enters a collective, and waits for it: for the last one.
+// job is ranks that train together, each on its own node, and their fleet. In a step each rank works, enters a
+// collective, and waits in it for the last rank.
 type job struct {
 	t                    *testing.T
 	launch, reduce, wait event.Op
@@ -34,20 +34,20 @@ type job struct {
 	pushes               int
 }
 
-// member is a node with its rank.
+// member is a node and its rank.
 type member struct {
 	node    *node.Node
 	meter   *node.Meter
 	match   *collective.Tracker
 	batch   store.Batch
 	slow    float64     // host's factor
-	wait    event.Class // how it spends what it takes longer, if its thread waits
+	wait    event.Class // class of its extra time, if its thread waits
 	waits   bool
-	reads   bool // it waits for its own GPU, for half of its usual work and for all that it takes longer
+	reads   bool // it waits for its own GPU: for half of its usual work and for all of its extra time
 	clock   int  // MHz, of 2,000
 	ended   bool
 	said    []node.Said
-	rows    []store.RankSteps // all that were measured
+	rows    []store.RankSteps // all measured rows
 	entered uint64
 }
 
@@ -90,8 +90,8 @@ func (j *job) join() {
 	j.now += 2e6
 }
 
-// step is a step of all. If j.gpu is not 0, the GPU takes so long from the begin of the step on, so that
-// hosts have time to spare.
+// step makes a step of all ranks. If j.gpu is not 0, the GPU takes that long from the step's begin on, so that hosts
+// have time to spare.
 func (j *job) step() {
 	j.seq++
 	var last uint64
@@ -132,7 +132,7 @@ func (j *job) step() {
 	}
 }
 
-// feed gives the nodes the records up to a second, and has them ask the fleet in it.
+// feed passes the records up to a second to the nodes, and lets them ask the fleet in it.
 func (j *job) feed() {
 	for _, m := range j.members {
 		slices.SortStableFunc(m.batch.Calls, func(a, b event.Call) int { return int(int64(a.End()) - int64(b.End())) })
@@ -193,7 +193,7 @@ func (j *job) run(d time.Duration) {
 	}
 }
 
-// said is what was said by all nodes, without what has ended since.
+// said returns what all nodes reported, without what has ended since.
 func (j *job) said() (list []node.Said) {
 	for _, m := range j.members {
 		list = append(list, m.said...)

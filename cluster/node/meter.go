@@ -10,33 +10,33 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// Meter measures the ranks on a node, from what a tracer records: a row for each, every second, which is all that a
-// Node needs to know of them. Rows may be recorded, and given to a Node later. It is not safe for concurrent use.
+// Meter measures the ranks on a node from what a tracer records. It makes a row per rank and second, which is all
+// that a Node needs. Rows may be recorded, and given to a Node later. A Meter is not safe for concurrent use.
 type Meter struct {
 	work   *ownwork.Tracker
 	lost   []event.Loss // since the last second
-	ended  []event.Life // likewise: threads and processes of which no more calls come
+	ended  []event.Life // since the last second: threads and processes without further calls
 	steps  []ownwork.Step
 	pids   []uint32
 	ranks  map[uint32]*metered // by process
-	why    map[uint32]string   // what was said last of processes that are no ranks
+	why    map[uint32]string   // last reported reason, of processes that are not ranks
 	clocks clocks
 }
 
-// metered is a process of which there were steps.
+// metered is a process that has made steps.
 type metered struct {
 	source ownwork.Source
-	step   uint64 // Unix ns: end of the last one
+	step   uint64 // Unix ns: end of the last step
 	flight flight
 	waits  [event.NumClasses]uint64 // ns in the second in progress
 }
 
-// NewMeter returns a meter that knows of no rank.
+// NewMeter returns a meter without ranks.
 func NewMeter() *Meter {
 	return &Meter{work: ownwork.NewTracker(), ranks: map[uint32]*metered{}, why: map[uint32]string{}, clocks: newClocks()}
 }
 
-// Batch takes what was recorded. It keeps nothing of b.
+// Batch takes in recorded data. It keeps no reference to b.
 func (m *Meter) Batch(b *store.Batch) {
 	m.work.Lives(b.Lives)
 	m.work.Calls(b.Calls)
@@ -55,8 +55,8 @@ func (m *Meter) Batch(b *store.Batch) {
 	m.waiting(b)
 }
 
-// Second is called about once a second, after the batches up to at (Unix ns). It appends a row for each rank to
-// out, and one for each other process with collectives of which something else is known than before.
+// Second is called about once a second, after the batches up to at (Unix ns). It appends to out a row for each rank,
+// and one for each other process with collectives whose reason has changed.
 func (m *Meter) Second(at uint64, out []store.RankSteps) []store.RankSteps {
 	m.work.Losses(at, m.lost)
 	m.clocks.give(m.work)
@@ -94,7 +94,7 @@ func (m *Meter) Second(at uint64, out []store.RankSteps) []store.RankSteps {
 	return out
 }
 
-// begin is the row of a process of which there are steps.
+// begin returns the row of a process that has made steps.
 func (m *Meter) begin(at uint64, s *ownwork.Step) store.RankSteps {
 	r := m.ranks[s.PID]
 	if r == nil {
@@ -106,10 +106,10 @@ func (m *Meter) begin(at uint64, s *ownwork.Step) store.RankSteps {
 	return store.RankSteps{At: at, PID: s.PID}
 }
 
-// others appends rows of processes without steps: ranks, and those of which something else is known than before.
+// others appends rows of processes without steps: ranks, and others whose reason has changed.
 func (m *Meter) others(at uint64, first int, out []store.RankSteps) []store.RankSteps {
 	m.pids = m.work.Processes(m.pids[:0])
-	for pid := range m.ranks { // one that executes another program is not followed any more
+	for pid := range m.ranks { // a process that executes another program is no longer followed
 		m.pids = append(m.pids, pid)
 	}
 	slices.Sort(m.pids)
@@ -129,7 +129,7 @@ func (m *Meter) others(at uint64, first int, out []store.RankSteps) []store.Rank
 	return out
 }
 
-// finish completes a row with what is known besides its steps.
+// finish fills in the fields of a row other than its steps.
 func (m *Meter) finish(at uint64, row *store.RankSteps) {
 	report := m.work.Report(row.PID, at)
 	row.Rank, row.Why, row.Spare = health.NoRank, whyOf(report.Reason), report.Spare()
@@ -147,7 +147,7 @@ func (m *Meter) finish(at uint64, row *store.RankSteps) {
 	}
 }
 
-// rankStep is a step as it is recorded.
+// rankStep converts a step to its recorded form.
 func rankStep(s *ownwork.Step) store.RankStep {
 	return store.RankStep{
 		Seq: s.Seq, End: uint64(s.End), OwnNS: uint64(s.Own), WaitNS: uint64(s.Wait), GPUNS: uint64(s.GPU), Work: s.Work,
@@ -155,7 +155,7 @@ func rankStep(s *ownwork.Step) store.RankStep {
 	}
 }
 
-// stepOf is a recorded step.
+// stepOf converts a recorded step.
 func stepOf(s *store.RankStep) health.Step {
 	measured := health.MeasuredHost
 	if s.Device {
@@ -167,7 +167,7 @@ func stepOf(s *store.RankStep) health.Step {
 	}
 }
 
-// whyOf is a reason as it is recorded: nothing if all is well.
+// whyOf returns the recorded text of a reason, empty if the rank is measured.
 func whyOf(r ownwork.Reason) string {
 	if r == ownwork.Measured {
 		return ""
@@ -175,7 +175,7 @@ func whyOf(r ownwork.Reason) string {
 	return r.String()
 }
 
-// reasonOf is a recorded reason.
+// reasonOf returns the reason of a recorded text.
 func reasonOf(why string) ownwork.Reason {
 	for r := range ownwork.Reasons {
 		if why != "" && r.String() == why {
@@ -185,8 +185,8 @@ func reasonOf(why string) ownwork.Reason {
 	return ownwork.Measured
 }
 
-// spend takes what threads of ranks waited for: between calls, and in calls that are no waits for the GPU
-// or for other ranks.
+// spend takes in the off-CPU time of the ranks' threads: in gaps, and in calls that do not wait for the GPU or for
+// other ranks.
 func (m *Meter) spend(b *store.Batch) {
 	if len(m.ranks) == 0 {
 		return

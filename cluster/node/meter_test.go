@@ -8,7 +8,7 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// A rank has a row a second, whose steps follow each other without a gap.
+// A rank has a row a second, and its steps follow each other without gaps.
 func TestARankHasARowASecond(t *testing.T) {
 	j := newJob(t, 3)
 	j.members[1].waits, j.members[1].wait, j.members[1].slow = true, event.BlockIO, 1.1
@@ -37,7 +37,7 @@ func TestARankHasARowASecond(t *testing.T) {
 	}
 }
 
-// Of a process that is compared with nobody there is a row when something else is known of it.
+// A process that is not compared with peers gets a row when its reason changes.
 func TestWhyAProcessIsNoRankIsMeasuredOnce(t *testing.T) {
 	j := newJob(t, 1)
 	j.run(60 * time.Second)

@@ -1,10 +1,10 @@
 // Package node is a node's part of a fleet. A Meter takes what a tracer records, and measures the own work of the
-// ranks on the node, by the second. A Node takes that, and says what is to be pushed and when. It takes the fleet's
-// answers and says what they mean. What is between the two may be recorded.
+// node's ranks every second. A Node takes the Meter's rows, and decides what to push and when. It takes the fleet's
+// answers and reports what they mean. The rows between the two may be recorded.
 //
-// Ranks are compared if their steps are counted by the same communicator and pattern (ownwork.Source.Key):
-// these are a cohort. The number of a cohort is made of that key and the cluster's name only. A job, a stage
-// or a GPU model need not be known, and cannot be known differently by two nodes.
+// Ranks form a cohort if their steps are counted by the same communicator and pattern (ownwork.Source.Key). A
+// cohort's number is made from that key and the cluster's name only. Job, stage and GPU model need not be known, and
+// two nodes cannot disagree about them.
 //
 // The package has no clock, no I/O and no goroutines. Times are since the Unix epoch.
 package node
@@ -22,32 +22,30 @@ import (
 )
 
 const (
-	// exitTold is for how long after its end a rank is pushed, so that the fleet says which of its peers
-	// still run.
-	exitTold = time.Minute
-	// silentFor is for how long a rank without steps is pushed. Then its job is over, or nothing is measured
-	// of it any more.
+	// exitPushed is how long after its end a rank is pushed, so that the fleet can answer which of its peers still run.
+	exitPushed = time.Minute
+	// silentFor is how long a rank without steps is pushed. After that its job is over, or can no longer be measured.
 	silentFor = 10 * time.Minute
-	// maxOthers is of how many processes that are no ranks is known why.
+	// maxOthers bounds the processes that are not ranks whose reason is kept.
 	maxOthers = 4096
 )
 
-// Options say which node it is.
+// Options identify the node.
 type Options struct {
 	Name    string // in the cluster, not empty
 	Cluster string // may be empty
-	// NoPolls: the fleet is not polled, but pushed to again.
+	// NoPolls: the fleet is not polled, but pushed to once more.
 	NoPolls bool
 }
 
-// Node has the ranks of a node. It is not safe for concurrent use.
+// Node keeps the ranks of a node. It is not safe for concurrent use.
 type Node struct {
 	options Options
 	id      uint64
-	spread  float64                   // its share of health.PushSpread
+	spread  float64                   // in [0, 1): its share of health.PushSpread
 	rows    []store.RankSteps         // since the last second
 	ranks   map[uint32]*rank          // by process
-	others  map[uint32]ownwork.Reason // processes that are no ranks
+	others  map[uint32]ownwork.Reason // processes that are not ranks
 	cohorts map[uint64]*cohort        // by number
 	now     time.Duration             // of the last second
 	said    []health.Verdict
@@ -61,33 +59,33 @@ type rank struct {
 	reason  ownwork.Reason
 	skipped uint64          // steps that were left out
 	idle    bool            // its host has time to spare
-	pushed  health.RankPush // last
-	step    time.Duration   // end of the last one
+	pushed  health.RankPush // last push
+	step    time.Duration   // end of the last step
 	ended   time.Duration   // 0: its process runs
 	clock   trend
 	spent   spent
-	held    *health.Verdict // that it is slow, while nobody waits for it
-	// usualClock is that of its GPU before it became slow, as a share of the highest; 0: not known.
+	held    *health.Verdict // a verdict that it is slow, not reported while nobody waits for it
+	// usualClock is its GPU's clock before it became slow, as a share of the maximum; 0: not known.
 	usualClock float64
-	told       *Said // that it is slow
+	reported   *Said // the report that it is slow; nil: none
 }
 
-// cohort is the ranks of this node that are compared with the same others.
+// cohort is the ranks of this node that are compared with the same peers.
 type cohort struct {
 	id    uint64
 	ranks []*rank // by rank
 	size  int32
-	push  time.Duration // when the next one is due
-	poll  time.Duration // likewise, 0: none is
+	push  time.Duration // when the next push is due
+	poll  time.Duration // when a poll is due, 0: none is
 }
 
-// Said is something that began or ended.
+// Said reports that something began or ended.
 type Said struct {
 	health.Verdict
 	PID uint32
-	// Ranks is how many the communicator has.
+	// Ranks is the size of the communicator.
 	Ranks int32
-	// Step is how long a step takes.
+	// Step is the usual length of a step.
 	Step time.Duration
 	// ID is a UUID, the same from beginning to end.
 	ID string
@@ -104,11 +102,10 @@ func New(o Options) *Node {
 	}
 }
 
-// Batch takes what a Meter measured: the RankSteps of b.
+// Batch takes in the rows of a Meter: the RankSteps of b.
 func (n *Node) Batch(b *store.Batch) { n.rows = append(n.rows, b.RankSteps...) }
 
-// Second is called about once a second, after the batches up to at (Unix ns). It appends what changed
-// to out.
+// Second is called about once a second, after the batches up to at (Unix ns). It appends reports to out.
 func (n *Node) Second(at uint64, out []Said) []Said {
 	n.now = time.Duration(at)
 	for i := range n.rows {
@@ -120,14 +117,14 @@ func (n *Node) Second(at uint64, out []Said) []Said {
 		s := r.judge.State()
 		r.spent.second(r.held == nil && s != health.Suspect && s != health.Straggler)
 		out = n.review(r, out)
-		if r.ended > 0 && n.now-r.ended > exitTold || n.now-r.step > silentFor {
+		if r.ended > 0 && n.now-r.ended > exitPushed || n.now-r.step > silentFor {
 			out = n.forget(r, out)
 		}
 	}
 	return out
 }
 
-// row takes what was measured of a process.
+// row takes in a process's row.
 func (n *Node) row(row *store.RankSteps, out []Said) []Said {
 	for i := range row.Steps {
 		out = n.step(row, &row.Steps[i], out)
@@ -153,12 +150,12 @@ func (n *Node) row(row *store.RankSteps, out []Said) []Said {
 	return out
 }
 
-// step takes a step of a rank.
+// step takes in a step of a rank.
 func (n *Node) step(row *store.RankSteps, s *store.RankStep, out []Said) []Said {
 	source := ownwork.Source{PID: row.PID, Comm: row.Comm, Rank: row.Rank, Ranks: row.Ranks, Every: row.Every}
 	r := n.ranks[row.PID]
 	if r != nil && r.source != source {
-		out = n.forget(r, out) // what was learned is of other steps
+		out = n.forget(r, out) // what was learned applies to other steps
 		r = nil
 	}
 	if r == nil {
@@ -206,18 +203,18 @@ func (n *Node) leave(r *rank) {
 	}
 }
 
-// forget removes a rank, of which nothing can be told any more.
+// forget removes a rank, and resolves what was reported of it.
 func (n *Node) forget(r *rank, out []Said) []Said {
 	n.leave(r)
-	if r.told == nil {
+	if r.reported == nil {
 		return out
 	}
-	end := *r.told
+	end := *r.reported
 	end.Resolved, end.At = true, n.now
 	return append(out, end)
 }
 
-// Next is when something is due to be sent, 0: nothing.
+// Next returns when something is due to be sent, 0: nothing is.
 func (n *Node) Next() (at time.Duration) {
 	for _, c := range n.cohorts {
 		for _, due := range []time.Duration{c.push, c.poll} {
@@ -229,8 +226,7 @@ func (n *Node) Next() (at time.Duration) {
 	return at
 }
 
-// Due is what is to be sent at a time: a push or a poll of each cohort for which one is due. Each is to
-// be answered by Answer.
+// Due returns what is due at a time: for each cohort a push, a poll or nothing. Pass each answer to Answer.
 func (n *Node) Due(now time.Duration) (pushes []wire.Push, polls []wire.Poll) {
 	for _, id := range n.order() {
 		c := n.cohorts[id]
@@ -257,7 +253,7 @@ func (n *Node) Due(now time.Duration) (pushes []wire.Push, polls []wire.Poll) {
 	return pushes, polls
 }
 
-// order is the cohorts' numbers.
+// order returns the cohorts' numbers, sorted.
 func (n *Node) order() []uint64 {
 	ids := make([]uint64, 0, len(n.cohorts))
 	for id := range n.cohorts {
@@ -270,7 +266,7 @@ func (n *Node) order() []uint64 {
 func (n *Node) pushOf(c *cohort, now time.Duration) wire.Push {
 	p := health.Push{Cohort: c.id, Node: n.id, Sent: now, Size: c.size}
 	for _, r := range c.ranks {
-		if r.judge.Interval() <= 0 { // a step says how long one takes
+		if r.judge.Interval() <= 0 { // no step yet
 			continue
 		}
 		if len(p.Ranks) == 0 {
@@ -284,7 +280,7 @@ func (n *Node) pushOf(c *cohort, now time.Duration) wire.Push {
 	return wire.Push{Node: n.options.Name, Cluster: n.options.Cluster, WorldSize: c.size, Health: p}
 }
 
-// Answer takes the answer to a push or poll, nil if there was none, and appends what changed to out.
+// Answer takes in the answer to a push or poll, nil if there was none, and appends reports to out.
 func (n *Node) Answer(now time.Duration, cohort uint64, answer *health.Reply, out []Said) []Said {
 	c := n.cohorts[cohort]
 	if c == nil {

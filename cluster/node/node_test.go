@@ -12,7 +12,7 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// only fails unless exactly one thing was said, by the node of a rank.
+// only fails unless exactly one thing was reported, by the rank's node.
 func (j *job) only(rank int, kind health.Kind) node.Said {
 	j.t.Helper()
 	all := j.said()
@@ -26,7 +26,7 @@ func (j *job) only(rank int, kind health.Kind) node.Said {
 	return all[0]
 }
 
-// A fleet that cannot be polled is pushed to more often by a suspect.
+// If the fleet cannot be polled, a suspect pushes more often.
 func TestASuspectPushesIfItCannotPoll(t *testing.T) {
 	pushes := map[bool]int{}
 	for _, noPolls := range []bool{false, true} {
@@ -84,8 +84,7 @@ func TestASlowRankIsReportedUntilItRecovers(t *testing.T) {
 	}
 }
 
-// A host that is slower while the GPU has work queued keeps nobody waiting. If the clock of its GPU is lower
-// too, it does.
+// Nobody waits for a slower host while its GPU has work queued. If the GPU's clock has fallen too, others do wait.
 func TestARankForWhichNobodyWaitsIsNotReported(t *testing.T) {
 	j := newJob(t, 4)
 	j.gpu = 180 * time.Millisecond
@@ -111,7 +110,7 @@ func TestARankForWhichNobodyWaitsIsNotReported(t *testing.T) {
 	}
 }
 
-// What was learned of one communicator is not of the next.
+// What was learned of one communicator does not apply to the next.
 func TestANewCommunicatorBeginsAnew(t *testing.T) {
 	j := newJob(t, 4)
 	j.run(60 * time.Second)
@@ -193,7 +192,7 @@ func TestARankThatHangsIsReported(t *testing.T) {
 	}
 }
 
-// Without a fleet a rank is compared with its own past, once it has had one.
+// Without a fleet a rank is compared with its own past, once it has one.
 func TestAFleetThatDoesNotAnswer(t *testing.T) {
 	j := newJob(t, 4)
 	j.run(90 * time.Second)

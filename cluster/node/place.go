@@ -8,14 +8,13 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// flightFor is for how long a call is taken to be in flight that was seen so: calls in flight are read once a
-// second.
+// flightFor is how long a call counts as in flight after it was seen so. Calls in flight are read once a second.
 const flightFor = 3 * time.Second
 
 // flight is a wait for the GPU or for other ranks that has not returned.
 type flight struct{ start, seen uint64 } // Unix ns
 
-// waiting takes calls in flight, of ranks: the one that began first.
+// waiting takes in the waits of ranks that are in flight. Of several it keeps the one that began first.
 func (m *Meter) waiting(b *store.Batch) {
 	for i := range b.InFlight {
 		f := &b.InFlight[i]
@@ -32,7 +31,7 @@ func (m *Meter) waiting(b *store.Batch) {
 	}
 }
 
-// open is for how long the wait has taken at a time, 0 if there is none. Times are Unix ns.
+// open returns how long the wait has lasted at a time, 0 if there is none. Times are Unix ns.
 func (f flight) open(at uint64) uint64 {
 	if f.start == 0 || at-min(f.seen, at) > uint64(flightFor) {
 		return 0
@@ -40,8 +39,8 @@ func (f flight) open(at uint64) uint64 {
 	return at - min(f.start, at)
 }
 
-// placeOf is how far a rank is in the communicator that its steps are counted by. When an operation ended on
-// the GPU is not known; that the host waits is.
+// placeOf returns a rank's position in the communicator that its steps are counted by. It is not known when an
+// operation ended on the GPU, but it is known that the host waits.
 func placeOf(row *store.RankSteps) health.Place {
 	if row.Entered == 0 || row.Ended {
 		return health.Place{}

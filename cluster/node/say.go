@@ -9,11 +9,11 @@ import (
 	"github.com/ingero-io/ingero/cluster/health"
 )
 
-// lowerClock is by which share the clock of a GPU must be lower than before for its rank to be taken for
-// slow although its host has time to spare: the host's waits then do not show what the GPU needs.
+// lowerClock is the share by which a GPU's clock must have fallen for its rank to count as slow although its host has
+// time to spare. In that case the host's waits do not show how long the GPU takes.
 const lowerClock = 0.03
 
-// say appends a verdict to out, unless it is known that nobody waits for the rank.
+// say reports a verdict, unless nobody waits for the rank.
 func (n *Node) say(r *rank, v health.Verdict, out []Said) []Said {
 	switch v.Kind {
 	case health.KindStraggler, health.KindSlowVsSelf:
@@ -28,29 +28,29 @@ func (n *Node) say(r *rank, v health.Verdict, out []Said) []Said {
 	return n.resolve(r, v, out)
 }
 
-// resolve says that what was told has ended.
+// resolve reports the end of an earlier report.
 func (n *Node) resolve(r *rank, v health.Verdict, out []Said) []Said {
-	if r.told == nil || r.told.Kind != v.Kind {
+	if r.reported == nil || r.reported.Kind != v.Kind {
 		return out
 	}
-	end := Said{Verdict: v, PID: r.pid, Ranks: r.source.Ranks, Step: r.judge.Interval(), ID: r.told.ID}
-	r.told = nil
+	end := Said{Verdict: v, PID: r.pid, Ranks: r.source.Ranks, Step: r.judge.Interval(), ID: r.reported.ID}
+	r.reported = nil
 	return append(out, end)
 }
 
-// review looks again at a rank that is slow: whether others wait for it may become known later.
+// review reconsiders a held verdict: it may become known later that others wait for the rank.
 func (n *Node) review(r *rank, out []Said) []Said {
 	if r.held == nil || r.spare() {
 		return out
 	}
 	s := n.about(r, *r.held)
 	s.Cause = r.cause(r.held)
-	r.told, r.held = &s, nil
+	r.reported, r.held = &s, nil
 	return append(out, s)
 }
 
-// spare reports whether the rank's host has time to spare, so that what it does longer makes nobody wait,
-// and its GPU is not known to be slower.
+// spare reports whether nobody waits for the rank: its host has time to spare, and its GPU is not known to have
+// slowed down.
 func (r *rank) spare() bool {
 	return r.idle && r.fallen() < lowerClock
 }
@@ -59,8 +59,8 @@ func (n *Node) about(r *rank, v health.Verdict) Said {
 	return Said{Verdict: v, PID: r.pid, Ranks: r.source.Ranks, Step: r.judge.Interval(), ID: n.uuid(&v)}
 }
 
-// uuid is a UUID of version 8 (RFC 9562), made of whose verdict it is and when it was given: no two are
-// the same, and it needs no source of random numbers.
+// uuid returns a UUID of version 8 (RFC 9562), made from the verdict's node, cohort, rank, kind and time. It is
+// unique without a source of random numbers.
 func (n *Node) uuid(v *health.Verdict) string {
 	b := binary.BigEndian.AppendUint64(nil, n.id)
 	b = binary.BigEndian.AppendUint64(b, v.Cohort)
@@ -71,7 +71,7 @@ func (n *Node) uuid(v *health.Verdict) string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", h[:4], h[4:6], h[6:8], h[8:10], h[10:16])
 }
 
-// trend has means of a GPU's clock, one about every second.
+// trend has means of a GPU's clock, about one per second.
 type trend struct {
 	means [64]mean
 	n     int // so far
@@ -83,7 +83,7 @@ type mean struct {
 	count int
 }
 
-// add takes the clock of a step, as a share of the highest; 0 is not known.
+// add takes in the GPU's clock in a step, as a share of the maximum; 0 is not known.
 func (t *trend) add(at time.Duration, share float64) {
 	if share <= 0 {
 		return
@@ -98,7 +98,7 @@ func (t *trend) add(at time.Duration, share float64) {
 	m.count++
 }
 
-// before is the mean of the clocks that were read before a time, 0 if none was.
+// before returns the mean of the clocks before a time, 0 if there are none.
 func (t *trend) before(since time.Duration) float64 {
 	var all mean
 	for i := range min(t.n, len(t.means)) {
@@ -110,8 +110,8 @@ func (t *trend) before(since time.Duration) float64 {
 	return all.sum / float64(max(all.count, 1))
 }
 
-// fallen is by which share the clock of a slow rank's GPU is lower now than before it became slow; 0 if that is
-// not known.
+// fallen returns the share by which the clock of a slow rank's GPU has fallen since it became slow; 0 if that is not
+// known.
 func (r *rank) fallen() float64 {
 	if r.usualClock == 0 {
 		return 0

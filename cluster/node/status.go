@@ -10,7 +10,7 @@ import (
 	"github.com/ingero-io/ingero/cluster/ownwork"
 )
 
-// RankStatus is what is known of a process that is, or may be, a rank. Times are those of a step.
+// RankStatus is the state of a process that is, or may be, a rank.
 type RankStatus struct {
 	PID    uint32
 	Rank   int32 // health.NoRank: not known
@@ -18,23 +18,23 @@ type RankStatus struct {
 	Cohort uint64 // 0: none
 	State  health.State
 	Mode   health.Mode
-	// Own and Wait are seconds of own work and in collectives; Peer is what the median of the others takes,
-	// 0: not known.
+	// Own and Wait are seconds of own work and in collectives per step. Peer is the median of the others' own work, 0:
+	// not known.
 	Own, Wait, Peer float64
-	// G is the evidence that the rank is slow, from 0, and H how much makes it a straggler.
+	// G is the evidence that the rank is slow, from 0; H is the evidence that makes it a straggler.
 	G, H float64
-	// Step is how long a step takes, 0: not known.
+	// Step is the usual length of a step, 0: not known.
 	Step     time.Duration
 	Measured health.Measured
-	Reason   ownwork.Reason // why nothing is measured, or what to know of it
+	Reason   ownwork.Reason // why nothing is measured, or a note on the measurement
 	Skipped  uint64         // steps that were left out because records were dropped
 	Exited   bool
-	// Spare: its host has time to spare, so that what it does longer makes nobody wait.
+	// Spare: its host has time to spare, so nobody waits for its own work.
 	Spare bool
-	Slow  *Said // nil: it is not
+	Slow  *Said // nil: it is not slow
 }
 
-// Unmeasured says why the process is compared with nobody; empty if it is, or if that is not known yet.
+// Unmeasured says why the process is not compared with peers; empty if it is, or if that is not known yet.
 func (s *RankStatus) Unmeasured() string {
 	switch s.Reason {
 	case ownwork.Measured, ownwork.NeverWaits, ownwork.Dropped, ownwork.Learning:
@@ -43,7 +43,7 @@ func (s *RankStatus) Unmeasured() string {
 	return s.Reason.String()
 }
 
-// Status is what is known of processes, by number. Processes in pids that are no ranks are in it with the
+// Status returns the state of ranks, by process number. Processes in pids that are not ranks are added with the
 // reason.
 func (n *Node) Status(pids []uint32) []RankStatus {
 	var list []RankStatus
@@ -62,8 +62,8 @@ func (n *Node) Status(pids []uint32) []RankStatus {
 		if e := r.judge.Echo(); e.N > 0 {
 			s.Peer = math.Exp(float64(e.Mid))
 		}
-		if r.told != nil {
-			said := *r.told
+		if r.reported != nil {
+			said := *r.reported
 			s.Slow = &said
 		}
 		list = append(list, s)

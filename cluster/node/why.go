@@ -8,49 +8,50 @@ import (
 )
 
 const (
-	// recentShare is the weight of the last second in what is spent lately: about three seconds.
+	// recentShare is the weight of the last second in the recent spending: about three seconds count.
 	recentShare = 0.35
-	// baseShare is that in what is usually spent: about half a minute.
+	// baseShare is its weight in the usual spending: about half a minute counts.
 	baseShare = 1.0 / 30
-	// causeFrom is which share of what a rank takes longer a class must explain to be its cause.
+	// causeFrom is the share of the excess that a class must explain to be its cause.
 	causeFrom = 0.5
 )
 
-// Cause is where the time goes by which a rank is slower.
+// Cause is where a slow rank spends its extra time.
 type Cause struct {
-	// Class is how its dispatching threads spend it: a class of wait, event.OnCPU, or GPU.
+	// Class is how its dispatching threads spend the time: a class of wait, event.OnCPU, or GPU.
 	Class event.Class
-	// PerStep is how much of it that is in a step, in seconds: more than the rank usually spends so, or all of
-	// it if the rank was never faster. Explained is its share of what the rank takes longer, 1 at most.
+	// PerStep is that time per step in seconds: beyond what the rank usually spends so, or all of it if the rank was
+	// never faster. Explained is its share of the rank's excess, at most 1.
 	PerStep, Explained float64
-	Second             event.Class // the next one; as Class if there is none
-	// Clock is by which share the clock of the rank's GPU has fallen; Class means nothing then. 0: it has not.
+	Second             event.Class // the class with the next most time; Class if there is none
+	// Clock is the share by which the clock of the rank's GPU has fallen; Class means nothing then. 0: it has not.
 	Clock float64
 }
 
-// GPU is the class of waits for the rank's own GPU: event has none, as they are known by the call.
+// GPU is the class of waits for the rank's own GPU. Package event has no such class: these waits are known by the
+// call.
 const GPU = event.OnCPU + 1
 
-// classes has seconds a step, of waits, on a CPU and for the own GPU.
+// classes has seconds per step: of waits, on a CPU, and for the own GPU.
 type classes [GPU + 1]float64
 
-// spent is where a rank's own work goes.
+// spent is how a rank spends its own work.
 type spent struct {
 	off          [event.NumClasses]uint64 // ns in the second in progress
-	steps        int                      // that ended in it
-	own, gpu     float64                  // seconds of own work in them, and of that, in waits for the own GPU
+	steps        int                      // steps that ended in it
+	own, gpu     float64                  // seconds of own work in them, and its part in waits for the own GPU
 	recent, base classes
-	seconds      int // in recent
+	seconds      int // seconds counted in recent
 }
 
-// waited takes what threads of the rank waited for in the second in progress.
+// waited adds what the rank's threads waited for in the second in progress.
 func (s *spent) waited(w *[event.NumClasses]uint64) {
 	for c, ns := range w {
 		s.off[c] += ns
 	}
 }
 
-// second ends a second. usual says that the rank is as it should be.
+// second ends a second. usual: the rank was not slow in it.
 func (s *spent) second(usual bool) {
 	if s.steps > 0 {
 		var now classes
@@ -70,7 +71,7 @@ func (s *spent) second(usual bool) {
 	s.off, s.steps, s.own, s.gpu = [event.NumClasses]uint64{}, 0, 0, 0
 }
 
-// follow is a mean with a weight of the newest; of the first n it is the plain mean.
+// follow updates a mean: the newest value has the weight, but at first it is the plain mean.
 func (m *classes) follow(now *classes, weight float64, n int) {
 	weight = max(weight, 1/float64(n+1))
 	for c := range m {
@@ -78,7 +79,7 @@ func (m *classes) follow(now *classes, weight float64, n int) {
 	}
 }
 
-// cause is why a rank is slower by a verdict; nil if no class explains half of it.
+// cause returns the cause of a verdict that the rank is slow; nil if no class explains half of the excess.
 func (r *rank) cause(v *health.Verdict) *Cause {
 	excess := v.Own - v.Peer
 	if v.Resolved || !(excess > 0) || math.IsInf(excess, 0) {
@@ -95,11 +96,11 @@ func (r *rank) cause(v *health.Verdict) *Cause {
 		return c
 	}
 	all := r.spent.recent
-	all[event.OnCPU], all[GPU] = 0, 0 // work that peers have, too
+	all[event.OnCPU], all[GPU] = 0, 0 // work that peers have too
 	return all.cause(excess)
 }
 
-// cause is the class with the most time, if that is half of the excess.
+// cause returns the class with the most time, nil if that is less than half of the excess.
 func (m *classes) cause(excess float64) *Cause {
 	first := event.Class(0)
 	for c := range event.Class(len(m)) {

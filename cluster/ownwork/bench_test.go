@@ -9,9 +9,9 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// BenchmarkSecond is a second of a node of 8 ranks: its records, and what is asked once a second. Each rank
-// has 20 steps of 250 launches and 4 collectives, or 2,000 collectives, or a launch queue that is full. The
-// matching of collectives is not part of it.
+// BenchmarkSecond measures a second of a node of 8 ranks: its records, and the questions asked once a second. Each
+// rank has 20 steps of 250 launches and 4 collectives, or 2,000 collectives, or a full launch queue. Matching of
+// collectives is not included.
 func BenchmarkSecond(b *testing.B) {
 	for _, c := range []struct {
 		name         string
@@ -35,7 +35,7 @@ func BenchmarkSecond(b *testing.B) {
 	}
 }
 
-// second measures rounds of a step that has so many collectives each.
+// second measures rounds of a step with each collectives.
 func second(b *testing.B, rounds, each int, step func(*job)) {
 	j := newJob(8)
 	j.join("world", all)
@@ -83,7 +83,7 @@ func second(b *testing.B, rounds, each int, step func(*job)) {
 	b.ReportMetric(float64(len(calls))/float64(took)*1e9, "records/s")
 }
 
-// later moves a call; a collective gets the number that it has in the next round.
+// later moves a call in time; a collective gets its number in the next round.
 func later(c *event.Call, by uint64, collectives uint32) {
 	c.Start += by
 	if c.Op == opReduce {

@@ -7,56 +7,56 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// A rank may have several communicators: tensor parallel ranks reduce many times a step, data parallel
-// ones once or a few times, and all ranks together perhaps once. Steps are counted by the outermost one
-// that is used in each step: it has the most ranks, so the most peers; of those with as many, the one
-// that is used least often. One that is used now and then only, such as for validation, is not asked.
+// A rank may have several communicators: tensor parallel ranks reduce many times per step, data parallel ranks once
+// or a few times, and all ranks together perhaps once. Steps are counted by the outermost communicator that is used
+// in each step: the one with the most ranks, so the most peers; among equals, the one that is used least often. A
+// communicator that is only used now and then, such as for validation, does not count.
 
 const (
-	// usedWithin is the time within which a communicator is used in each step.
+	// usedWithin is the time within which a communicator that is used in each step is used again.
 	usedWithin = 10 * time.Second
-	// rivalTakes is how many seconds another communicator must be the better one.
+	// rivalTakes is for how many seconds another communicator must be the better one.
 	rivalTakes = 10
-	// minOps is the size that a ring of operations begins with.
+	// minOps is the initial size of a ring of operations.
 	minOps = 64
-	// lastSeq is the last number that is counted, so that none that is computed wraps.
+	// lastSeq is the last number that is counted, so that no computed number wraps.
 	lastSeq = 1<<32 - 1<<16
 )
 
 // communicator is one communicator of a process.
 type communicator struct {
 	handle      uint64
-	known       bool   // a collective told the following
+	known       bool   // what follows is known from a collective
 	id          uint64 // 0: older than the tracing
 	rank, ranks int32
 	born        uint64 // Unix ns of its first operation
 
-	// ops are the last operations, by number modulo their count, which is a power of two.
+	// ops is a ring of the last operations, by number modulo its size, which is a power of two.
 	ops         []op
 	first, last uint32 // numbers of the oldest and newest
 
-	every   uint32 // operations a step, 0: not known
-	matched uint32 // operations since the last one that did not repeat the pattern
-	looked  uint32 // number up to which a pattern was looked for
-	full    bool   // as many operations as are kept were looked at
+	every   uint32 // operations per step, 0: not known
+	matched uint32 // operations since the last one that broke the pattern
+	looked  uint32 // number up to which a pattern was searched
+	full    bool   // as many operations as can be kept were searched
 
-	next uint32 // number of the step to take next
+	next uint32 // number of the step to be taken next
 }
 
 // op is an operation.
 type op struct {
 	at       uint64 // Unix ns; 0: its record was dropped
-	sign     uint32 // what it is, see signOf
-	launches uint32 // of the process before it; it may wrap
-	full     uint32 // us in which launches of the process found the queue full before it; it may wrap
+	sign     uint32 // hash of its kind and size, see signOf
+	launches uint32 // launches of the process before it; may wrap
+	full     uint32 // us that the process spent before it in launches that found the queue full; may wrap
 }
 
 func (m *communicator) op(seq uint32) *op { return &m.ops[seq&uint32(len(m.ops)-1)] }
 
-// count is how many operations are kept.
+// count returns how many operations are kept.
 func (m *communicator) count() uint32 { return m.last - m.first + 1 }
 
-// whole reports whether no record of the operations from one number to another was dropped.
+// whole reports whether the records of all operations from one number to another are there.
 func (m *communicator) whole(from, to uint32) bool {
 	for seq := from; seq <= to; seq++ {
 		if m.op(seq).at == 0 {
@@ -66,7 +66,7 @@ func (m *communicator) whole(from, to uint32) bool {
 	return true
 }
 
-// latest is the time of the last operation, Unix ns.
+// latest returns the time of the last operation, Unix ns.
 func (m *communicator) latest() uint64 {
 	if m.born == 0 {
 		return 0
@@ -74,7 +74,7 @@ func (m *communicator) latest() uint64 {
 	return m.op(m.last).at
 }
 
-// add takes an operation.
+// add takes in an operation.
 func (m *communicator) add(x *event.Collective, launches, full uint32) {
 	if x.Seq == 0 || x.Seq > lastSeq || x.Seq == m.last && m.born != 0 {
 		return
@@ -83,10 +83,10 @@ func (m *communicator) add(x *event.Collective, launches, full uint32) {
 	case m.born == 0:
 		m.born = x.Start
 		m.reset(x.Seq)
-	case x.Seq < m.last: // the handle is another communicator's now
+	case x.Seq < m.last: // the handle belongs to another communicator now
 		*m = communicator{handle: m.handle, born: x.Start, ops: m.ops}
 		m.reset(x.Seq)
-	case x.Seq-m.last > maxOps: // as good as all were dropped
+	case x.Seq-m.last > maxOps: // nearly all records were dropped
 		m.reset(x.Seq)
 	}
 	for seq := m.last + 1; seq < x.Seq; seq++ { // their records were dropped
@@ -112,7 +112,7 @@ func (m *communicator) put(o op) {
 	}
 }
 
-// reset begins with an operation.
+// reset makes seq the first operation.
 func (m *communicator) reset(seq uint32) {
 	if len(m.ops) == 0 {
 		m.ops = make([]op, minOps)
@@ -133,7 +133,7 @@ func (m *communicator) room() {
 	m.ops = grown.ops
 }
 
-// lasts is how long a step takes, ns, on average of the operations that are kept.
+// lasts returns the mean length of a step in ns, over the operations that are kept.
 func (m *communicator) lasts() float64 {
 	first := m.first
 	for m.op(first).at == 0 {
@@ -154,7 +154,7 @@ func (m *communicator) usable(at uint64) bool {
 	return float64(m.latest())+max(float64(silentAfter), 4*m.lasts()) > float64(at)
 }
 
-// outer compares two usable communicators: below 0 if steps are rather counted by a.
+// outer compares two usable communicators: negative if steps should be counted by a.
 func outer(a, b *communicator) int {
 	each := func(m *communicator) int {
 		if m.lasts() <= float64(usedWithin) {
@@ -172,7 +172,7 @@ func outer(a, b *communicator) int {
 	return cmp.Or(cmp.Compare(b.ranks, a.ranks), cmp.Compare(perOp(b), perOp(a)), cmp.Compare(a.id, b.id))
 }
 
-// choose decides by which communicator steps are counted. Another one must be better for a while.
+// choose decides which communicator steps are counted by. Another one must be better for a while.
 func (p *process) choose(at uint64) {
 	var best *communicator
 	for _, m := range p.comms {
@@ -201,14 +201,14 @@ func (p *process) choose(at uint64) {
 	}
 }
 
-// begin begins to count steps by a communicator.
+// begin starts to count steps by a communicator.
 func (p *process) begin(m *communicator) {
 	p.chosen, p.rival, p.rivalFor = m, nil, 0
 	p.follow = follow{}
 	m.next = 0
 }
 
-// several reports whether two communicators of the process are one: it has several ranks of it.
+// several reports whether the process has several ranks of one communicator.
 func (p *process) several() bool {
 	for _, a := range p.comms {
 		for _, b := range p.comms {

@@ -6,7 +6,7 @@ import (
 	"github.com/ingero-io/ingero/internal/doctable"
 )
 
-// TestConstantsAsDocumented holds the table of docs/fleet-design.md against the constants.
+// TestConstantsAsDocumented compares the table in docs/fleet-design.md with the constants.
 func TestConstantsAsDocumented(t *testing.T) {
 	doctable.CheckConstants(t, "../../docs/fleet-design.md", "| constant of `cluster/ownwork` | value | source |", map[string]any{
 		"firstOps": firstOps, "otherOps": otherOps, "maxOps": maxOps, "rounds": rounds, "usedWithin": usedWithin,

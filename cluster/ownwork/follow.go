@@ -2,30 +2,30 @@ package ownwork
 
 import "math"
 
-// follow learns how much of a change of own work becomes a change of the step: the slope of a line
-// through the last steps. A rank that the others wait for makes the step longer by what its own work takes
-// longer: 1. One whose host is ahead of its GPU, or that waits for others, only waits less: 0.
+// follow learns how much of a change of own work becomes a change of the step's length: the slope of a line through
+// the last steps. If the others wait for a rank, its step gets longer by as much as its own work: 1. If a rank's host
+// is ahead of its GPU, or it waits for others, it only waits less: 0.
 //
-// Its steps are from the end of a wait to the end of the next step's: there all ranks are at one. Between
-// two moments at which they are not, what a rank does later in one step it does sooner in the next.
+// Its steps last from the end of a wait to the end of the next step's wait, since all ranks are level there. Between
+// other moments, a rank makes up in the next step for being late in one.
 type follow struct {
 	last              uint64  // Unix ns: end of the last wait, 0 if not known
 	waited            uint64  // ns since
-	seen              int     // steps
+	seen              int     // number of steps in the averages
 	n                 float64 // steps that are averaged
 	own, took         float64 // means
-	square, both, all float64 // mean squares of what differs from them: own, own times took, took
+	square, both, all float64 // mean squares of deviations: own, own times took, took
 }
 
 const (
-	// followSteps is over how many steps it is averaged, followLeast how many it needs. The first ones load
-	// code, and are left out.
+	// followSteps is the number of steps in the averages, followLeast the fewest for a slope. The first followFirst
+	// steps load code, and are ignored.
 	followSteps, followLeast, followFirst = 128, 32, 16
-	// followClip bounds by how much of its mean one step may differ: a stall is not how steps vary.
+	// followClip bounds how much one step may differ, as a share of the mean: a stall is not normal variation.
 	followClip = 0.5
 )
 
-// step takes how long a step waited, ns, and when its last wait ended (Unix ns), 0 if it had none.
+// step takes in how long a step waited, ns, and when its last wait ended (Unix ns), 0 if it had none.
 func (f *follow) step(waited, until uint64) {
 	f.waited += waited
 	if until == 0 {
@@ -37,7 +37,7 @@ func (f *follow) step(waited, until uint64) {
 	f.last, f.waited = until, 0
 }
 
-// add takes a step: own work, and all of it, in seconds.
+// add takes in a step: its own work and its length, in seconds.
 func (f *follow) add(own, took float64) {
 	if f.seen++; f.seen <= followFirst {
 		return
@@ -57,8 +57,8 @@ func (f *follow) add(own, took float64) {
 	f.all += k * (dt*dt*(1-k) - f.all)
 }
 
-// slope is how much follows, and its standard error; false if too few steps are known, or own work does
-// not vary.
+// slope returns the slope and its standard error. It returns false if there are too few steps, or own work does not
+// vary.
 func (f *follow) slope() (slope, err float64, ok bool) {
 	if f.n < followLeast || f.square <= 1e-8*f.own*f.own {
 		return 0, 0, false

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// A program that reads a value before its gradients are reduced waits for its own GPU: that is own work, and told
-// apart. The wait after the reduction is not.
+// A program that reads a value before its gradients are reduced waits for its own GPU: that is own work, with a count
+// of its own. The wait after the reduction is not own work.
 func TestWaitsForTheOwnGPUAreToldApart(t *testing.T) {
 	j := newJob(3)
 	j.join("world", all)

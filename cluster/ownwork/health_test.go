@@ -8,8 +8,8 @@ import (
 	"github.com/ingero-io/ingero/cluster/ownwork"
 )
 
-// judge gives measured steps to agents' halves, each with a node of its own, and to a fleet. It returns
-// the ranks and what was said of them.
+// judge passes measured steps to the agents' halves, each on its own node, and to a fleet. It returns the ranks and
+// the verdicts.
 func judge(steps []ownwork.Step, size int) (ranks map[int32]*health.Rank, verdicts []health.Verdict) {
 	ranks = map[int32]*health.Rank{}
 	fleet := health.NewFleet()
@@ -43,7 +43,7 @@ func judge(steps []ownwork.Step, size int) (ranks map[int32]*health.Rank, verdic
 	return ranks, verdicts
 }
 
-// stragglers are the ranks that were said to be ones.
+// stragglers returns the ranks that were reported as stragglers.
 func stragglers(verdicts []health.Verdict) map[int32]bool {
 	m := map[int32]bool{}
 	for _, v := range verdicts {
@@ -81,8 +81,8 @@ func TestMeasuredStepsNameTheStraggler(t *testing.T) {
 	}
 }
 
-// A host that is slower makes nobody wait if the GPU has work queued meanwhile. By own work alone it is a
-// straggler; that it has time to spare says that it is none.
+// Nobody waits for a slower host if its GPU has work queued meanwhile. Own work alone makes it a straggler; its time
+// to spare shows that it is not.
 func TestStragglerWithTimeToSpareIsNone(t *testing.T) {
 	j := newJob(4)
 	j.join("world", all)

@@ -11,8 +11,8 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// job is a made job: its ranks do the same things one after another, each with a host and a GPU of its
-// own, which are slower by factors. It makes the calls that a tracer would record of them.
+// job is a made job: its ranks do the same things one after another, each with its own host and GPU, which factors
+// make slower. It makes the calls that a tracer would record.
 type job struct {
 	ranks  []*rank
 	random *rand.Rand
@@ -28,10 +28,10 @@ type job struct {
 	reports map[uint32]ownwork.Report // of the last second
 }
 
-// rank has its times in ns.
+// rank has times in ns.
 type rank struct {
 	pid       uint32
-	host, gpu uint64 // when each is done with what it has been given
+	host, gpu uint64 // when each has finished its work so far
 	hostSlow  float64
 	gpuSlow   float64
 	queue     []uint64 // when launches end
@@ -90,7 +90,7 @@ func (j *job) call(r *rank, op event.Op, took uint64, args ...uint64) {
 	j.calls = append(j.calls, c)
 }
 
-// join makes a communicator of the ranks that have the same part.
+// join makes a communicator of the ranks with the same part.
 func (j *job) join(name string, part func(int) int) {
 	first := uint64(1000*len(j.comms) + 10)
 	for i, r := range j.ranks {
@@ -118,7 +118,7 @@ func (j *job) work(d time.Duration) {
 	}
 }
 
-// launch launches kernels, each of which takes the GPU so long.
+// launch launches n kernels that take the GPU d each.
 func (j *job) launch(n int, d time.Duration) {
 	for _, r := range j.ranks {
 		for range n {
@@ -134,8 +134,8 @@ func (j *job) launch(n int, d time.Duration) {
 	}
 }
 
-// collect is a collective of the ranks that have the same part; it takes a millisecond from when all of
-// their GPUs have come to it.
+// collect makes a collective of the ranks with the same part. It takes a millisecond from when all of their GPUs have
+// reached it.
 func (j *job) collect(op event.Op, name string, part func(int) int, bytes uint64) {
 	last := map[int]uint64{}
 	for i, r := range j.ranks {
@@ -162,7 +162,7 @@ func (j *job) await(r *rank) {
 	r.queue = r.queue[:0]
 }
 
-// trace gives the tracer what the job has done so far, second by second.
+// trace passes what the job has done so far to the tracker, second by second.
 func (j *job) trace() {
 	slices.SortStableFunc(j.calls, func(a, b event.Call) int {
 		return int(int64(a.End()) - int64(b.End()))
@@ -209,7 +209,7 @@ func (j *job) rounds(n int, step func()) {
 	}
 }
 
-// mean is the mean own work and wait of a rank's steps, from a number on.
+// mean returns the mean own work and wait of a rank's steps, from a step on.
 func (j *job) mean(i int, from uint64) (own, wait time.Duration, n int) {
 	for k := range j.steps {
 		if s := &j.steps[k]; s.PID == j.ranks[i].pid && s.Seq >= from {
@@ -232,8 +232,7 @@ func (j *job) reason(t *testing.T, want ownwork.Reason) {
 	}
 }
 
-// slowest fails unless one rank has the most own work, by a share of that of each of the others, and the
-// shortest waits.
+// slowest fails unless one rank has the most own work, by a share of each other rank's, and the shortest waits.
 func (j *job) slowest(t *testing.T, rank int, by float64) {
 	t.Helper()
 	own, wait, n := j.mean(rank, 0)
@@ -248,7 +247,7 @@ func (j *job) slowest(t *testing.T, rank int, by float64) {
 	}
 }
 
-// inOrder are steps by their ends.
+// inOrder sorts steps by their ends.
 func inOrder(steps []ownwork.Step) []ownwork.Step {
 	list := slices.Clone(steps)
 	slices.SortStableFunc(list, func(a, b ownwork.Step) int { return int(a.End - b.End) })

@@ -57,7 +57,7 @@ func TestSlowHostHasTheMostOwnWork(t *testing.T) {
 	}
 }
 
-// What is measured is the time of the host outside of waits, to the microsecond.
+// Own work is the host's time outside of waits, to the microsecond.
 func TestOwnWorkIsTheStepWithoutItsWaits(t *testing.T) {
 	j := newJob(2)
 	j.join("world", all)
@@ -103,19 +103,19 @@ func TestSlowGPULooksLikeItsPeersButForItsClock(t *testing.T) {
 	}
 	for _, s := range j.steps {
 		want := map[bool]float64{true: 0.6, false: 0.95}[s.Rank == 1]
-		if s.Seq > 30 && math.Abs(s.Clock-want) > 1e-6 { // before it there is no reading
+		if s.Seq > 30 && math.Abs(s.Clock-want) > 1e-6 { // earlier there is no reading
 			t.Fatalf("rank %d has a clock of %v", s.Rank, s.Clock)
 		}
 	}
 }
 
-// In a job that is bound by its GPUs a slow host makes nobody wait.
+// In a job that is limited by its GPUs, nobody waits for a slow host.
 func TestHostWithTimeToSpare(t *testing.T) {
 	j := newJob(4)
 	j.join("world", all)
 	j.ranks[3].hostSlow = 1.2
 	j.rounds(200, func() {
-		j.launch(50, time.Millisecond) // that the GPU has work while the host prepares more
+		j.launch(50, time.Millisecond) // keeps the GPU busy while the host prepares more
 		j.work(20 * ms)
 		j.launch(50, time.Millisecond)
 		j.collect(opReduce, "world", all, 1<<20)
@@ -163,7 +163,7 @@ func TestTensorParallelRanksAreCountedByTheOutermostCommunicator(t *testing.T) {
 				t.Fatalf("counted by %+v", r.Source)
 			}
 			ways := map[uint64]bool{}
-			for _, s := range j.steps { // no step is of a time of which the waits were forgotten
+			for _, s := range j.steps { // no step is from a time whose waits were dropped
 				if ways[s.Comm] = true; s.Wait == 0 && s.Comm == r.Source.Comm {
 					t.Fatalf("step %d has no wait: %+v", s.Seq, s)
 				}
@@ -181,7 +181,7 @@ func TestTensorParallelRanksAreCountedByTheOutermostCommunicator(t *testing.T) {
 	}
 }
 
-// A pipeline's stages do different work. Those of one stage share a communicator.
+// Stages of a pipeline do different work. The ranks of one stage share a communicator.
 func TestPipelineStages(t *testing.T) {
 	stage := func(i int) int { return i / 3 }
 	j := newJob(6)
@@ -211,7 +211,7 @@ func TestPipelineStages(t *testing.T) {
 	}
 	first, second, last := j.reports[100], j.reports[101], j.reports[104]
 	if first.Source.Key() == last.Source.Key() || first.Source.Key() != second.Source.Key() {
-		t.Error("stages are not told apart")
+		t.Error("ranks of one stage must have one key, and stages different ones")
 	}
 	if first.Pairs == 0 {
 		t.Error("sends are not counted")
@@ -294,7 +294,7 @@ func TestValidation(t *testing.T) {
 	}
 }
 
-// With sequences of different lengths no size comes twice.
+// With sequences of different lengths no size repeats.
 func TestSizesThatNeverRepeat(t *testing.T) {
 	j := newJob(3)
 	j.join("world", all)
@@ -364,7 +364,7 @@ func TestDroppedRecordsLeaveStepsOut(t *testing.T) {
 	}
 }
 
-// A collective whose record was dropped is a gap in the numbers, even if no loss is reported.
+// A collective whose record was dropped is a gap in the numbers, even without a reported loss.
 func TestGapInTheNumbers(t *testing.T) {
 	j := newJob(3)
 	j.join("world", all)
@@ -380,7 +380,7 @@ func TestGapInTheNumbers(t *testing.T) {
 	}
 }
 
-// A job that goes on with a new communicator at the same address; that the old one ended may not be seen.
+// A job goes on with a new communicator at the same address. The end of the old one may not be seen.
 func TestCommunicatorIsMadeAnew(t *testing.T) {
 	for _, destroyed := range []bool{true, false} {
 		j := newJob(3)

@@ -2,32 +2,30 @@ package ownwork
 
 import "github.com/ingero-io/ingero/event"
 
-// A step is one round of the pattern in which a communicator's operations repeat: the least number of
-// operations after which the same ones come, of the same size. NCCL demands the same operations in the
-// same order of all ranks, so that all find the same pattern; and because steps are counted by the
-// operations' numbers, all have the same steps, whatever their hosts wait for and when. A training step
-// with gradient accumulation is one up to its reduction; one of a sharded model has all its gathers.
+// A step is one period of the pattern in which a communicator's operations repeat: the smallest number of operations
+// after which the same ones follow, with the same sizes. NCCL requires all ranks to make the same operations in the
+// same order, so all ranks find the same pattern. Steps are counted by the operations' numbers, so all ranks have the
+// same steps, whatever their hosts wait for and when. A training step with gradient accumulation is one step up to
+// its reduction; a step of a sharded model has all its gathers.
 //
-// If sizes never repeat, as with sequences of different lengths, only the kinds of operations are
-// compared.
+// If sizes never repeat, as with sequences of different lengths, only the kinds of operations are compared.
 
 const (
-	// maxOps is how many operations of a communicator are kept: a pattern is found if it has a third of
-	// them at most.
+	// maxOps is how many operations of a communicator are kept. A pattern may have up to a third of them.
 	maxOps = 4096
-	// firstOps is how many operations a first pattern must be seen in, otherOps another one: a
-	// validation of fewer operations does not change what a step is.
+	// firstOps is how many operations must show the first pattern, otherOps how many must show another one: a validation
+	// of fewer operations does not change what a step is.
 	firstOps, otherOps = 16, 512
-	// rounds is how often a pattern must repeat.
+	// rounds is how many periods of a pattern must be seen.
 	rounds = 3
-	// lookEvery is how many operations come between two searches, by their numbers, so that all ranks
-	// search at the same ones.
+	// lookEvery is the number of operations between two searches. Searches are at multiples of it, so that all ranks
+	// search at the same operations.
 	lookEvery = 64
-	// onlyKind are the bits of a sign that tell the operation without its size.
+	// onlyKind masks the bits of a sign that do not depend on the size.
 	onlyKind = 0xff
 )
 
-// signOf tells operations apart: in the lower 8 bits by what they do, in the others also by their size.
+// signOf returns a hash of an operation: the lower 8 bits of its kind, the others of its kind and size.
 func signOf(x *event.Collective) uint32 {
 	what := uint64(x.Op)<<24 ^ uint64(x.DataType)<<16 ^ uint64(x.ReduceOp)<<8 ^ uint64(uint32(x.Peer))
 	return uint32(mix(what))&onlyKind | uint32(mix(what^mix(x.Bytes+1)))&^onlyKind
@@ -40,15 +38,15 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// pattern looks for the communicator's pattern if it is not known or does not repeat any more. It is
-// called with every Take; what it finds depends only on the operations up to the last multiple of
-// lookEvery. It reports whether the pattern changed.
+// pattern searches the communicator's pattern if it is not known or no longer repeats. It is called with every Take,
+// but what it finds depends only on the operations up to the last multiple of lookEvery. It reports whether the
+// pattern changed.
 func (m *communicator) pattern(f *finder) bool {
 	if m.every != 0 && m.matched >= max(2*m.every, lookEvery) {
 		return false
 	}
 	last := m.last - m.last%lookEvery
-	if m.every == 0 { // the sooner it is known, the better
+	if m.every == 0 { // without a pattern, search at once
 		last = m.last
 	}
 	if last < m.first || last <= m.looked {
@@ -68,7 +66,7 @@ func (m *communicator) pattern(f *finder) bool {
 	if every == 0 {
 		every = f.period(m, last, onlyKind, least)
 	}
-	// A shorter pattern of which the present one is a multiple, as in a validation, does not matter.
+	// Ignore a shorter pattern that divides the present one, as in a validation.
 	if every == 0 || m.every%every == 0 && m.every != 0 {
 		return false
 	}
@@ -76,13 +74,12 @@ func (m *communicator) pattern(f *finder) bool {
 	return true
 }
 
-// finder finds patterns. Its memory is used again.
+// finder finds patterns. It keeps its memory for the next search.
 type finder struct{ border []uint32 }
 
-// period is the least number of operations in which those up to a number repeat, of the longest stretch
-// of at least so many operations that repeats rounds times; 0: none does. It computes the borders of
-// Knuth, Morris and Pratt of the operations in reverse order: the period of a stretch is its length less
-// its border.
+// period returns the smallest period of the operations up to last, over the longest stretch of at least least
+// operations that has rounds periods; 0: there is none. It computes the Knuth-Morris-Pratt borders of the operations
+// in reverse order: the period of a stretch is its length less its border.
 func (f *finder) period(m *communicator, last, mask, least uint32) (every uint32) {
 	n := last - m.first + 1
 	if uint32(cap(f.border)) < n {

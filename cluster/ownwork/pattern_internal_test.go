@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// slowPeriod does what finder.period does, in the plain way.
+// slowPeriod is a simple implementation of finder.period.
 func slowPeriod(signs []uint32, least int) uint32 {
 	for length := len(signs); length >= least; length-- {
 		s := signs[len(signs)-length:]

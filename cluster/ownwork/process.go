@@ -7,22 +7,22 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// kind is what a call means for own work.
+// kind is the meaning of a call for own work.
 type kind uint8
 
 const (
 	other   kind = iota
 	launch       // adds to the launch queue
 	graph        // launches a graph
-	copying      // copies, and may wait for it; its arguments say where to
-	toHost       // copies to the host, and may wait for it
+	copying      // copies, and may wait for the copy; its arguments give the direction
+	toHost       // copies to the host, and may wait for the copy
 	sync
 	move  // a collective
 	group // may launch collectives
 	gone  // ends a communicator
 )
 
-// kinds is indexed by event.Op, because it is looked up for every call.
+// kinds is an array by event.Op, since every call is looked up in it.
 var kinds = func() (k [event.OpSlots]kind) {
 	for i := range event.Catalog {
 		o := &event.Catalog[i]
@@ -55,27 +55,27 @@ type process struct {
 	pid     uint32
 	comms   map[uint64]*communicator // by handle
 	last    *communicator            // of the last collective
-	threads map[uint32]*thread       // that dispatch
+	threads map[uint32]*thread       // dispatching threads, by number
 	thread  *thread                  // of the last call
 	waits   waits
 	clocks  []clock // oldest first
 
-	launches uint32 // in all; it may wrap
-	pairs    uint64 // sends and receives
-	graphs   uint64 // Unix ns of the last launch of one
+	launches uint32 // total; may wrap
+	pairs    uint64 // number of sends and receives
+	graphs   uint64 // Unix ns of the last graph launch
 	moved    uint64 // Unix ns of the last collective or send
 
 	chosen, rival *communicator
-	rivalFor      int // how often rival was better
+	rivalFor      int // how often in a row rival was better
 	counts        counts
 	follow        follow
 }
 
-// thread is a thread that dispatches. Only its waits keep the rank from working: others, such as those of
-// a thread that watches over collectives, pass beside.
+// thread is a dispatching thread. Only the waits of such threads keep the rank from working. Waits of other threads,
+// such as one that watches collectives, do not.
 type thread struct {
 	tid    uint32
-	copied uint64 // Unix ns: begin of the copy to the host that was the thread's last call, 0: it was another one
+	copied uint64 // Unix ns: begin of the copy to the host that was the thread's last call, 0: it was another call
 }
 
 type clock struct {
@@ -87,10 +87,10 @@ func newProcess(pid uint32) *process {
 	return &process{pid: pid, comms: map[uint64]*communicator{}, threads: map[uint32]*thread{}}
 }
 
-// call takes a call. Those within other calls count with the outermost one.
+// call takes in a call. Calls within another call count with the outermost one.
 func (p *process) call(c *event.Call, k kind) {
 	if c.Depth > 0 {
-		if k == move { // as with one that a wrapper makes
+		if k == move { // as one that a wrapper makes
 			p.move(c)
 		}
 		return
@@ -113,7 +113,7 @@ func (p *process) call(c *event.Call, k kind) {
 	case launch:
 		p.launches += max(c.Weight, 1)
 		p.waits.launched(c, plainLaunch)
-	case copying, toHost: // however long one takes, it may be the copy
+	case copying, toHost: // even a long one may be the copy alone
 		p.launches += max(c.Weight, 1)
 		p.waits.queued++
 		if k == toHost || c.Args[1] == deviceToHost {
@@ -137,7 +137,7 @@ func (p *process) call(c *event.Call, k kind) {
 // deviceToHost is cudaMemcpyDeviceToHost (driver_types.h).
 const deviceToHost = 2
 
-// move takes a call of a collective.
+// move takes in a collective's call.
 func (p *process) move(c *event.Call) {
 	if c.Ret != 0 {
 		return
@@ -184,7 +184,7 @@ func (p *process) forgetOldest() {
 	p.forget(oldest.handle)
 }
 
-// collective takes a finished collective: it tells what its communicator is, and what waited for it.
+// collective takes in a finished collective, with its communicator and the wait for it.
 func (p *process) collective(x *event.Collective) {
 	if m := p.comms[x.Comm]; m != nil && !x.PairWise() && x.Start >= m.born {
 		m.known, m.id, m.rank, m.ranks = true, x.CommID, x.Rank, x.Ranks
@@ -201,7 +201,7 @@ func (p *process) clock(at uint64, share float64) {
 	p.clocks = append(p.clocks, clock{at, share})
 }
 
-// clockIn is the mean clock of the GPU in a time, 0 if it was not read.
+// clockIn returns the mean clock of the GPU in an interval, 0 if there is no reading.
 func (p *process) clockIn(from, to uint64) float64 {
 	sum, n := 0.0, 0.0
 	for _, c := range p.clocks {

@@ -73,7 +73,7 @@ func TestAnyRecords(t *testing.T) {
 	}
 }
 
-// Numbers that end, after years, are not counted up to their end.
+// Operation numbers that overflow, after years, are not counted up to the end.
 func TestNumbersThatEnd(t *testing.T) {
 	j := newJob(3)
 	j.join("world", all)

@@ -1,16 +1,16 @@
 package ownwork
 
-// Reason is why own work of a process is not measured, or what to know of it.
+// Reason is why own work of a process is not measured, or a note on the measurement.
 type Reason uint8
 
-// The reasons. Up to NeverWaits steps are measured.
+// The reasons. With those up to NeverWaits, steps are measured.
 const (
 	Measured Reason = iota
-	// NeverWaits: no wait for a collective was seen for many steps.
+	// NeverWaits: in many steps no wait for a collective was seen.
 	NeverWaits
-	// Dropped: records were dropped lately, and the steps of that time left out.
+	// Dropped: records were dropped lately, and the steps of that time are left out.
 	Dropped
-	// Learning: there were too few collectives yet.
+	// Learning: there are too few collectives yet.
 	Learning
 	// NoCollective: the process has called no collective of NCCL.
 	NoCollective
@@ -18,10 +18,10 @@ const (
 	OnlyPairs
 	// Alone: its communicators have one rank.
 	Alone
-	// OldCommunicator: its communicators are older than the tracing, so that operations have other numbers
-	// on other ranks.
+	// OldCommunicator: its communicators are older than the tracing, so that operations have other numbers on other
+	// ranks.
 	OldCommunicator
-	// SeveralRanks: it is several ranks of a communicator, whose threads are not told apart.
+	// SeveralRanks: it has several ranks of a communicator, and their threads cannot be distinguished.
 	SeveralRanks
 	// NoPattern: its collectives do not repeat.
 	NoPattern
@@ -29,7 +29,7 @@ const (
 	Silent
 	// InGraphs: no collective for 30 s, but it launches CUDA graphs, which may contain them.
 	InGraphs
-	// Reasons is how many there are.
+	// Reasons is the number of reasons.
 	Reasons
 )
 
@@ -50,7 +50,7 @@ var reasonTexts = [Reasons]string{
 	InGraphs:        "no collective for 30 s but CUDA graphs, in which collectives are not seen",
 }
 
-// String is the reason as text for people.
+// String returns the reason as text for people.
 func (r Reason) String() string {
 	if r < Reasons {
 		return reasonTexts[r]
@@ -58,35 +58,35 @@ func (r Reason) String() string {
 	return "unknown"
 }
 
-// unwaitedSteps is after how many steps without a wait it is said.
+// unwaitedSteps is after how many steps without a wait NeverWaits is reported.
 const unwaitedSteps = 64
 
-// Report is what is known of a process.
+// Report describes the measurement of a process.
 type Report struct {
 	Reason Reason
 	Source Source // of the steps; zero if there are none
 	Steps  uint64 // so far
-	// Skipped is how many steps were left out because records were dropped.
+	// Skipped counts steps that were left out because records were dropped.
 	Skipped uint64
-	// Pairs is how many sends and receives there were. A rank with some is a stage of a pipeline, or the
-	// like: ranks of its communicator may do different work.
+	// Pairs counts sends and receives. A rank with some is a stage of a pipeline or the like: ranks of its communicator
+	// may do different work.
 	Pairs uint64
-	// Follows is how much of a change of own work becomes a change of the step, and FollowsError its
-	// standard error. Near 0 the host has time to spare: no rank waits for what it does longer.
+	// Follows is how much of a change of own work becomes a change of the step's length, FollowsError its standard
+	// error. Near 0 the host has time to spare: no rank waits for its own work.
 	Follows, FollowsError float64
 	FollowsKnown          bool // there were enough steps, and own work varies
 }
 
-// Spare reports whether the host surely has time to spare, so that more own work of it makes no rank wait.
+// Spare reports whether the host certainly has time to spare, so that no rank waits if its own work takes longer.
 func (r *Report) Spare() bool {
 	return r.FollowsKnown && r.Follows+2*r.FollowsError < spareMost
 }
 
-// spareMost is how much of a change of own work may become one of the step if the host has time to spare.
-// A rank that is last in a third of the steps or more is not such a one.
+// spareMost is the most of a change of own work that may become a change of the step if the host has time to spare.
+// It excludes a rank that is last in a third of the steps or more.
 const spareMost = 0.3
 
-// Report says what is known of a process at a time (Unix ns). Call it after Take.
+// Report returns the report of a process at a time (Unix ns). Call it after Take.
 func (t *Tracker) Report(pid uint32, at uint64) Report {
 	p := t.procs[pid]
 	if p == nil {
@@ -100,7 +100,7 @@ func (t *Tracker) Report(pid uint32, at uint64) Report {
 	return r
 }
 
-// Entered is the number of the last operation that a process entered in a communicator, 0 if none is known.
+// Entered returns the number of the last operation that a process entered in a communicator, 0 if none is known.
 func (t *Tracker) Entered(pid uint32, comm uint64) uint32 {
 	if p := t.procs[pid]; p != nil {
 		for _, m := range p.comms {
@@ -135,7 +135,7 @@ func (p *process) reason(at uint64) Reason {
 	return p.unusable()
 }
 
-// unusable is why none of the communicators can be used.
+// unusable returns why none of the communicators can be used.
 func (p *process) unusable() Reason {
 	alone, old, full := true, true, false
 	for _, m := range p.comms {

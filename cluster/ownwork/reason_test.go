@@ -104,7 +104,7 @@ func (j *job) alone() {
 	j.wait()
 }
 
-// A process is forgotten when it ends or executes a program, and a thread when it ends.
+// A process is forgotten when it ends or executes another program, a thread when it ends.
 func TestEnds(t *testing.T) {
 	j := newJob(3)
 	j.join("world", all)
@@ -121,8 +121,8 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// A thread that only watches over collectives waits beside the one that works. Its waits are not the
-// rank's; those of a thread of the backward pass, which enters collectives, are.
+// A thread that only watches collectives waits beside the one that works. Its waits are not the rank's. Those of a
+// thread of the backward pass, which enters collectives, are.
 func TestThreadsBeside(t *testing.T) {
 	for name, c := range map[string]struct {
 		tid, launches uint32
@@ -157,7 +157,7 @@ func TestThreadsBeside(t *testing.T) {
 	}
 }
 
-// A launch that takes long although the queue cannot be full is own work.
+// A long launch is own work if the queue cannot be full.
 func TestSlowLaunch(t *testing.T) {
 	j := newJob(3)
 	j.join("world", all)
@@ -173,7 +173,7 @@ func TestSlowLaunch(t *testing.T) {
 	}
 }
 
-// A copy to pageable memory waits itself, and the synchronisation after it finds all done.
+// A copy to pageable memory itself waits, and the synchronisation after it finds everything done.
 func TestCopyToTheHostBeforeTheSynchronisation(t *testing.T) {
 	j := newJob(3)
 	j.join("world", all)

@@ -6,11 +6,11 @@ import (
 	"github.com/ingero-io/ingero/cluster/health"
 )
 
-// counts are of the steps of a process.
+// counts are statistics of a process's steps.
 type counts struct {
 	steps, skipped uint64
-	unwaited       int  // steps since the last with a wait
-	dropped        bool // steps were left out in the last Take, because records were dropped
+	unwaited       int  // steps since the last one with a wait
+	dropped        bool // the last Take left out steps, because records were dropped
 }
 
 // take appends the steps that ended.
@@ -45,7 +45,7 @@ func (p *process) take(t *Tracker, at uint64, list []Step) []Step {
 			p.follow.last = 0
 			continue
 		}
-		if from.at >= p.waits.kept { // else it is of before steps were counted by it
+		if from.at >= p.waits.kept { // earlier ones precede the choice of the communicator
 			list = append(list, p.step(n, from, to))
 		}
 	}
@@ -53,7 +53,7 @@ func (p *process) take(t *Tracker, at uint64, list []Step) []Step {
 	return list
 }
 
-// dropped reports whether records were dropped in a time.
+// dropped reports whether records were dropped in an interval.
 func (t *Tracker) dropped(from, to uint64) bool {
 	for _, s := range t.drops {
 		if s.from < to && s.to > from {
@@ -63,7 +63,7 @@ func (t *Tracker) dropped(from, to uint64) bool {
 	return false
 }
 
-// step is the step from one operation to another.
+// step returns the step from one operation to another.
 func (p *process) step(seq uint32, from, to *op) Step {
 	took := to.at - from.at
 	waited, until := p.waits.within(from.at, to.at)

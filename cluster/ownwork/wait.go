@@ -7,41 +7,40 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// What is taken for a wait in collectives is the time in which a thread that dispatches
+// A wait in collectives is the time in which a dispatching thread
 //
-//   - is in the first synchronisation that comes after a collective (package account/collective matches
-//     them); the GPU's own work before and after the collective is part of it, because it cannot be seen
-//     from the host when the collective began;
-//   - copies to the host just before such a synchronisation: a copy to pageable memory waits itself;
-//   - is in a launch, or a collective's call, that found the launch queue full while a collective was not
-//     waited for yet.
+//   - is in the first synchronisation after a collective (package account/collective matches them). This includes
+//     the GPU's own work before and after the collective, because the host cannot see when the collective began;
+//   - copies to the host just before such a synchronisation: a copy to pageable memory itself waits;
+//   - is in a launch or a collective's call that found the launch queue full, while a collective had no
+//     synchronisation yet.
 //
-// A synchronisation that comes after no collective is own work: it waits for the rank's own GPU.
+// A synchronisation after no collective is own work: it waits for the rank's own GPU.
 
 const (
-	// fullQueue is from how many launches since the last synchronisation on the launch queue may be full.
+	// fullQueue is the number of launches since the last synchronisation from which on the launch queue may be full.
 	// Some may be in another stream's queue.
 	fullQueue = event.LaunchQueue / 2
-	// plainLaunch and collectiveLaunch are what a launch and a collective's call take at most if the queue
-	// is not full, ns on a CPU. On an H100 launches took 4 us, and up to 2.8 ms in a full queue.
+	// plainLaunch and collectiveLaunch bound a launch and a collective's call if the queue is not full, in ns on a CPU.
+	// On an H100 launches took 4 us, and up to 2.8 ms in a full queue.
 	plainLaunch, collectiveLaunch = 20_000, 200_000
 	// copyLeast is the shortest copy that counts, ns.
 	copyLeast = 10_000
 )
 
-// waits are the waits of a process's threads that dispatch.
+// waits are the waits of a process's dispatching threads.
 type waits struct {
-	list   []span            // of synchronisations
-	syncs  []span            // all synchronisations, those that waited for no collective too
-	full   uint64            // ns of launches that found the queue full, in all: they are too many to list
-	open   bool              // there is a collective that no synchronisation came after
+	list   []span            // waits in collectives
+	syncs  []span            // all synchronisations, also those that waited for no collective
+	full   uint64            // total ns of launches that found the queue full: too many to list
+	open   bool              // a collective had no synchronisation yet
 	queued uint32            // launches since the last synchronisation
-	copies map[uint64]uint64 // by the begin of a synchronisation, that of the copy before it; Unix ns
-	kept   uint64            // Unix ns: waits that ended before are forgotten
+	copies map[uint64]uint64 // begin of the copy before a synchronisation, by the latter's begin; Unix ns
+	kept   uint64            // Unix ns: waits that ended earlier are dropped
 }
 
-// launched takes a call that adds to the launch queue and usually takes so many ns at most. Calls that
-// sleep wait for something else.
+// launched takes in a call that adds to the launch queue and usually takes at most usual ns. A call that sleeps waits
+// for something else.
 func (w *waits) launched(c *event.Call, usual uint64) {
 	w.queued += max(c.Weight, 1)
 	if c.Duration <= usual || w.queued < fullQueue || !w.open {
@@ -52,8 +51,8 @@ func (w *waits) launched(c *event.Call, usual uint64) {
 	}
 }
 
-// synchronised takes a synchronisation, and when the copy to the host just before it began, 0 if there was
-// none. Whether it came after a collective is not known yet.
+// synchronised takes in a synchronisation; copied is when the copy to the host just before it began, 0 if there was
+// none. It is not known yet whether it came after a collective.
 func (w *waits) synchronised(c *event.Call, copied uint64) {
 	w.queued, w.open = 0, false
 	if len(w.syncs) < maxWaits {
@@ -70,10 +69,10 @@ func (w *waits) synchronised(c *event.Call, copied uint64) {
 	}
 }
 
-// waited takes a collective that was waited for.
+// waited takes in a collective that was waited for.
 func (w *waits) waited(x *event.Collective) {
 	s := span{x.SyncStart, x.SyncEnd}
-	if n := len(w.list); n > 0 && w.list[n-1] == s { // one of several
+	if n := len(w.list); n > 0 && w.list[n-1] == s { // a wait for several collectives
 		return
 	}
 	if at, ok := w.copies[x.SyncStart]; ok {
@@ -92,13 +91,13 @@ func (w *waits) add(s span) {
 	}
 }
 
-// settle orders the waits, and makes one of those that overlap.
+// settle sorts the waits and merges those that overlap.
 func (w *waits) settle() {
 	clear(w.copies)
 	w.list, w.syncs = merged(w.list), merged(w.syncs)
 }
 
-// merged orders spans, and makes one of those that overlap.
+// merged sorts spans and merges those that overlap.
 func merged(list []span) []span {
 	slices.SortFunc(list, func(a, b span) int { return cmp.Compare(a.from, b.from) })
 	n := 0
@@ -113,8 +112,8 @@ func merged(list []span) []span {
 	return list[:n]
 }
 
-// within is how much of a time was waited, ns, and when the last wait in it ended (Unix ns; 0 if there was
-// none). Times must be asked in order: waits before them are forgotten.
+// within returns how much of an interval was waited, ns, and when the last wait in it ended (Unix ns; 0 if there was
+// none). Ask for intervals in order: earlier waits are dropped.
 func (w *waits) within(from, to uint64) (ns, until uint64) {
 	w.forget(from)
 	for _, s := range w.list {
@@ -126,8 +125,8 @@ func (w *waits) within(from, to uint64) (ns, until uint64) {
 	return ns, until
 }
 
-// ownGPU is how much of a time was spent in synchronisations that waited for no collective, ns. It is asked as, and
-// after, within.
+// ownGPU returns how much of an interval was spent in synchronisations that waited for no collective, ns. Call it
+// after within for the same interval.
 func (w *waits) ownGPU(from, to uint64) (ns uint64) {
 	waits := w.list
 	for _, s := range w.syncs {
@@ -148,13 +147,13 @@ func (w *waits) ownGPU(from, to uint64) (ns uint64) {
 	return ns
 }
 
-// forget forgets the waits that ended before a time.
+// forget drops the waits that ended before a time.
 func (w *waits) forget(before uint64) {
 	w.kept = max(w.kept, before)
 	w.list, w.syncs = since(w.list, before), since(w.syncs, before)
 }
 
-// since is what does not end before a time.
+// since returns the spans that do not end before a time.
 func since(list []span, before uint64) []span {
 	n := 0
 	for n < len(list) && list[n].to <= before {

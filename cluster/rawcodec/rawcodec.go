@@ -1,4 +1,4 @@
-// Package rawcodec has gRPC pass messages on as bytes: package wire encodes and reads them itself.
+// Package rawcodec makes gRPC pass messages on as bytes: package wire encodes and parses them itself.
 package rawcodec
 
 import (
@@ -29,5 +29,5 @@ func (Codec) Unmarshal(data mem.BufferSlice, v any) error {
 	return nil
 }
 
-// Name implements encoding.CodecV2. What is sent is in the format of protocol buffers.
+// Name implements encoding.CodecV2. The bytes are in the format of protocol buffers.
 func (Codec) Name() string { return "proto" }

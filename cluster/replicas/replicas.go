@@ -1,13 +1,14 @@
-// Package replicas chooses to which of several fleets a node pushes. Each cohort has its own order of them, which is
-// the same on all nodes that are given the same fleets, so that nodes agree without talking: rendezvous hashing. If the
-// first one does not answer, the next one is asked, and the first one again when it has answered for a while.
+// Package replicas chooses which of several fleets a node pushes to. Each cohort has its own order of the fleets,
+// from rendezvous hashing. All nodes with the same fleets compute the same order, so they agree without
+// communication. If the first fleet does not answer, the node asks the next one, and returns to the first when that
+// has answered for a while.
 //
-// A node that pushes elsewhere gives notice where it was before, and where the others may be: a push in which its ranks
-// have ended. Then no fleet takes a node for silent that has moved. What a fleet answers to a notice says how many
-// ranks push to it. By this nodes find each other again if only some of them reach a fleet: all of them go where those
-// are that cannot come.
+// A node that moves to another fleet sends notices to where it was before, and to where its peers may be: a push in
+// which its ranks have ended. So no fleet takes a node that has moved for a silent one. The answer to a notice says
+// how many ranks push to that fleet. This lets nodes find each other if only some of them reach a fleet: all of them
+// go where the nodes are that cannot move.
 //
-// The package has no clock, no I/O and no goroutines. Times are since any moment; they must never go back.
+// The package has no clock, no I/O and no goroutines. Times count from any moment; they must never go back.
 package replicas
 
 import (
@@ -21,33 +22,34 @@ import (
 	"github.com/ingero-io/ingero/cluster/health"
 )
 
-// The times by which nodes move.
+// When nodes move.
 const (
-	// downFor is for how long after a failure no other cohort tries a replica first.
+	// downFor is how long after a failure no other cohort tries a replica first.
 	downFor = 3 * health.PushEvery
-	// firstPatience is for how long a better replica must answer before a cohort goes back to it, if most of its peers are
-	// not there yet. It doubles, up to mostPatience, each time that going back was wrong within soonWrong, or that others
-	// could not follow; after steadyFor in the first replica it is as at first.
+	// firstPatience is how long a better replica must answer before a cohort returns to it, if most of its peers are not
+	// there yet. It doubles, up to mostPatience, each time that returning was wrong within soonWrong, or that others
+	// could not follow. After steadyFor in the first replica it is reset.
 	firstPatience, mostPatience = 10 * time.Second, 10 * time.Minute
 	soonWrong, steadyFor        = time.Minute, 10 * time.Minute
-	// settledAfter is how long a cohort is at a replica before it looks for those that are elsewhere: others come when
-	// they have noticed the same, and those that have left are live for three pushes.
+	// settledAfter is how long a cohort is at a replica before it looks for peers elsewhere: others come when they have
+	// noticed the same, and ranks that have left count as live for three pushes.
 	settledAfter = 4 * health.PushEvery
-	// looks is how often it looks when ranks have fallen silent, lookEvery how often else, while not all ranks push.
+	// looks is how often a cohort looks after ranks have fallen silent, lookEvery the interval otherwise, while not all
+	// ranks push.
 	looks, lookEvery = 3, 30 * time.Second
-	// foundTwice is how often a part of the cohort must be found elsewhere: a node of which one push was lost is back by
+	// foundTwice is how often a part of the cohort must be found elsewhere: a node that only lost a push is back by
 	// then.
 	foundTwice = 2
-	// notices is how often a node gives notice that it has left, if there is no answer.
+	// notices is how often a node sends the notice that it has left, if there is no answer.
 	notices = 3
-	// softFailures is after how many pushes in a row that were refused a cohort moves.
+	// softFailures is the number of refused pushes in a row after which a cohort moves.
 	softFailures = 3
-	// unusedFor is when a cohort is forgotten.
+	// unusedFor is the time after which an unused cohort is dropped.
 	unusedFor = 10 * time.Minute
 )
 
-// Names are what fleets are chosen by: of their addresses, which are URLs. Those of the same machine are chosen by the
-// machine, so that nodes that push over HTTP agree with those that push over gRPC, unless two of them are on one.
+// Names returns the names that fleets are chosen by, from their addresses, which are URLs. The name is the host, so
+// that nodes that push over HTTP agree with those that push over gRPC, unless two fleets are on one host.
 func Names(addresses []string) []string {
 	hosts, seen := make([]string, 0, len(addresses)), map[string]bool{}
 	for _, a := range addresses {
@@ -62,8 +64,9 @@ func Names(addresses []string) []string {
 	return slices.Clone(addresses)
 }
 
-// Order is the replicas of a cohort, as indices of names, the first one first: by the first 8 bytes of the SHA-256 of
-// the name, after its length in 4 bytes, and the cohort's number in 8, big-endian; the highest first.
+// Order returns the replicas of a cohort as indices of names, the first choice first. The sort key is the first 8
+// bytes of the SHA-256 of the name's length in 4 bytes, the name, and the cohort's number in 8 bytes, big-endian; the
+// highest comes first.
 func Order(names []string, cohort uint64) []int {
 	order, hash := make([]int, len(names)), make([]uint64, len(names))
 	for i, n := range names {
@@ -75,46 +78,46 @@ func Order(names []string, cohort uint64) []int {
 	return order
 }
 
-// Chooser chooses for a node. It is not safe for concurrent use.
+// Chooser chooses for one node. It is not safe for concurrent use.
 type Chooser struct {
 	names   []string
-	failed  []time.Duration // by replica: when it failed last, 0: it has answered since
+	failed  []time.Duration // by replica: time of the last failure, 0: it has answered since
 	cohorts map[uint64]*cohort
 }
 
-// cohort is where the ranks of a cohort on this node are. A place is an index of order.
+// cohort is the state of a cohort's ranks on this node. A place is an index of order.
 type cohort struct {
 	order    []int
-	at       int           // place
-	arrived  time.Duration // when it came there
+	at       int           // current place
+	arrived  time.Duration // when it moved there
 	used     time.Duration
-	refused  int    // pushes in a row
-	live     uint32 // ranks, by the last answer
-	size     uint32 // of so many; 0: there was no answer yet
-	driven   bool   // it came because others could not come to where it was
-	back     bool   // it came back
+	refused  int    // refused pushes in a row
+	live     uint32 // live ranks in the last answer
+	size     uint32 // ranks in the last answer; 0: no answer yet
+	driven   bool   // it moved because others could not come to its old place
+	back     bool   // it returned to a better place
 	patience time.Duration
 	places   []place
-	fewest   uint32 // live ranks when it looked last
-	looks    int    // that are left
+	fewest   uint32 // live ranks when it last looked
+	looks    int    // looks that are left
 	looked   time.Duration
 }
 
-// place is what is known of another replica, by notices.
+// place is what notices have shown of another replica.
 type place struct {
-	since time.Duration // from when on it has answered all of them, 0: it has not
-	heard time.Duration // when it answered last
+	since time.Duration // it has answered every notice since then, 0: it has not
+	heard time.Duration // time of its last answer
 	live  uint32
-	leave int // how often to say there that the ranks have left
+	leave int // how often to send the notice that the ranks have left
 	found int // how often a part of the cohort was found there
 }
 
-// New returns a chooser among fleets of these names; there must be one at least.
+// New returns a chooser among the fleets with these names, at least one.
 func New(names []string) *Chooser {
 	return &Chooser{names: names, failed: make([]time.Duration, len(names)), cohorts: map[uint64]*cohort{}}
 }
 
-// At is which replica a cohort is at.
+// At returns the replica that a cohort is at.
 func (c *Chooser) At(now time.Duration, id uint64) int {
 	k := c.cohort(now, id)
 	return k.order[k.at]
@@ -134,14 +137,14 @@ func (c *Chooser) cohort(now time.Duration, id uint64) *cohort {
 	return k
 }
 
-// usable is the first place of a cohort, but one, that has not failed lately; -1: there is none.
+// usable returns the first place of a cohort, except but, that has not failed lately; -1: there is none.
 func (c *Chooser) usable(now time.Duration, k *cohort, but int) int {
 	return slices.IndexFunc(k.order, func(r int) bool {
 		return (but < 0 || r != k.order[but]) && (c.failed[r] == 0 || now-c.failed[r] >= downFor)
 	})
 }
 
-// Push says where a push that is due goes, and which replicas are to get a notice.
+// Push returns where to send a push that is due, and the replicas to send notices to.
 func (c *Chooser) Push(now time.Duration, id uint64) (to int, notices []int) {
 	for old, k := range c.cohorts {
 		if now-k.used > unusedFor {
@@ -161,7 +164,7 @@ func (c *Chooser) Push(now time.Duration, id uint64) (to int, notices []int) {
 	return k.order[k.at], notices
 }
 
-// goBack goes to where its peers are, or to a better place that has answered for long.
+// goBack moves the cohort to where its peers are, or to a better place that has answered for long enough.
 func (k *cohort) goBack(now time.Duration) {
 	for i := range k.places {
 		p := &k.places[i]
@@ -177,16 +180,16 @@ func (k *cohort) goBack(now time.Duration) {
 	}
 }
 
-// follows reports whether peers of the cohort are at a place, so that it goes there, too.
+// follows reports whether the cohort's peers are at a place, so that it moves there too.
 func (k *cohort) follows(now time.Duration, i int) bool {
 	p := &k.places[i]
 	switch {
 	case p.live == 0:
 		return false
-	case k.driven: // those whom it has followed here have gone there
+	case k.driven: // the peers that it followed here have gone there
 		return i < k.at && now-k.arrived >= settledAfter && k.live < k.size
 	}
-	return p.live >= k.live && (i < k.at || !k.back) // most of them
+	return p.live >= k.live && (i < k.at || !k.back) // most peers are there
 }
 
 func (k *cohort) move(now time.Duration, to int) {
@@ -197,8 +200,8 @@ func (k *cohort) move(now time.Duration, to int) {
 	k.driven, k.back = false, false
 }
 
-// Answered takes what the answer to a push says: how many ranks are live, of how many; 0, 0: it does not say. It
-// returns replicas that are to get a notice at once.
+// Answered takes in the answer to a push: how many ranks are live, of how many; 0, 0: not in the answer. It returns
+// the replicas to send notices to at once.
 func (c *Chooser) Answered(now time.Duration, id uint64, replica int, live, size uint32) (notices []int) {
 	c.failed[replica] = 0
 	k := c.cohort(now, id)
@@ -231,8 +234,8 @@ func (c *Chooser) Answered(now time.Duration, id uint64, replica int, live, size
 	return slices.Clone(k.order[k.at+1:])
 }
 
-// Failed takes that a push was not answered; hard: the replica cannot be reached, else it has refused the push. again
-// says that it is to be sent to another one at once.
+// Failed takes in that a push failed. hard: the replica cannot be reached; otherwise it has refused the push. again
+// says to send the push to another replica at once.
 func (c *Chooser) Failed(now time.Duration, id uint64, replica int, hard bool) (to int, again bool) {
 	k := c.cohort(now, id)
 	if k.order[k.at] != replica {
@@ -254,8 +257,8 @@ func (c *Chooser) Failed(now time.Duration, id uint64, replica int, hard bool) (
 	return k.order[place], again
 }
 
-// Noticed takes that a notice was answered: so many ranks of the cohort are live there. It returns replicas that are to
-// get a notice at once, because the cohort goes elsewhere.
+// Noticed takes in the answer to a notice, with the number of the cohort's ranks that are live there. If the cohort
+// moves, it returns the replicas to send notices to at once.
 func (c *Chooser) Noticed(now time.Duration, id uint64, replica int, live uint32) (notices []int) {
 	c.failed[replica] = 0
 	k := c.cohort(now, id)
@@ -280,7 +283,7 @@ func (c *Chooser) Noticed(now time.Duration, id uint64, replica int, live uint32
 	return notices
 }
 
-// NoticeFailed takes that a notice was not answered.
+// NoticeFailed takes in that a notice was not answered.
 func (c *Chooser) NoticeFailed(now time.Duration, id uint64, replica int) {
 	k := c.cohort(now, id)
 	p := &k.places[slices.Index(k.order, replica)]

@@ -17,7 +17,7 @@ const (
 
 var names = []string{"a", "b", "c"}
 
-// node pushes every two seconds; answer says what a replica answers: how many of 8 ranks are live, or -1.
+// node pushes every two seconds. answer returns a replica's answer: how many of 8 ranks are live, or -1.
 type node struct {
 	c      *replicas.Chooser
 	now    time.Duration
@@ -29,7 +29,7 @@ func newNode(answer func(replica int) int) *node {
 	return &node{c: replicas.New(names), now: start, answer: answer}
 }
 
-// push returns which replica took it, -1: none.
+// push returns the replica that took the push, -1: none.
 func (n *node) push() int {
 	n.now += 2 * second
 	to, notices := n.c.Push(n.now, id)
@@ -111,7 +111,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// What does not answer is left in the same push, and gone back to when it has answered for ten seconds.
+// A replica that does not answer is left within the same push. After it has answered for ten seconds, the node
+// returns.
 func TestAReplicaThatIsKilled(t *testing.T) {
 	dead := false
 	n := newNode(func(r int) int {
@@ -141,7 +142,7 @@ func TestAReplicaThatIsKilled(t *testing.T) {
 	}
 }
 
-// A node whose push alone was lost is back with the next one, because its peers are there.
+// A node that only lost a push returns with the next one, because its peers are there.
 func TestOnePushIsLost(t *testing.T) {
 	lost := false
 	n := newNode(func(r int) int {
@@ -165,7 +166,7 @@ func TestOnePushIsLost(t *testing.T) {
 	}
 }
 
-// A replica that fails again and again is gone back to more and more seldom.
+// If a replica fails repeatedly, nodes return to it less and less often.
 func TestFlapping(t *testing.T) {
 	up := true
 	n := newNode(func(r int) int {
@@ -192,7 +193,7 @@ func TestFlapping(t *testing.T) {
 	}
 }
 
-// If a part of the cohort cannot come, the others go there, and give notice where they were.
+// If a part of the cohort cannot come, the others go there, and send notices to their old place.
 func TestPartOfTheCohortIsElsewhere(t *testing.T) {
 	elsewhere := 0
 	n := newNode(func(r int) int {
@@ -222,7 +223,7 @@ func TestPartOfTheCohortIsElsewhere(t *testing.T) {
 	}
 }
 
-// If ranks do not push anywhere, nobody moves, and others are asked seldom.
+// If ranks push nowhere, nobody moves, and others are asked rarely.
 func TestRanksThatDoNotPush(t *testing.T) {
 	n := newNode(func(r int) int {
 		if r == order[0] {
@@ -268,7 +269,7 @@ func TestNoReplicaAnswers(t *testing.T) {
 	n.until(t, order[0])
 }
 
-// One that refuses pushes is left after three.
+// A replica that refuses pushes is left after three.
 func TestRefusedPushes(t *testing.T) {
 	c := replicas.New(names)
 	for i := range 3 {

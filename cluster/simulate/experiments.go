@@ -7,16 +7,16 @@ import (
 	"strconv"
 )
 
-// Options say what to simulate.
+// Options define what to simulate.
 type Options struct {
 	Ranks []int // sizes of cohorts; nil: 3, 8, 64 and 1000
 	Quick bool  // few trials: seconds instead of minutes
 	Seed  uint64
-	// Row is called for each row that is done, if it is not nil.
+	// Row is called for each finished row, if it is not nil.
 	Row func(Row)
 }
 
-// Number is a float64 that is null in JSON if it is not a number.
+// Number is a float64. NaN is null in JSON.
 type Number float64
 
 // MarshalJSON implements json.Marshaler.
@@ -38,14 +38,14 @@ type Row struct {
 	Found    int    `json:"found"`
 	Missed   int    `json:"missed"`
 	F1       Number `json:"f1"`
-	F1Soon   Number `json:"f1_10s"` // counting only what is told within 10 s
+	F1Soon   Number `json:"f1_10s"` // counting only verdicts within 10 s
 	MedianS  Number `json:"median_s"`
 	P95S     Number `json:"p95_s"`
 	False    int    `json:"false_alarms"`
 	Other    int    `json:"other_false"` // hang, gone, missing, cohort_degraded
 	RankHour Number `json:"rank_hours"`
 	PerRank  Number `json:"per_1000_rank_hours"`
-	PerNode  Number `json:"per_1000_node_hours"` // of 8 ranks
+	PerNode  Number `json:"per_1000_node_hours"` // nodes of 8 ranks
 }
 
 // The parts of a run.
@@ -73,14 +73,14 @@ func (s *Score) row(part, name string, n int, step, noise float64) Row {
 	}
 }
 
-// lab runs experiments.
+// lab runs the experiments.
 type lab struct {
 	options Options
 	rows    []Row
 	stream  uint64
 }
 
-// Run runs all experiments, or quick ones.
+// Run runs all experiments.
 func Run(o Options) Result {
 	if o.Ranks == nil {
 		o.Ranks = []int{3, 8, 64, 1000}
@@ -105,7 +105,7 @@ func (l *lab) add(r Row) {
 	}
 }
 
-// few is how many of trials a quick run has.
+// few returns the number of trials in a quick run.
 func (l *lab) few(trials int) int {
 	if l.options.Quick {
 		return max(1, trials/12)
@@ -113,7 +113,7 @@ func (l *lab) few(trials int) int {
 	return trials
 }
 
-// trials runs jobs that make makes; each has its own random numbers.
+// trials runs n jobs from make, each with its own random numbers.
 func (l *lab) trials(n int, window float64, make func(r *rand.Rand) Job) Score {
 	var s Score
 	for range n {
@@ -125,10 +125,10 @@ func (l *lab) trials(n int, window float64, make func(r *rand.Rand) Job) Score {
 	return s
 }
 
-// settled is after how many seconds a rank's offset and noise are known.
+// settled returns the time in seconds after which a rank's offset and noise are known.
 func settled(step float64) float64 { return max(45, 26*max(1.1*step, 1.3)) }
 
-// withStragglers makes an ordinary job in which k ranks become slower by factor.
+// withStragglers returns a maker of ordinary jobs in which k ranks become slower by factor.
 func withStragglers(n, k int, step, noise, factor, window float64) func(*rand.Rand) Job {
 	return func(r *rand.Rand) Job {
 		j := ordinary(n, step, noise)
@@ -143,7 +143,7 @@ func withStragglers(n, k int, step, noise, factor, window float64) func(*rand.Ra
 
 var slowdowns = []float64{1.1, 1.2, 1.3}
 
-// stragglers is the first part: 10, 20 and 30 % at steps of 0.2 s and a noise of 3 %.
+// stragglers is the first part: 10, 20 and 30 % at steps of 0.2 s and noise of 3 %.
 func (l *lab) stragglers() {
 	for _, c := range []struct{ n, slow, trials int }{{3, 1, 200}, {8, 1, 200}, {64, 2, 60}, {1000, 20, 8}} {
 		if !l.has(c.n) {
@@ -157,7 +157,7 @@ func (l *lab) stragglers() {
 	}
 }
 
-// grid has other steps and noises.
+// grid varies step and noise.
 func (l *lab) grid() {
 	steps, noises := []float64{0.05, 0.2, 1, 5}, []float64{0.01, 0.03, 0.05}
 	if l.options.Quick {
@@ -183,7 +183,7 @@ func (l *lab) grid() {
 	}
 }
 
-// changes is what concerns all ranks of a cohort: nobody is slow.
+// changes affect all ranks of a cohort: none is slow.
 func (l *lab) changes() {
 	for _, c := range []struct{ n, trials int }{{3, 400}, {8, 400}, {64, 190}, {1000, 10}} {
 		if !l.has(c.n) || c.n == 1000 && l.options.Quick {
@@ -199,10 +199,10 @@ func (l *lab) changes() {
 	}
 }
 
-// quietHours is how long a job without stragglers runs, with all disturbances.
+// quietHours is the length of a job without stragglers, with all disturbances.
 const quietHours = 2
 
-// quiet has nothing to find.
+// quiet runs jobs with nothing to find.
 func (l *lab) quiet() {
 	for _, c := range []struct {
 		n           int
@@ -233,7 +233,7 @@ func (l *lab) quiet() {
 	}
 }
 
-// disturbed is a job without stragglers in which everything else happens.
+// disturbed returns a job without stragglers, with all other disturbances.
 func disturbed(n int, step, noise, length float64, r *rand.Rand) Job {
 	j := ordinary(n, step, noise)
 	j.Length, j.Phases, j.Checkpoints = length, true, true
@@ -252,7 +252,7 @@ func disturbed(n int, step, noise, length float64, r *rand.Rand) Job {
 	return j
 }
 
-// works shows what it brings to know how much work a step has, where that varies.
+// works compares known and unknown amounts of work, in jobs where they vary.
 func (l *lab) works() {
 	if !l.has(64) {
 		return
@@ -284,7 +284,7 @@ func (l *lab) works() {
 	}
 }
 
-// cases are special ones.
+// cases are single special cases.
 func (l *lab) cases() {
 	plain := func(factor float64, k int, change func(*Job)) func(*rand.Rand) Job {
 		return func(r *rand.Rand) Job {

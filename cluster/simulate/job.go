@@ -1,6 +1,5 @@
-// Package simulate runs jobs in virtual time through the real code of cluster/health, and scores
-// what it says. Nothing here is a model of the detection; only the jobs, their noise and the
-// network are. The same seed gives the same result.
+// Package simulate runs jobs in virtual time through the real code of cluster/health, and scores the verdicts. Jobs,
+// their noise and the network are modelled; the detection is not. The same seed gives the same result.
 package simulate
 
 import (
@@ -9,74 +8,74 @@ import (
 	"time"
 )
 
-// Job is a cohort of ranks, what disturbs it, and what is wrong with it. Times are in seconds,
-// spreads in logs: 0.03 is about 3 %.
+// Job is a cohort of ranks, with its disturbances and faults. Times are in seconds, spreads in logs: 0.03 is about 3
+// %.
 type Job struct {
 	Ranks  int
 	Length float64 // of the run
 
-	Step   float64 // median own work a synchronisation
+	Step   float64 // median own work per synchronisation
 	Noise  float64 // of a rank's step
 	Lag    float64 // correlation of that noise from step to step
 	Offset float64 // lasting differences between ranks
 	Common float64 // noise that all ranks share
 	Send   float64 // transfer time as a share of Step
-	Leak   float64 // share of the wait for others that is booked as own work
+	Leak   float64 // share of the wait for others that is counted as own work
 
 	Bursts      float64 // per rank-hour: 0.5 to 2.9 s at 1.2 to 3 times the work
 	Stalls      float64 // per rank-hour: one step longer by 0.1 to 1 s
 	Phases      bool    // the whole cohort's work changes by 0.6 to 1.6, about every 2 minutes
 	Checkpoints bool    // 3 to 30 s, half of them of rank 0 only
-	Stages      int     // pipeline stages, of which the last takes StageMore (log) longer
+	Stages      int     // pipeline stages; the last one takes StageMore (log) longer
 	StageMore   float64
 
 	Free bool    // ranks do not wait for each other
 	Skew float64 // largest difference of a node's clock
 
-	// Variable amounts of work: each rank's step has an amount of this spread, and own work is the
-	// amount to the power of WorkPower. Known: the agent knows it.
+	// Variable amounts of work: the amount of each rank's step has this spread, and own work is the amount to the power
+	// of WorkPower. Known: the agent knows the amount.
 	Work, WorkPower float64
 	Known           bool
 
 	Faults []Fault
-	Change float64 // factor on all ranks' work from ChangeAt on, 0: none
+	Change float64 // factor on the work of all ranks from ChangeAt on, 0: none
 	// ChangeAt is when Change begins.
 	ChangeAt float64
-	// Leaves is when ranks stop for good, by rank. Their process ends if Exit, else their node is
-	// silent. The others go on without them. Joins is when a rank starts.
+	// Leaves is when ranks stop for good, by rank: if Exit, their process ends, otherwise their node is silent. The others
+	// go on without them. Joins is when a rank starts.
 	Leaves, Joins map[int]float64
 	Exit          bool
 
 	Net Net
 }
 
-// Fault is what is wrong with a rank.
+// Fault is a fault of a rank.
 type Fault struct {
 	Rank   int
 	Factor float64 // on own work: 1.2 takes 20 % longer
 	From   float64
 	For    float64 // 0: until the end
 	Rise   float64 // seconds until the factor is reached, 0: at once
-	Share  float64 // of each 10 s in which it is active, 0: all
+	Share  float64 // part of each 10 s in which the fault is active, 0: all
 }
 
-// Net is how agents and fleets talk.
+// Net is the network between agents and fleets.
 type Net struct {
 	NodeRanks int           // ranks a node, 0: 8
 	Every     time.Duration // 0: health.PushEvery
-	Unaligned bool          // agents push at times of their own
-	NoPoll    bool          // suspects do not ask again
+	Unaligned bool          // each agent pushes at its own time
+	NoPoll    bool          // suspects do not poll
 	Lost      float64       // share of pushes that are lost
 	Moves     []float64     // when the cohort moves to the other of two fleets
-	Restarts  []float64     // when all fleets lose what they know
-	Down      [2]float64    // from when to when no fleet answers
-	// Fleets is among how many agents choose, 0: they do not, and Moves says where they push. Restarts and Down are not
-	// used then.
+	Restarts  []float64     // when all fleets lose their state
+	Down      [2]float64    // begin and end of the time when no fleet answers
+	// Fleets is how many fleets agents choose from. 0: they do not choose, and Moves says where they push. Otherwise
+	// Restarts and Down are not used.
 	Fleets  int
 	Outages []Outage
 }
 
-// ordinary is a job with the disturbances that every run has.
+// ordinary returns a job with the disturbances that every run has.
 func ordinary(ranks int, step, noise float64) Job {
 	return Job{
 		Ranks: ranks, Step: step, Noise: noise, Lag: 0.15, Offset: 0.004, Common: 0.02, Send: 0.1,
@@ -84,7 +83,7 @@ func ordinary(ranks int, step, noise float64) Job {
 	}
 }
 
-// source makes the own work of a job's steps.
+// source generates the own work of a job's steps.
 type source struct {
 	job    *Job
 	random *rand.Rand
@@ -94,7 +93,7 @@ type source struct {
 	fault  [][]*Fault
 	phase  float64
 	next   struct{ phase, checkpoint float64 }
-	stall  int // rank of the checkpoint in this step, everyone or nobody
+	stall  int // rank with a checkpoint in this step, everyone or nobody
 	length float64
 	common float64
 }
@@ -128,7 +127,7 @@ func newSource(j *Job, random *rand.Rand) *source {
 	return s
 }
 
-// begin draws what all ranks share in the step that begins at t.
+// begin draws what all ranks have in common in the step that begins at t.
 func (s *source) begin(t float64) {
 	if t >= s.next.phase {
 		s.phase = math.Log(0.6 + s.random.Float64())
@@ -148,7 +147,7 @@ func (s *source) begin(t float64) {
 	}
 }
 
-// own is a rank's own work in the step that begins at t, and the amount of work in it.
+// own returns a rank's own work in the step that begins at t, and the amount of work in it.
 func (s *source) own(i int, t float64) (seconds, amount float64) {
 	j, random := s.job, s.random
 	s.noise[i] = j.Lag*s.noise[i] + math.Sqrt(1-j.Lag*j.Lag)*random.NormFloat64()
@@ -179,7 +178,7 @@ func (s *source) own(i int, t float64) (seconds, amount float64) {
 	return v, amount
 }
 
-// slow is how long work of v seconds that begins at t takes with the fault.
+// slow returns how long work of v seconds that begins at t takes with the fault.
 func (f *Fault) slow(t, v float64) float64 {
 	factor := f.Factor
 	switch {
@@ -200,8 +199,8 @@ func (f *Fault) slow(t, v float64) float64 {
 	return stretch(t, v, f.From, until, factor)
 }
 
-// stretch is the time that work of w seconds takes from t on, if it takes factor times as long between
-// from and until.
+// stretch returns how long work of w seconds takes from t on, if it takes factor times as long between from and
+// until.
 func stretch(t, w, from, until, factor float64) float64 {
 	took := 0.0
 	if t < from {

@@ -16,35 +16,35 @@ import (
 
 const partReplay = "replay"
 
-// Trace is a job's own work, as it was measured.
+// Trace is the measured own work of a job.
 type Trace struct {
-	ranks  []int32     // their numbers
-	stage  []int       // of each
+	ranks  []int32     // numbers of the ranks
+	stage  []int       // by rank
 	own    [][]float64 // seconds, by rank and bucket
 	amount [][]float64 // of work; see ReadTrace
 	length []float64   // seconds, by bucket
 }
 
-// Injection is a straggler that is put into a trace.
+// Injection is a straggler added to a trace.
 type Injection struct {
 	Rank   int32
 	Factor float64 // 1.2: 20 % longer
-	AtS    float64 // seconds after the begin
+	AtS    float64 // seconds after the trace's begin
 }
 
-// traceMost is how many seconds a trace may have: eleven days.
+// traceMost bounds the length of a trace in seconds: eleven days.
 const traceMost = 1e6
 
-// errTrace is a row that is none.
+// errTrace means that a row is invalid.
 var errTrace = errors.New("want stage,rank,step,micro-batch,chunk,own seconds,step seconds")
 
 type batch struct{ step, micro, chunk int }
 
-// ReadTrace reads rows of: pipeline stage, rank, step, micro-batch, model chunk, seconds of the rank's
-// own work in the micro-batch, seconds of the step. A rank without all micro-batches is an error.
+// ReadTrace reads rows of: pipeline stage, rank, step, micro-batch, model chunk, seconds of the rank's own work in
+// the micro-batch, seconds of the step. It is an error if a rank lacks a micro-batch.
 //
-// The amount of work in a micro-batch is taken from the other stages, if they have as many ranks: the
-// ranks of the same place work on the same sequences.
+// The amount of work in a micro-batch is taken from the other stages, if they have as many ranks: ranks in the same
+// place work on the same sequences.
 func ReadTrace(r io.Reader) (*Trace, error) {
 	in := csv.NewReader(r)
 	in.FieldsPerRecord = 7
@@ -122,7 +122,7 @@ func newTrace(stage map[int32]int, own map[int32]map[batch]float64, steps map[ba
 	return t, nil
 }
 
-// longest is how long a bucket takes.
+// longest returns how long a bucket takes.
 func (t *Trace) longest(bucket int) float64 {
 	v := t.length[bucket]
 	for _, own := range t.own {
@@ -131,8 +131,7 @@ func (t *Trace) longest(bucket int) float64 {
 	return v
 }
 
-// amounts sets the amount of work of each rank to the mean own work of the ranks in its place in other
-// stages.
+// amounts sets each rank's amount of work to the mean own work of the ranks in its place in other stages.
 func (t *Trace) amounts() {
 	places := map[int][]int{} // by stage
 	for i, s := range t.stage {
@@ -156,11 +155,11 @@ func (t *Trace) amounts() {
 // HasWork reports whether the amounts of work are known.
 func (t *Trace) HasWork() bool { return t.amount[0][0] > 0 }
 
-// replay is the work of a trace.
+// replay generates own work from a trace.
 type replay struct {
 	trace        *Trace
 	next         int
-	inject       int // rank's index, -1: none
+	inject       int // index of the rank, -1: none
 	factor, from float64
 	now          float64
 }
@@ -179,8 +178,8 @@ func (r *replay) took(longest float64) float64 {
 	return max(longest, r.trace.length[r.next-1])
 }
 
-// Replay runs a trace through agents and a fleet. byWork: the agents know the amounts of work. A
-// factor of 0 injects nothing.
+// Replay runs a trace through agents and a fleet. byWork: the agents know the amounts of work. A factor of 0 injects
+// nothing.
 func (t *Trace) Replay(seed uint64, byWork bool, in Injection) ([]Alarm, error) {
 	source := &replay{trace: t, inject: slices.Index(t.ranks, in.Rank), factor: in.Factor, from: in.AtS}
 	if in.Factor == 0 {
@@ -203,8 +202,8 @@ func (t *Trace) Replay(seed uint64, byWork bool, in Injection) ([]Alarm, error) 
 	return alarms, nil
 }
 
-// Table replays the trace as it is and with stragglers of 10, 20 and 30 % put in, of random ranks at
-// random times of its second quarter; without and, if amounts of work are known, with them.
+// Table replays the trace as recorded, and with stragglers of 10, 20 and 30 %, for random ranks and at random times
+// of its second quarter. If amounts of work are known, it does so without and with them.
 func (t *Trace) Table(seed uint64, trials int) ([]Row, error) {
 	var rows []Row
 	for _, byWork := range []bool{false, true} {
@@ -250,24 +249,24 @@ func (t *Trace) score(seed uint64, trials int, byWork bool, factor float64) (Sco
 		}
 		s.Trials++
 		s.RankHours += t.total() / 3600 * float64(len(t.ranks))
-		told := -1.0
+		delay := -1.0
 		for _, a := range alarms {
 			switch {
 			case a.Type != health.KindStraggler.String() || a.Resolved:
 			case factor == 0 || a.Rank != in.Rank || a.TimeS < in.AtS:
 				s.False++
-			case told < 0:
-				told = a.TimeS - in.AtS
+			case delay < 0:
+				delay = a.TimeS - in.AtS
 			}
 		}
 		switch {
 		case factor == 0:
-		case told < 0:
+		case delay < 0:
 			s.Miss++
 		default:
 			s.Hit++
-			s.Delay = append(s.Delay, told)
-			if told <= soon {
+			s.Delay = append(s.Delay, delay)
+			if delay <= soon {
 				s.Soon++
 			}
 		}

@@ -10,24 +10,24 @@ import (
 	"github.com/ingero-io/ingero/cluster/replicas"
 )
 
-// Outage is a time in which a fleet does not answer. It is the one that the first cohort prefers.
+// Outage is a time in which the first cohort's preferred fleet does not answer.
 type Outage struct {
 	From, For float64 // seconds
-	// Share is that of the nodes that cannot reach it, while all goes on for others; 1: it is killed, and has lost all
-	// that it knew when it is back.
+	// Share is the share of nodes that cannot reach it, while it goes on for the others. 1: it is killed, and has lost
+	// its state when it is back.
 	Share float64
 }
 
-// killed is the outage of a fleet that is killed.
+// killed returns the outage of a fleet that is killed.
 func killed(from, length float64) Outage { return Outage{From: from, For: length, Share: 1} }
 
-// peers are fleets among which agents choose.
+// peers are fleets that agents choose from.
 type peers struct {
 	names    []string
 	choosers []*replicas.Chooser // by node
-	first    int                 // the fleet that the outages are of
+	first    int                 // the fleet that has the outages
 	dead     bool
-	push     health.Push // a notice
+	push     health.Push // scratch for a notice
 }
 
 func newPeers(n, nodes int, first uint64) *peers {
@@ -42,7 +42,7 @@ func newPeers(n, nodes int, first uint64) *peers {
 	return p
 }
 
-// outage is that of a moment, nil: there is none.
+// outage returns the outage at a time, nil: there is none.
 func (w *world) outage(now time.Duration) *Outage {
 	for i := range w.job.Net.Outages {
 		if o := &w.job.Net.Outages[i]; now >= at(o.From) && now < at(o.From+o.For) {
@@ -58,7 +58,7 @@ func (w *world) reaches(node, fleet int, now time.Duration) bool {
 	return fleet != w.peers.first || o == nil || float64(node) >= o.Share*float64(len(w.nodes))
 }
 
-// kill has a fleet lose what it knows when it is killed.
+// kill starts or ends the time in which the fleet is dead. A fleet that is killed loses its state.
 func (w *world) kill(now time.Duration) {
 	o := w.outage(now)
 	dead := o != nil && o.Share == 1
@@ -82,7 +82,7 @@ func (w *world) pushAmong(i int, now time.Duration, push *health.Push) *health.R
 			if answer == nil {
 				return nil
 			}
-			own := *answer // a notice to the same fleet would write into it
+			own := *answer // copied: a notice to the same fleet would overwrite it
 			own.Buckets = slices.Clone(answer.Buckets)
 			w.notices(i, now, c.Answered(now, push.Cohort, to, own.Live, own.Size), push)
 			return &own
@@ -94,7 +94,7 @@ func (w *world) pushAmong(i int, now time.Duration, push *health.Push) *health.R
 	}
 }
 
-// notices says to fleets that the ranks of a push are not there.
+// notices tells fleets that the ranks of a push are no longer there.
 func (w *world) notices(i int, now time.Duration, to []int, push *health.Push) {
 	if len(to) == 0 {
 		return
@@ -130,8 +130,8 @@ func (w *world) pollAmong(i int, now time.Duration, q health.Poll) *health.Reply
 	return w.fleets[to].Poll(now, q)
 }
 
-// among is the part with several fleets, of which one is killed or cut off. Its random numbers are its own, so that
-// other parts are the same with and without it.
+// among is the part with several fleets, one of which is killed or cut off. It has its own random numbers, so that
+// the other parts are the same with and without it.
 func (l *lab) among() {
 	before := l.stream
 	l.stream = 1 << 32
@@ -147,7 +147,7 @@ func (l *lab) among() {
 
 const lostCase = "10 % of pushes lost"
 
-// outageCases are what happens to a fleet around the onset of a straggler.
+// outageCases are outages of a fleet around the onset of a straggler.
 var outageCases = []struct {
 	name    string
 	outages func(onset float64) []Outage
@@ -167,7 +167,8 @@ var outageCases = []struct {
 	{lostCase, func(float64) []Outage { return nil }, 0.1},
 }
 
-// amongOf runs all cases, of n ranks. Two slow ranks are at the ends, so that each part of the nodes has one.
+// amongOf runs all cases with n ranks. The two slow ranks are the first and the last, so that each part of the nodes
+// has one.
 func (l *lab) amongOf(n, fleets int) {
 	const step, noise, window = 0.2, 0.02, 60
 	of := fmt.Sprintf("%d fleets, ", fleets)
@@ -197,7 +198,7 @@ func (l *lab) amongOf(n, fleets int) {
 	l.add(s.row(partAmong, of+"20 outages an hour, no straggler", n, 1, 0.03).quiet(&s))
 }
 
-// quiet counts cohort_slow, too, among what is false: none of these cohorts is.
+// quiet counts cohort_slow as false too: none of these cohorts is slow.
 func (r Row) quiet(s *Score) Row {
 	r.Other += s.CohortSlow
 	return r

@@ -9,7 +9,7 @@ import (
 	"text/tabwriter"
 )
 
-// Result is what a run or a replay found.
+// Result is the result of a run or a replay.
 type Result struct {
 	Alarms  []Alarm  `json:"alarms"`
 	Table   []Row    `json:"table"`
@@ -41,7 +41,7 @@ func (r *Result) WriteJSON(w io.Writer) error {
 	return e.Encode(out)
 }
 
-// titles are of the parts, in their order.
+// titles of the parts, in their order.
 var titles = []struct{ part, title string }{
 	{partStraggler, "Stragglers"},
 	{partGrid, "Stragglers at other steps and noises"},
@@ -90,7 +90,7 @@ func (r *Result) part(w io.Writer, part, title string) error {
 			continue
 		}
 		more, other := "", ""
-		if part == partAmong { // what fleets say themselves
+		if part == partAmong { // verdicts that fleets give themselves
 			more, other = "other\t", strconv.Itoa(x.Other)+"\t"
 		}
 		if n++; n == 1 {

@@ -10,16 +10,16 @@ import (
 	"github.com/ingero-io/ingero/cluster/health"
 )
 
-// answerTime is from a push to its answer.
+// answerTime is the time from a push to its answer.
 const answerTime = 50 * time.Millisecond
 
-// work is where ranks' own work comes from.
+// work generates the own work of ranks.
 type work interface {
 	// begin begins a step of all ranks.
 	begin(t float64)
-	// own is a rank's own work in it, in seconds, and the amount of work.
+	// own returns a rank's own work in the step, in seconds, and the amount of work.
 	own(rank int, t float64) (seconds, amount float64)
-	// took is how long a step takes in which one rank's own work is the longest.
+	// took returns the length of a step from the longest own work of a rank.
 	took(longest float64) float64
 }
 
@@ -30,24 +30,24 @@ type world struct {
 	source work
 	ranks  []*health.Rank
 	clocks []time.Duration // skew, by rank
-	nodes  []node          // in the order in which they push in a tick
+	nodes  []node          // in the order in which they push in a round
 	fleets []*health.Fleet
 	peers  *peers // nil: agents do not choose
-	fleet  int    // the one that agents push to
+	fleet  int    // the fleet that agents push to
 	moves  []float64
 	push   health.Push
-	own    []float64 // of the present step
+	own    []float64 // in the present step
 	amount []float64
-	free   []float64 // until when free ranks have run
+	free   []float64 // end time of each free rank's last step
 	seq    uint64
 
 	every    time.Duration
-	tick     time.Duration // of the nodes' present round
-	turn     int           // node whose turn it is
+	tick     time.Duration // begin of the nodes' present round
+	turn     int           // index of the node that pushes next
 	polls    []poll
 	restarts []float64
 	out      []health.Verdict
-	told     func(health.Verdict)
+	report   func(health.Verdict)
 }
 
 type node struct {
@@ -66,18 +66,18 @@ type poll struct {
 
 const cohort = 0x9e3779b97f4a7c15
 
-// start is when virtual time begins: not at 0, as in life.
+// start is the begin of virtual time: not 0, as in reality.
 const start = 1000 * time.Second
 
 func at(seconds float64) time.Duration { return start + time.Duration(seconds*float64(time.Second)) }
 
-// run simulates a job, hands each verdict to told, and returns the hours that it took.
-func run(j *Job, random *rand.Rand, told func(health.Verdict)) float64 {
+// run simulates a job, calls report with each verdict, and returns the length in hours.
+func run(j *Job, random *rand.Rand, report func(health.Verdict)) float64 {
 	stages := make([]int, j.Ranks)
 	for i := range stages {
 		stages[i] = i % max(j.Stages, 1)
 	}
-	w := newWorld(j, newSource(j, random), stages, random, told)
+	w := newWorld(j, newSource(j, random), stages, random, report)
 	t := 0.0
 	for t < j.Length {
 		if j.Free {
@@ -89,9 +89,9 @@ func run(j *Job, random *rand.Rand, told func(health.Verdict)) float64 {
 	return t / 3600
 }
 
-// newWorld makes the agents and fleets of a job. stages has the stage of each rank.
-func newWorld(j *Job, source work, stages []int, random *rand.Rand, told func(health.Verdict)) *world {
-	w := &world{job: j, random: random, source: source, told: told, every: j.Net.Every}
+// newWorld returns the agents and fleets of a job. stages has the stage of each rank.
+func newWorld(j *Job, source work, stages []int, random *rand.Rand, report func(health.Verdict)) *world {
+	w := &world{job: j, random: random, source: source, report: report, every: j.Net.Every}
 	if w.every == 0 {
 		w.every = health.PushEvery
 	}
@@ -147,7 +147,7 @@ func (w *world) here(i int, t float64) bool {
 	return (!ok || t < leaves) && (!late || t >= joins)
 }
 
-// step runs one step of all ranks, which begins at t, and returns when it ends.
+// step runs one step of all ranks that begins at t, and returns its end.
 func (w *world) step(t float64) float64 {
 	w.source.begin(t)
 	most := 0.0
@@ -199,7 +199,7 @@ func (w *world) give(i int, seq uint64, end time.Duration, own, took, amount flo
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
-// network lets everything happen that agents and fleets do before end.
+// network runs all pushes, polls and sweeps before end.
 func (w *world) network(end time.Duration) {
 	for {
 		due := w.tick + w.nodes[w.turn].spread
@@ -229,7 +229,7 @@ func (w *world) network(end time.Duration) {
 	}
 }
 
-// sweep lets the fleets look at their cohorts, in the midst of a round.
+// sweep lets the fleets sweep their cohorts, in the middle of a round.
 func (w *world) sweep(now time.Duration) {
 	if w.peers != nil {
 		w.kill(now)
@@ -239,7 +239,7 @@ func (w *world) sweep(now time.Duration) {
 			w.out = f.Sweep(now, w.out)
 		}
 	}
-	w.tell()
+	w.flush()
 	if len(w.moves) > 0 && now >= at(w.moves[0]) {
 		w.moves = w.moves[1:]
 		w.fleet = 1 - w.fleet
@@ -252,11 +252,11 @@ func (w *world) sweep(now time.Duration) {
 	}
 }
 
-func (w *world) tell() {
+func (w *world) flush() {
 	for _, v := range w.out {
 		v.At -= start
 		v.Since -= start
-		w.told(v)
+		w.report(v)
 	}
 	w.out = w.out[:0]
 }
@@ -265,7 +265,7 @@ func (w *world) down(now time.Duration) bool {
 	return now >= at(w.job.Net.Down[0]) && now < at(w.job.Net.Down[1])
 }
 
-// pushNode pushes what a node's agent has, and takes the answer.
+// pushNode sends a node's push, and takes in the answer.
 func (w *world) pushNode(i int, now time.Duration) {
 	n := &w.nodes[i]
 	p := &w.push
@@ -304,7 +304,7 @@ func (w *world) pushNode(i int, now time.Duration) {
 	w.askLater(poll{at: now + health.PollEvery, node: i, left: int(w.every/health.PollEvery) - 1})
 }
 
-// askLater has a suspect ask again until its bucket has a quorum.
+// askLater schedules a poll if a rank of the node is a suspect that polls.
 func (w *world) askLater(p poll) {
 	if w.job.Net.NoPoll || p.left <= 0 {
 		return
@@ -350,5 +350,5 @@ func (w *world) take(i int, now time.Duration, answer *health.Reply) {
 			w.out = w.ranks[r].Tick(now+answerTime, w.out)
 		}
 	}
-	w.tell()
+	w.flush()
 }

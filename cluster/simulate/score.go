@@ -26,22 +26,22 @@ func alarm(v health.Verdict) Alarm {
 	}
 }
 
-// Score counts what was found and what was not.
+// Score counts hits, misses and false verdicts.
 type Score struct {
 	Trials          int
 	Hit, Miss, Soon int       // stragglers; Soon: within 10 s
 	Delay           []float64 // seconds from onset to verdict, of hits
-	False           int       // stragglers that are none
-	Other           int       // hang, gone, missing and cohort_degraded that are none
+	False           int       // verdicts on ranks that are not stragglers
+	Other           int       // false verdicts of hang, gone, missing and cohort_degraded
 	SlowVsSelf      int
 	CohortSlow      int
 	RankHours       float64
 }
 
-// soon is the delay in seconds that is asked for.
+// soon is the target delay in seconds.
 const soon = 10
 
-// trial runs a job and scores it: a fault must be told within window seconds.
+// trial runs a job and scores it: a fault must be reported within window seconds.
 func (s *Score) trial(j *Job, random *rand.Rand, window float64) {
 	first := map[int32]float64{}
 	degraded := len(j.Faults)*4 > j.Ranks && len(j.Faults) >= 3
@@ -53,7 +53,7 @@ func (s *Score) trial(j *Job, random *rand.Rand, window float64) {
 		case health.KindStraggler:
 			if !j.faulty(v.Rank, v.At.Seconds()) {
 				s.False++
-			} else if _, told := first[v.Rank]; !told {
+			} else if _, found := first[v.Rank]; !found {
 				first[v.Rank] = v.At.Seconds()
 			}
 		case health.KindSlowVsSelf:
@@ -73,9 +73,9 @@ func (s *Score) trial(j *Job, random *rand.Rand, window float64) {
 	s.Trials++
 	s.RankHours += hours * float64(j.Ranks)
 	for i := range j.Faults {
-		t, told := first[int32(j.Faults[i].Rank)]
+		t, found := first[int32(j.Faults[i].Rank)]
 		delay := t - j.Faults[i].From
-		if !told || delay > window {
+		if !found || delay > window {
 			s.Miss++
 			continue
 		}
@@ -109,7 +109,7 @@ func (s *Score) add(o Score) {
 	s.Delay = append(s.Delay, o.Delay...)
 }
 
-// F1 is the harmonic mean of precision and recall, soon only those within 10 s. NaN: nothing to find.
+// F1 returns the harmonic mean of precision and recall; soon counts only hits within 10 s. NaN: nothing to find.
 func (s *Score) F1() (all, soon float64) {
 	f1 := func(hit int) float64 {
 		miss := s.Hit + s.Miss - hit
@@ -121,7 +121,7 @@ func (s *Score) F1() (all, soon float64) {
 	return f1(s.Hit), f1(s.Soon)
 }
 
-// quantile of the delays; NaN if there are none.
+// quantile returns a quantile of the delays; NaN if there are none.
 func (s *Score) quantile(q float64) float64 {
 	if len(s.Delay) == 0 {
 		return math.NaN()

@@ -73,7 +73,7 @@ func TestNothingIsFoundWhereNothingIs(t *testing.T) {
 	}
 }
 
-// What agents and fleets go through does not hide a straggler.
+// Disturbances of agents and fleets do not hide a straggler.
 func TestNetwork(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -96,7 +96,7 @@ func TestNetwork(t *testing.T) {
 	}
 }
 
-// Where agents choose among fleets, an outage of one hides no straggler, and nothing is said that is not so.
+// If agents choose from several fleets, an outage of one hides no straggler and causes no false verdict.
 func TestOutagesOfOneOfSeveralFleets(t *testing.T) {
 	for _, fleets := range []int{2, 5} {
 		l := &lab{options: Options{Seed: 11, Quick: true}}
@@ -135,12 +135,12 @@ func TestRanksThatLeave(t *testing.T) {
 	for kind, exit := range map[health.Kind]bool{health.KindGone: true, health.KindMissing: false} {
 		j := ordinary(8, 0.2, 0.02)
 		j.Length, j.Leaves, j.Exit = 100, map[int]float64{4: 60}, exit
-		var told []string
+		var verdicts []string
 		run(&j, rand.New(rand.NewPCG(1, 1)), func(v health.Verdict) {
-			told = append(told, fmt.Sprintf("%v of %d", v.Kind, v.Rank))
+			verdicts = append(verdicts, fmt.Sprintf("%v of %d", v.Kind, v.Rank))
 		})
-		if want := []string{fmt.Sprintf("%v of 4", kind)}; !cmp.Equal(told, want) {
-			t.Errorf("told %v, not %v", told, want)
+		if want := []string{fmt.Sprintf("%v of 4", kind)}; !cmp.Equal(verdicts, want) {
+			t.Errorf("verdicts %v, want %v", verdicts, want)
 		}
 	}
 }
@@ -152,7 +152,7 @@ func TestSameSeedSameResult(t *testing.T) {
 	}
 }
 
-// Work takes factor times as long within a fault, and as long as ever outside.
+// Work takes factor times as long within a fault, and as long as usual outside.
 func TestStretch(t *testing.T) {
 	for _, c := range []struct{ t, w, from, until, factor, want float64 }{
 		{0, 1, 5, 9, 2, 1},
@@ -206,7 +206,7 @@ func TestTargetsCanBeMissed(t *testing.T) {
 	}
 }
 
-// madeTrace is a trace of two stages of 8 ranks with unequal micro-batches.
+// madeTrace returns a trace of two stages of 8 ranks with unequal micro-batches.
 func madeTrace() string {
 	r := rand.New(rand.NewPCG(1, 2))
 	var b strings.Builder

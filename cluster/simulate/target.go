@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Target is what has to be reached.
+// Target is a target and the result.
 type Target struct {
 	Name string `json:"name"`
 	Want string `json:"want"`
@@ -14,7 +14,7 @@ type Target struct {
 	Met  bool   `json:"met"`
 }
 
-// targets holds rows against what was asked for (docs/fleet-measured.md).
+// targets compares rows with the targets (docs/fleet-measured.md).
 func targets(rows []Row) []Target {
 	var out []Target
 	add := func(name, want string, got float64, met bool) {

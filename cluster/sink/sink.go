@@ -1,5 +1,5 @@
-// Package sink keeps what tracers tell about slow ranks: how many events of which type there were, and which
-// nodes have slow ranks now. It has no clock and no I/O.
+// Package sink keeps what tracers report about slow ranks: the number of events by type, and which nodes have slow
+// ranks now. It has no clock and no I/O.
 package sink
 
 import (
@@ -13,26 +13,25 @@ import (
 )
 
 const (
-	// repeatTime is how long after a connection a tracer has told what has begun and not ended. What was told
-	// on an earlier connection and is not told again has ended meanwhile.
+	// repeatTime is how long after a connection a tracer has repeated all ongoing events. An event from an earlier
+	// connection that is not repeated by then has ended.
 	repeatTime = 2 * time.Second
-	// otherType stands for the types of events that are not known: anybody who may write to the socket chooses
-	// them.
+	// otherType stands for unknown types of events: anybody who may write to the socket can make them up.
 	otherType = "other"
-	// maxOfNode bounds how many slow ranks of a node are kept apart.
+	// maxOfNode bounds the slow ranks of a node.
 	maxOfNode = 64
-	// maxKinds and maxClusters bound what is counted apart.
+	// maxKinds and maxClusters bound the number of separate counters.
 	maxKinds, maxClusters = 64, 256
 )
 
-// Types are those of events that are counted apart.
+// Types are the types of events with their own counters.
 var Types = []string{
 	wire.EventStraggler, wire.EventResolved, health.KindSlowVsSelf.String(), health.KindGone.String(),
 	health.KindMissing.String(), health.KindHang.String(), health.KindCohortSlow.String(),
 	health.KindCohortDegraded.String(), "inference_outlier", otherType,
 }
 
-// Reasons are why events are dropped.
+// Reasons are the reasons for dropping events.
 var Reasons = []string{"max_nodes", "max_ranks"}
 
 // Node is a node of a cluster.
@@ -42,30 +41,30 @@ type Node struct{ Cluster, Node string }
 type entry struct {
 	source int
 	since  time.Time
-	stale  bool // of an earlier connection, and not told again yet
+	stale  bool // from an earlier connection, and not repeated yet
 	caused bool // its cause is counted
 	cohort string
-	wait   float64 // GPUs that wait for it, all the time
+	wait   float64 // number of GPUs that wait for it
 }
 
-// Sink keeps events. It is not safe for concurrent use.
+// Sink keeps the events. It is not safe for concurrent use.
 type Sink struct {
 	maxNodes int
 	active   map[Node]map[string]*entry // by event
-	settles  map[int]time.Duration      // when a source has told all, by source
+	settles  map[int]time.Duration      // when a source has repeated all ongoing events
 
 	Events  map[string]uint64 // by type
 	Dropped map[string]uint64 // by reason
-	Faults  uint64            // lines that are no events
-	Last    time.Time         // of the newest event; zero: none came yet
+	Faults  uint64            // lines that are not events
+	Last    time.Time         // time of the newest event; zero: none yet
 	Causes  map[string]uint64 // of slow ranks, by kind
-	// Waiting is how long GPUs of other ranks have waited for slow ones, in seconds, by cluster.
+	// Waiting is how long other ranks' GPUs have waited for slow ones, in seconds, by cluster.
 	Waiting map[string]float64
 
 	ticked time.Duration
 }
 
-// New returns a sink that keeps no more nodes apart.
+// New returns a sink that keeps at most maxNodes nodes.
 func New(maxNodes int) *Sink {
 	s := &Sink{
 		maxNodes: maxNodes, active: map[Node]map[string]*entry{}, settles: map[int]time.Duration{},
@@ -80,7 +79,7 @@ func New(maxNodes int) *Sink {
 	return s
 }
 
-// Line takes a line of a source. The error says what is wrong with it.
+// Line takes in a line of a source. The error says what is wrong with it.
 func (s *Sink) Line(source int, line []byte) error {
 	e, err := wire.ParseEvent(line)
 	if err != nil {
@@ -104,7 +103,7 @@ func (s *Sink) Line(source int, line []byte) error {
 	return nil
 }
 
-// key tells slow ranks of a node apart. Earlier agents tell of the node only.
+// key identifies a slow rank of a node. It is empty for earlier agents, whose events only name the node.
 func key(e *wire.Event) string {
 	if e.ID == "" && e.Rank != nil {
 		return fmt.Sprint("rank ", *e.Rank)
@@ -154,8 +153,8 @@ func (s *Sink) cause(x *entry, e *wire.Event) {
 	s.Causes[kind]++
 }
 
-// waiting is how many GPUs wait for a slow rank: those of the other ranks, for the share of a step by which it
-// is slower.
+// waiting returns how many GPUs wait for a slow rank: those of the other ranks, times the share of a step that the
+// rank loses.
 func waiting(e *wire.Event) float64 {
 	if e.LostMS == nil || e.StepMS == nil || !(*e.LostMS > 0) || !(*e.StepMS > 0) || e.WorldSize < 2 {
 		return 0
@@ -171,19 +170,19 @@ func (s *Sink) end(e *wire.Event) {
 	}
 }
 
-// Connected says that a source was connected to.
+// Connected notes that a source was connected.
 func (s *Sink) Connected(source int, now time.Duration) {
 	s.settles[source] = now + repeatTime
 	for _, ranks := range s.active {
 		for id, e := range ranks {
-			if e.source == source && id != "" { // what earlier agents do not repeat is kept
+			if e.source == source && id != "" { // earlier agents repeat nothing: keep theirs
 				e.stale = true
 			}
 		}
 	}
 }
 
-// Tick drops what a source has not told again. Call it about once a second.
+// Tick drops events that a source has not repeated in time. Call it about once a second.
 func (s *Sink) Tick(now time.Duration) {
 	if took := (now - s.ticked).Seconds(); s.ticked > 0 && took > 0 {
 		s.wait(took)
@@ -207,7 +206,7 @@ func (s *Sink) Tick(now time.Duration) {
 	}
 }
 
-// wait adds what was waited in so many seconds. The ranks of a cohort wait for the slowest of them only.
+// wait adds the waits of some seconds. The ranks of a cohort only wait for their slowest one.
 func (s *Sink) wait(seconds float64) {
 	type job struct{ cluster, cohort string }
 	most := map[job]float64{}

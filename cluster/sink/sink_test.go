@@ -37,7 +37,7 @@ func active(s *sink.Sink) (text string) {
 func TestNodesHaveSlowRanksUntilTheyEnd(t *testing.T) {
 	s := sink.New(10)
 	take(t, s, 0, line(t, wire.EventStraggler, "a", "1"), line(t, wire.EventStraggler, "a", "2"),
-		line(t, wire.EventStraggler, "b", "3"), line(t, wire.EventStraggler, "a", "1")) // once more with its cause
+		line(t, wire.EventStraggler, "b", "3"), line(t, wire.EventStraggler, "a", "1")) // again, with its cause
 	if got := active(s); got != "a:2 b:1 " {
 		t.Error(got)
 	}
@@ -50,7 +50,7 @@ func TestNodesHaveSlowRanksUntilTheyEnd(t *testing.T) {
 	}
 }
 
-// What ended while nobody listened is not told again on the next connection.
+// What ended while the sink was not connected is not repeated on the next connection.
 func TestWhatIsNotToldAgainHasEnded(t *testing.T) {
 	s := sink.New(10)
 	s.Connected(0, 0)
@@ -98,7 +98,7 @@ func TestWaitingIsCounted(t *testing.T) {
 		Type: wire.EventStraggler, Node: "a", Cluster: "c", At: time.Unix(100, 0).UTC(), ID: "1", Rank: &rank, WorldSize: 8,
 		LostMS: &lost, StepMS: &step,
 	}
-	tell := func() {
+	report := func() {
 		t.Helper()
 		b, err := wire.AppendEvent(nil, &e)
 		if err != nil {
@@ -107,10 +107,10 @@ func TestWaitingIsCounted(t *testing.T) {
 		take(t, s, 0, b)
 	}
 	s.Tick(10 * time.Second)
-	tell()
+	report()
 	e.Cause = &wire.Cause{Kind: "block_io"}
-	tell() // again, with the cause
-	tell()
+	report() // again, with the cause
+	report()
 	s.Tick(11 * time.Second)
 	s.Tick(20 * time.Second)
 	if got := s.Waiting["c"]; got < 13.99 || got > 14.01 {

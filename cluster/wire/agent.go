@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// MaxAgentStatus bounds what an agent says of its node, in bytes.
+// MaxAgentStatus bounds an agent's status, in bytes.
 const MaxAgentStatus = 1 << 20
 
 // AgentStatus is what an agent knows of the ranks on its node.
@@ -14,35 +14,34 @@ type AgentStatus struct {
 	Node    string `json:"node_id"`
 	Cluster string `json:"cluster_id"`
 	Fleet   string `json:"fleet"` // its address
-	// Reachable: the fleet has answered lately. Failing is why the last request failed, empty if it did not.
+	// Reachable: the fleet has answered lately. Failing is the error of the last request, empty if it succeeded.
 	Reachable bool        `json:"fleet_reachable"`
 	Failing   string      `json:"failing,omitempty"`
 	Ranks     []AgentRank `json:"ranks"`
 }
 
-// AgentRank is a process that is, or may be, a rank. Times are of a step, in milliseconds; what is not known is left
-// out.
+// AgentRank is a process that is, or may be, a rank. Times are per step, in milliseconds; unknown ones are left out.
 type AgentRank struct {
 	PID       uint32  `json:"pid"`
 	Process   string  `json:"process,omitempty"` // its name
-	Rank      *int32  `json:"rank,omitempty"`    // none: it is compared with nobody
+	Rank      *int32  `json:"rank,omitempty"`    // nil: it is not compared with peers
 	WorldSize int32   `json:"world_size,omitempty"`
 	Cohort    string  `json:"cohort,omitempty"` // 16 hexadecimal digits
 	State     string  `json:"state,omitempty"`
 	Mode      string  `json:"detection_mode,omitempty"`
 	OwnMS     float64 `json:"own_ms,omitempty"`
-	PeerMS    float64 `json:"peer_ms,omitempty"` // the median of the others
+	PeerMS    float64 `json:"peer_ms,omitempty"` // median of the others' own work
 	WaitMS    float64 `json:"wait_ms,omitempty"` // in collectives
 	StepMS    float64 `json:"step_ms,omitempty"`
-	G         float64 `json:"g"` // evidence that it is slow
+	G         float64 `json:"g"` // evidence that the rank is slow
 	H         float64 `json:"h,omitempty"`
 	Measured  string  `json:"measured,omitempty"` // "device" or "host"
-	// Note is why it is not measured, or what to know of it.
+	// Note is why it is not measured, or a note on the measurement.
 	Note    string `json:"note,omitempty"`
-	Skipped uint64 `json:"skipped_steps,omitempty"` // left out because records were dropped
+	Skipped uint64 `json:"skipped_steps,omitempty"` // because records were dropped
 	Spare   bool   `json:"spare,omitempty"`         // its host has time to spare: nobody waits for it
 	Exited  bool   `json:"exited,omitempty"`
-	Event   *Event `json:"event,omitempty"` // the last one of it, with its cause
+	Event   *Event `json:"event,omitempty"` // the rank's last event, with its cause
 }
 
 // AppendAgentStatus appends a status to b as a line of JSON. Processes that do not fit are left out.
@@ -50,7 +49,7 @@ func AppendAgentStatus(b []byte, s *AgentStatus) ([]byte, error) {
 	c := *s
 	for {
 		line := bytes.NewBuffer(b)
-		j := json.NewEncoder(line) // ends the line
+		j := json.NewEncoder(line) // adds the newline
 		j.SetEscapeHTML(false)
 		if err := j.Encode(&c); err != nil {
 			return b, wrong(Value, "", "%v", err)
@@ -62,14 +61,14 @@ func AppendAgentStatus(b []byte, s *AgentStatus) ([]byte, error) {
 	}
 }
 
-// ParseAgentStatus reads what AppendAgentStatus wrote. Texts are made printable.
+// ParseAgentStatus parses what AppendAgentStatus wrote. Texts are made printable.
 func ParseAgentStatus(b []byte) (*AgentStatus, error) {
 	if len(b) > MaxAgentStatus {
 		return nil, wrong(Limit, "", "the answer has more than %d bytes", MaxAgentStatus)
 	}
 	var s AgentStatus
 	if err := json.Unmarshal(b, &s); err != nil {
-		return nil, wrong(Malformed, "", "the answer is no agent's")
+		return nil, wrong(Malformed, "", "the answer is not an agent's status")
 	}
 	s.Node, s.Cluster, s.Fleet, s.Failing = clip(s.Node), clip(s.Cluster), clip(s.Fleet), printable(s.Failing, maxWhy)
 	for i := range s.Ranks {
@@ -87,7 +86,7 @@ func ParseAgentStatus(b []byte) (*AgentStatus, error) {
 	return &s, nil
 }
 
-// Text is a rank in a line of a table: what it is, and what it costs.
+// Text returns the columns of the rank's line in a table.
 func (r *AgentRank) Text() (own, peer, slower, state string) {
 	c := CohortRank{State: r.State, OwnMS: r.OwnMS, PeerMS: r.PeerMS}
 	own, peer, slower, state = c.Text()

@@ -7,18 +7,18 @@ import (
 	"github.com/ingero-io/ingero/cluster/health"
 )
 
-// Answer is what a fleet says on each response.
+// Answer is the fleet's answer on each response.
 type Answer struct {
-	// Threshold is the health score below which a rank is slow, and Quorum whether it is of enough
-	// ranks: what earlier agents go by, 0.1 to 0.99. NaN: not said, and Quorum means nothing.
+	// Threshold is the health score below which a rank is slow, 0.1 to 0.99; Quorum says whether enough ranks back it.
+	// Earlier agents decide by them. NaN: not set, and Quorum means nothing.
 	Threshold float64
 	Quorum    bool
-	// Reply is what agents decide by, nil: none.
+	// Reply is the data that agents use for decisions, nil: none.
 	Reply *health.Reply
 }
 
-// AnswerTo is the answer with the reply to a push or poll. A straggler is by 10 % slower than its peers,
-// so that is the threshold.
+// AnswerTo returns the answer with the reply to a push or poll. A straggler is 10 % slower than its peers, so that is
+// the threshold.
 func AnswerTo(r *health.Reply) Answer {
 	if r == nil {
 		return Answer{Threshold: NoThreshold()}
@@ -26,18 +26,18 @@ func AnswerTo(r *health.Reply) Answer {
 	return Answer{Threshold: health.SlowScore(), Quorum: r.Quorum(), Reply: r}
 }
 
-// Names of an answer's parts in headers of HTTP, and in metadata of gRPC.
+// Names of an answer's parts in HTTP headers and in gRPC metadata.
 var (
 	httpNames = [...]string{"X-Ingero-Threshold", "X-Ingero-Quorum-Met", "X-Ingero-Reply"}
 	grpcNames = [...]string{"ingero-threshold", "ingero-quorum-met", "ingero-reply"}
 )
 
-// SetHTTP writes the answer into the headers of an HTTP response (an http.Header). What the
-// answer does not have is removed. An error says what no agent would accept; the headers are
-// then those of an answer without a reply.
+// SetHTTP writes the answer to the headers of an HTTP response (an http.Header). It removes the parts that the answer
+// does not have. It returns an error if no agent would accept the reply; the headers are then those of an answer
+// without one.
 func (a Answer) SetHTTP(header map[string][]string) error { return a.set(header, httpNames) }
 
-// SetGRPC writes the answer into metadata of gRPC (a metadata.MD), as SetHTTP does.
+// SetGRPC writes the answer to gRPC metadata (a metadata.MD), as SetHTTP does.
 func (a Answer) SetGRPC(md map[string][]string) error { return a.set(md, grpcNames) }
 
 func (a Answer) set(h map[string][]string, names [3]string) error {
@@ -59,13 +59,11 @@ func (a Answer) set(h map[string][]string, names [3]string) error {
 	return nil
 }
 
-// AnswerOfHTTP reads the answer from the headers of an HTTP response (an http.Header). Half a pair
-// of threshold and quorum counts as none, as does one that is out of range. An error is of the
-// reply; the rest of the answer is valid nevertheless.
+// AnswerOfHTTP reads the answer from the headers of an HTTP response (an http.Header). A pair of threshold and quorum
+// that is incomplete or out of range counts as none. An error is about the reply; the rest of the answer is valid.
 func AnswerOfHTTP(header map[string][]string) (Answer, error) { return answerOf(header, httpNames) }
 
-// AnswerOfGRPC reads the answer from metadata of gRPC (a metadata.MD: headers, else trailers), as
-// AnswerOfHTTP does.
+// AnswerOfGRPC reads the answer from gRPC metadata (a metadata.MD: headers, else trailers), as AnswerOfHTTP does.
 func AnswerOfGRPC(md map[string][]string) (Answer, error) { return answerOf(md, grpcNames) }
 
 func answerOf(h map[string][]string, names [3]string) (Answer, error) {
@@ -89,7 +87,7 @@ func answerOf(h map[string][]string, names [3]string) (Answer, error) {
 	return a, nil
 }
 
-// pair takes the published pair, if it is whole and in range.
+// pair sets the published pair, if it is complete and in range.
 func (a *Answer) pair(threshold, quorum string) {
 	if len(threshold) > 32 {
 		return

@@ -17,7 +17,7 @@ import (
 	"github.com/ingero-io/ingero/cluster/wire"
 )
 
-// forms are the ways in which an answer travels.
+// forms are the ways to send an answer.
 var forms = map[string]func(wire.Answer) (wire.Answer, error){
 	"HTTP": func(a wire.Answer) (wire.Answer, error) {
 		h := map[string][]string{}

@@ -6,12 +6,12 @@ import (
 	"math"
 )
 
-// scanner takes fixed layouts apart: little-endian numbers and varints. The first error stays; after
-// it all reads are zero.
+// scanner parses fixed layouts: little-endian numbers and varints. It keeps the first error, and reads zeros after
+// it.
 type scanner struct {
 	b   []byte
 	err error
-	// Where it is, for errors: an element of a list, or, with a negative index, of a part.
+	// The place for errors: an element of a list, or, if index is negative, of a part.
 	list  string
 	index int
 }
@@ -70,7 +70,7 @@ func (s *scanner) uint64(field string) uint64 {
 	return 0
 }
 
-// float takes a number that must be finite.
+// float reads a number that must be finite.
 func (s *scanner) float(field string) float32 {
 	v := math.Float32frombits(s.uint32(field))
 	if !finite(v) {
@@ -80,7 +80,7 @@ func (s *scanner) float(field string) float32 {
 	return v
 }
 
-// varint takes a number from least to most.
+// varint reads a number from least to most.
 func (s *scanner) varint(field string, least, most uint64) uint64 {
 	if s.err != nil {
 		return 0
@@ -102,7 +102,7 @@ func (s *scanner) varint(field string, least, most uint64) uint64 {
 	return v
 }
 
-// end is called when all has been taken.
+// end checks that all bytes were read.
 func (s *scanner) end() error {
 	if s.list = ""; len(s.b) > 0 {
 		s.fail(Malformed, "end", "%d bytes too many", len(s.b))
@@ -110,7 +110,7 @@ func (s *scanner) end() error {
 	return s.err
 }
 
-// version takes the first byte, which must be the version that is known.
+// version reads the first byte, which must be the known version.
 func (s *scanner) version(known uint8) {
 	switch v := s.uint8("version"); {
 	case s.err != nil:

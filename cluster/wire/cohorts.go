@@ -12,10 +12,10 @@ import (
 	"github.com/ingero-io/ingero/cluster/health"
 )
 
-// CohortsPath answers what a fleet knows, as a CohortList.
+// CohortsPath is where a fleet serves its CohortList.
 const CohortsPath = "/api/v1/cohorts"
 
-// MaxCohortList bounds the answer, in bytes; MaxListed how many ranks are in it.
+// MaxCohortList bounds the list, in bytes; MaxListed bounds its ranks.
 const (
 	MaxCohortList = 8 << 20
 	MaxListed     = 20_000
@@ -28,12 +28,12 @@ type CohortList struct {
 	Whole bool `json:"whole"`
 }
 
-// Cohorts is a cohort. Times are of a step, in milliseconds; what is not known is left out.
+// Cohorts is a cohort. Times are per step, in milliseconds; unknown ones are left out.
 type Cohorts struct {
 	Cluster  string       `json:"cluster_id"`
 	Cohort   string       `json:"cohort"` // 16 hexadecimal digits
 	Ranks    int          `json:"ranks"`
-	Live     int          `json:"live"` // of how many a push came lately
+	Live     int          `json:"live"` // ranks that pushed lately
 	StepMS   float64      `json:"step_ms,omitempty"`
 	Degraded bool         `json:"degraded,omitempty"` // many turned suspect at once
 	Slow     bool         `json:"slow,omitempty"`     // most are slower than they were
@@ -46,20 +46,20 @@ type CohortRank struct {
 	Node    string  `json:"node_id"`
 	State   string  `json:"state"`
 	OwnMS   float64 `json:"own_ms,omitempty"`
-	PeerMS  float64 `json:"peer_ms,omitempty"` // the median of the others
+	PeerMS  float64 `json:"peer_ms,omitempty"` // median of the others' own work
 	AgeS    float64 `json:"age_s"`             // since its last push
 	Missing bool    `json:"missing,omitempty"` // its node is silent
 	Hung    bool    `json:"hung,omitempty"`    // others wait for it in a collective that does not end
 }
 
-// ParseCohortList reads the answer of a fleet. Texts are made printable.
+// ParseCohortList parses a fleet's list. Texts are made printable.
 func ParseCohortList(b []byte) (*CohortList, error) {
 	if len(b) > MaxCohortList {
 		return nil, wrong(Limit, "", "the list has %d bytes; %d at most", len(b), MaxCohortList)
 	}
 	var l CohortList
 	if err := json.Unmarshal(b, &l); err != nil {
-		return nil, wrong(Malformed, "", "it is no list of cohorts")
+		return nil, wrong(Malformed, "", "it is not a list of cohorts")
 	}
 	for i := range l.Cohorts {
 		c := &l.Cohorts[i]
@@ -71,7 +71,7 @@ func ParseCohortList(b []byte) (*CohortList, error) {
 	return &l, nil
 }
 
-// Text is a rank in a line of a table: what it is, and what it costs.
+// Text returns the columns of the rank's line in a table.
 func (r *CohortRank) Text() (own, peer, slower, state string) {
 	own, peer, slower = "-", "-", ""
 	if r.OwnMS > 0 {
@@ -93,11 +93,11 @@ func (r *CohortRank) Text() (own, peer, slower, state string) {
 	return own, peer, slower, strings.Join(list, ", ")
 }
 
-// silentFor is the age of a last push from which on a rank is not live, in seconds: that of three pushes.
+// silentFor is the age of the last push from which on a rank is not live, in seconds: three pushes.
 var silentFor = (3 * health.PushEvery).Seconds()
 
-// MergeCohorts is what several fleets know together. Of a rank that more than one of them has, what is newest counts:
-// it has moved from one to the other.
+// MergeCohorts joins the lists of several fleets. If more than one has a rank, the newest entry counts: the rank has
+// moved.
 func MergeCohorts(lists ...*CohortList) *CohortList {
 	if len(lists) == 1 {
 		return lists[0]
@@ -125,8 +125,8 @@ func MergeCohorts(lists ...*CohortList) *CohortList {
 	return out
 }
 
-// merge adds what another fleet knows of the same cohort. What is of the whole cohort is taken of that which knows
-// more.
+// merge adds another fleet's view of the same cohort. Values of the cohort as a whole are from the fleet with more
+// live ranks.
 func (c *Cohorts) merge(o *Cohorts) {
 	members, ranks := c.Members, max(c.Ranks, o.Ranks)
 	if o.Live > c.Live {

@@ -12,7 +12,7 @@ import (
 // dataVersion is the first byte of a push's data.
 const dataVersion = 1
 
-// Bits of the flags of a push.
+// Flags of a push.
 const (
 	flagFree = 1 << iota
 	flagEcho
@@ -20,7 +20,7 @@ const (
 	flagsPush = flagFree | flagEcho | flagOthers
 )
 
-// Bits of what is said of a rank. The ten numbers come first, in the order of numbers.
+// Bits that say which fields of a rank follow. The ten numbers come first, in the order of numbers.
 const (
 	numbersOfRank = 10
 	saysExited    = 1 << numbersOfRank
@@ -38,8 +38,8 @@ func numbers(r *health.RankPush) [numbersOfRank]*float32 {
 	}
 }
 
-// AppendData appends a push's data to b: all of it but its node, which is sent by name. A number that
-// is not finite is sent as none. An error says what no fleet would accept.
+// AppendData appends a push's data to b, except its node, which is sent by name. A number that is not finite is left
+// out. It returns an error if no fleet would accept the push.
 func AppendData(b []byte, p *health.Push) ([]byte, error) {
 	if err := checkPush(p); err != nil {
 		return b, err
@@ -78,7 +78,7 @@ func AppendData(b []byte, p *health.Push) ([]byte, error) {
 	return b, nil
 }
 
-// appendRank appends a rank; base is the newest position of all.
+// appendRank appends a rank; base is the newest position of all ranks.
 func appendRank(b []byte, r *health.RankPush, base uint64) []byte {
 	numbers := numbers(r)
 	says, has := uint16(0), byte(0)
@@ -107,7 +107,7 @@ func appendRank(b []byte, r *health.RankPush, base uint64) []byte {
 	for i := range r.X {
 		if has&(1<<i) != 0 {
 			x := math.Float32bits(r.X[i])
-			b = binary.AppendUvarint(b, zigzag(int32(x-last))) // neighbours are alike
+			b = binary.AppendUvarint(b, zigzag(int32(x-last))) // consecutive values are similar
 			last = x
 		}
 	}
@@ -126,7 +126,7 @@ func appendRank(b []byte, r *health.RankPush, base uint64) []byte {
 	return b
 }
 
-// sendable is v, or 0, which is none, if v is not finite.
+// sendable returns v, or 0, which means none, if v is not finite.
 func sendable(v float32) float32 {
 	if finite(v) {
 		return v
@@ -134,7 +134,7 @@ func sendable(v float32) float32 {
 	return 0
 }
 
-// ParseData reads what AppendData wrote. The push's node is left 0: the caller knows the name.
+// ParseData parses what AppendData wrote. Health.Node stays 0: the caller knows the node's name.
 func ParseData(b []byte) (health.Push, error) {
 	s := scanner{b: b}
 	s.version(dataVersion)
@@ -216,7 +216,7 @@ func (s *scanner) rank(r *health.RankPush, base uint64) {
 	}
 }
 
-// checkPush checks what health.Fleet needs to make sense of a push. The node is not looked at.
+// checkPush checks that health.Fleet can use a push. It does not check the node.
 func checkPush(p *health.Push) error {
 	switch {
 	case p.Cohort == 0:

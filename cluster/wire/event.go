@@ -13,23 +13,23 @@ import (
 	"github.com/ingero-io/ingero/cluster/health"
 )
 
-// The types of a straggler's events, as published. Other verdicts have the names of their kinds.
+// The published types of straggler events. Other verdicts have the names of their kinds.
 const (
 	EventStraggler = "straggler_state"
 	EventResolved  = "straggler_resolved"
 )
 
-// signalOwnWork is what our stragglers are found by.
+// signalOwnWork is the signal that stragglers are found by.
 const signalOwnWork = "own_work"
 
 // maxEvidence is how many recordings an event names.
 const maxEvidence = 16
 
-// Event is a line of the events' stream: something about a rank or cohort began or ended. Readers leave
-// out what they do not know. Earlier agents' events have no more than the first two groups.
+// Event is a line of the event stream: a condition of a rank or cohort began or ended. Readers ignore fields that
+// they do not know. Events of earlier agents have only the first two groups.
 type Event struct {
 	Type    string    `json:"type"`
-	Node    string    `json:"node_id,omitempty"` // none: of the whole cohort
+	Node    string    `json:"node_id,omitempty"` // empty: the whole cohort
 	Cluster string    `json:"cluster_id"`
 	At      time.Time `json:"timestamp"`
 	// ID is a UUID, the same from beginning to end.
@@ -42,19 +42,19 @@ type Event struct {
 	Mode      string   `json:"detection_mode,omitempty"`
 	Signal    string   `json:"dominant_signal,omitempty"`
 
-	// Resolved: it ended. Of a straggler the type says so too.
+	// Resolved: the condition ended. A straggler's type says so too.
 	Resolved bool       `json:"resolved,omitempty"`
 	Folded   bool       `json:"folded,omitempty"` // see health.Verdict
 	Since    *time.Time `json:"since,omitempty"`
 	Cohort   string     `json:"cohort,omitempty"` // 16 hexadecimal digits
-	Ranks    int        `json:"ranks,omitempty"`  // compared, or concerned
-	// Excess is own work beyond what it is compared with, as a share; OwnMS and PeerMS are both, LostMS
-	// the difference, in milliseconds a step.
+	Ranks    int        `json:"ranks,omitempty"`  // compared, or affected
+	// Excess is own work beyond what it is compared with, as a share. OwnMS and PeerMS are the two values, LostMS their
+	// difference, in milliseconds per step.
 	Excess   *float64 `json:"excess,omitempty"`
 	OwnMS    *float64 `json:"own_ms,omitempty"`
 	PeerMS   *float64 `json:"peer_ms,omitempty"`
 	LostMS   *float64 `json:"lost_ms_per_step,omitempty"`
-	StepMS   *float64 `json:"step_ms,omitempty"` // how long a step takes
+	StepMS   *float64 `json:"step_ms,omitempty"` // usual length of a step
 	Sigma    *float64 `json:"sigma,omitempty"`
 	G        *float64 `json:"g,omitempty"`
 	H        *float64 `json:"h,omitempty"`
@@ -66,23 +66,23 @@ type Event struct {
 type Cause struct {
 	Kind    string `json:"kind"`
 	Culprit string `json:"culprit,omitempty"` // a process, file, device and so on
-	// MS is what it costs, in milliseconds a step, and Explained its share of what is lost.
+	// MS is its cost in milliseconds per step, Explained its share of the lost time.
 	MS        float64  `json:"ms_per_step,omitempty"`
 	Explained float64  `json:"explained,omitempty"`
-	Second    string   `json:"second,omitempty"` // the kind of the next one
+	Second    string   `json:"second,omitempty"` // kind of the next cause
 	Evidence  []string `json:"evidence_ids,omitempty"`
 }
 
-// About says of whom a verdict is.
+// About says whom a verdict is about.
 type About struct {
 	Node, Cluster string
 	ID            string // see Event.ID
 	WorldSize     int32
-	Step          time.Duration // how long a step takes, 0: not known
+	Step          time.Duration // usual length of a step, 0: not known
 }
 
-// NewEvent is the event of a verdict, with its cause if it is known. The verdict's times are since the
-// Unix epoch.
+// NewEvent returns the event of a verdict, with its cause if it is known. The verdict's times are since the Unix
+// epoch.
 func NewEvent(v health.Verdict, a About, cause *Cause) Event {
 	e := Event{
 		Type: v.Kind.String(), Node: a.Node, Cluster: a.Cluster, At: moment(v.At), ID: a.ID, WorldSize: a.WorldSize,
@@ -122,7 +122,7 @@ func (e *Event) statistics(v health.Verdict) {
 
 func moment(d time.Duration) time.Time { return time.Unix(0, int64(d)).UTC() }
 
-// number is v, nil if it is not finite.
+// number returns v, nil if it is not finite.
 func number(v float64) *float64 {
 	if !finite(v) {
 		return nil
@@ -130,10 +130,10 @@ func number(v float64) *float64 {
 	return &v
 }
 
-// milli is seconds in milliseconds, to the nanosecond; nil if they are not finite.
+// milli converts seconds to milliseconds, rounded to the nanosecond; nil if they are not finite.
 func milli(seconds float64) *float64 { return number(math.Round(seconds*1e9) / 1e6) }
 
-// known01 is v, at most 1.
+// known01 returns v, at most 1; nil if it is not known.
 func known01(v float64) *float64 {
 	if !(v >= 0) {
 		return nil
@@ -141,7 +141,7 @@ func known01(v float64) *float64 {
 	return number(math.Min(1, v))
 }
 
-// AppendEvent appends an event to b as a line of JSON. Texts that are too long are cut.
+// AppendEvent appends an event to b as a line of JSON. It cuts texts that are too long.
 func AppendEvent(b []byte, e *Event) ([]byte, error) {
 	if err := e.check(); err != nil {
 		return b, err
@@ -149,7 +149,7 @@ func AppendEvent(b []byte, e *Event) ([]byte, error) {
 	c := *e
 	c.Cause = e.Cause.clipped()
 	line := bytes.NewBuffer(b)
-	j := json.NewEncoder(line) // ends the line
+	j := json.NewEncoder(line) // adds the newline
 	j.SetEscapeHTML(false)
 	if err := j.Encode(&c); err != nil {
 		return b, wrong(Value, "", "%v", err)
@@ -157,7 +157,7 @@ func AppendEvent(b []byte, e *Event) ([]byte, error) {
 	return line.Bytes(), nil
 }
 
-// clipped is the cause with texts that are printable and not too long, nil if there is none.
+// clipped returns the cause with texts that are printable and not too long, nil if there is none.
 func (c *Cause) clipped() *Cause {
 	if c == nil {
 		return nil
@@ -172,10 +172,10 @@ func (c *Cause) clipped() *Cause {
 	return &d
 }
 
-// clip makes a text printable and no longer than a name.
+// clip makes a text printable and cuts it to the length of a name.
 func clip(s string) string { return printable(s, maxName) }
 
-// printable makes a text printable and no longer than most bytes.
+// printable makes a text printable and cuts it to most bytes.
 func printable(s string, most int) string {
 	s = strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {
@@ -196,15 +196,15 @@ func printable(s string, most int) string {
 	return s[:end]
 }
 
-// ParseEvent reads a line of the events' stream, also of earlier agents and of types that are not known.
-// What it does not know is left out.
+// ParseEvent parses a line of the event stream, also of earlier agents and of unknown types. It ignores unknown
+// fields.
 func ParseEvent(line []byte) (Event, error) {
 	var e Event
 	if len(line) > MaxEvent {
 		return e, wrong(Limit, "", "the line has %d bytes; %d at most", len(line), MaxEvent)
 	}
 	if err := json.Unmarshal(bytes.TrimSpace(line), &e); err != nil {
-		return Event{}, wrong(Malformed, "", "the line is no event: %v", err)
+		return Event{}, wrong(Malformed, "", "the line is not an event: %v", err)
 	}
 	if err := e.check(); err != nil {
 		return Event{}, err

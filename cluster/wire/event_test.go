@@ -23,8 +23,8 @@ func event(t testing.TB, e wire.Event) []byte {
 	return b
 }
 
-// told are verdicts of all kinds, and one that ended.
-func told() []wire.Event {
+// verdicts returns events of all kinds, and one that ended.
+func verdicts() []wire.Event {
 	about := wire.About{
 		Node: "gpu-node-0017", Cluster: "research-east-1", ID: "8c9d0c2e-3f1b-4a43-9d13-1f4a7c0f2b11", WorldSize: 512,
 	}
@@ -57,7 +57,7 @@ func told() []wire.Event {
 
 func TestEventsComeBack(t *testing.T) {
 	var lines []byte
-	for _, e := range told() {
+	for _, e := range verdicts() {
 		line := event(t, e)
 		got, err := wire.ParseEvent(line)
 		if d := cmp.Diff(e, got); err != nil || d != "" {
@@ -71,14 +71,14 @@ func TestEventsComeBack(t *testing.T) {
 	golden(t, "events.jsonl", lines)
 }
 
-// TestPublishedFields: what readers of the published events need is there.
+// TestPublishedFields checks for the fields that readers of published events need.
 func TestPublishedFields(t *testing.T) {
 	for i, want := range []string{
 		"type node_id cluster_id score threshold detection_mode dominant_signal timestamp event_id rank world_size",
 		"type node_id cluster_id timestamp event_id rank world_size",
 	} {
 		var got map[string]any
-		if err := json.Unmarshal(event(t, told()[i]), &got); err != nil {
+		if err := json.Unmarshal(event(t, verdicts()[i]), &got); err != nil {
 			t.Fatal(err)
 		}
 		for name := range strings.FieldsSeq(want) {

@@ -13,7 +13,7 @@ import (
 	"github.com/ingero-io/ingero/cluster/wire"
 )
 
-// Whatever is accepted can be written again, and is then the same.
+// Whatever is accepted can be written again, and is the same then.
 
 func FuzzRequest(f *testing.F) {
 	f.Add(request(f, usual()))
@@ -25,7 +25,7 @@ func FuzzRequest(f *testing.F) {
 		if err != nil && err.Error() == "" {
 			t.Error("an error that says nothing")
 		}
-		if len(b) > 4<<10 { // most of the time would go by comparing
+		if len(b) > 4<<10 { // comparing would take most of the time
 			return
 		}
 		for _, p := range pushes {
@@ -47,7 +47,7 @@ func FuzzRequest(f *testing.F) {
 	})
 }
 
-// dropEmpty removes gauges that say nothing: there is no point to write them in.
+// dropEmpty removes gauges without values: no point is written for them.
 func dropEmpty(p *wire.Push) {
 	all := p.Gauges[:0]
 	for _, g := range p.Gauges {
@@ -166,7 +166,7 @@ func FuzzAnswer(f *testing.F) {
 }
 
 func FuzzEvent(f *testing.F) {
-	for _, e := range told() {
+	for _, e := range verdicts() {
 		f.Add(event(f, e))
 	}
 	f.Fuzz(func(t *testing.T, line []byte) {

@@ -15,12 +15,12 @@ import (
 	"github.com/ingero-io/ingero/cluster/wire"
 )
 
-// A folder testdata/kept/N has what programs wrote whose formats had the version N. Nothing writes it again: agents and
+// A folder testdata/kept/N has output of programs whose formats had version N. Nothing writes it again: agents and
 // fleets are upgraded one after the other, so each reads what the version before wrote. A change of a format adds a
 // folder, with copies of the files in testdata, and its facts below.
 const kept = "testdata/kept"
 
-// facts of kept/1: what an agent said of 8 ranks, and what a fleet answered.
+// facts of kept/1: an agent's push of 8 ranks, and a fleet's answers.
 const (
 	keptRanks   = 8
 	keptSize    = 64
@@ -37,7 +37,7 @@ func keptFile(t *testing.T, version int, name string) string {
 	return string(b)
 }
 
-// versions are those that must be read: this one, and the one before.
+// versions returns the versions that must be readable: this one, and the one before.
 func versions(now int) []int {
 	if now == 1 {
 		return []int{1}
@@ -138,7 +138,7 @@ func checkKept(t *testing.T, version int, over string, a wire.Answer, err error)
 	}
 }
 
-// Events have no version: fields are only added, so all that were kept are read.
+// Events have no version: fields are only added, so all kept events are read.
 func TestKeptEventsAreRead(t *testing.T) {
 	t.Parallel()
 	folders, err := os.ReadDir(kept)

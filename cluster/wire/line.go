@@ -8,8 +8,8 @@ import (
 	"github.com/ingero-io/ingero/cluster/health"
 )
 
-// Line is an event in a sentence for people, with the time from which on it was so. who names the rank's
-// process, and may be empty.
+// Line describes an event in a sentence, with the time since when the condition holds. who names the rank's process,
+// and may be empty.
 func (e *Event) Line(who string) string {
 	since := ""
 	if e.Since != nil && !e.Resolved {
@@ -18,7 +18,7 @@ func (e *Event) Line(who string) string {
 	return e.line(who, since)
 }
 
-// Summary is the same without the time.
+// Summary returns the same sentence without the time.
 func (e *Event) Summary(who string) string { return e.line(who, "") }
 
 func (e *Event) line(who, since string) string {
@@ -51,7 +51,7 @@ func (e *Event) line(who, since string) string {
 	return b.String()
 }
 
-// says is what an event says of its rank or cohort.
+// says describes what happened to the rank or cohort.
 func (e *Event) says() string {
 	amount := ""
 	if e.OwnMS != nil && e.PeerMS != nil {

@@ -36,7 +36,7 @@ func golden(t *testing.T, name string, got []byte) {
 
 const sent = 1_790_000_000_123_456_789 * time.Nanosecond
 
-// usual is what an agent says of 8 ranks in the middle of a training job of 512.
+// usual returns an agent's push of 8 ranks in the middle of a training job of 512.
 func usual() wire.Push {
 	p := wire.Push{Node: "gpu-node-0017.example", Cluster: "research-east-1", WorldSize: 512, Health: health.Push{
 		Cohort: wire.Cohort("research-east-1", "llama-70b", "3", "NVIDIA H100 80GB HBM3"), Node: wire.Node("gpu-node-0017.example"),
@@ -61,7 +61,7 @@ func usual() wire.Push {
 	return p
 }
 
-// full is the same with the published numbers.
+// full returns the same with the published numbers.
 func full() wire.Push {
 	p := usual()
 	yes, no := true, false
@@ -82,7 +82,7 @@ func full() wire.Push {
 	return p
 }
 
-// anyPush is a push with numbers of all kinds that an agent may send.
+// anyPush returns a push with numbers of all kinds that an agent may send.
 func anyPush(random *rand.Rand) health.Push {
 	node := wire.Node("n")
 	p := health.Push{
@@ -118,7 +118,7 @@ func anyPush(random *rand.Rand) health.Push {
 	return p
 }
 
-// anyFloat is any number that is finite, often none.
+// anyFloat returns any finite number, often none.
 func anyFloat(random *rand.Rand) float32 {
 	for random.IntN(3) > 0 {
 		if v := math.Float32frombits(random.Uint32()); v-v == 0 {
@@ -151,7 +151,7 @@ func anyReply(random *rand.Rand) *health.Reply {
 	return r
 }
 
-// sound is a reply as a fleet gives it.
+// sound returns a reply as a fleet gives it.
 func sound() *health.Reply {
 	r := &health.Reply{Width: 3, Merge: 1, Reference: 8192, Size: 64, Live: 63}
 	for i := range 3 {

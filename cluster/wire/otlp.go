@@ -9,17 +9,17 @@ import (
 	"github.com/ingero-io/ingero/cluster/health"
 )
 
-// Scope is the instrumentation scope of all that agents say of health.
+// Scope is the instrumentation scope of all health metrics of agents.
 const Scope = "ingero.health"
 
-// DataMetric is the metric that has a push's data: how many ranks, with the bytes as an attribute. It is for
-// fleets only.
+// DataMetric is the metric with a push's data: its value is the number of ranks, an attribute has the bytes. It is
+// for fleets only.
 const DataMetric = "ingero.health.push"
 
-// Metrics. Those that other agents have published keep their names.
+// Metrics. Those published by earlier agents keep their names.
 const (
 	metricScore     = "ingero.node.health_score"
-	metricScorePost = "ingero.health.score" // another name of it in the field; read only
+	metricScorePost = "ingero.health.score" // another name for it in use; only read
 	metricWarning   = "ingero.node.degradation_warning"
 	metricInfo      = "ingero.node.info"
 	metricWorld     = "ingero.node.world_size"
@@ -28,7 +28,7 @@ const (
 	metricAlarm     = "ingero.node.straggler_event"
 )
 
-// ratioMetrics are those of a score, in the order of ratios.
+// ratioMetrics are the metrics of a score, in the order of ratios.
 var ratioMetrics = [...]string{
 	metricScore, "ingero.node.throughput_ratio", "ingero.node.compute_efficiency", "ingero.node.memory_headroom",
 	"ingero.node.cpu_availability",
@@ -38,7 +38,7 @@ func ratios(s *health.Score) [len(ratioMetrics)]*float64 {
 	return [...]*float64{&s.Health, &s.Throughput, &s.Compute, &s.Memory, &s.CPU}
 }
 
-// Attributes of a resource, and of the point of DataMetric, for those who read a request by other code: see NewPush.
+// Attributes of a resource, and of DataMetric's point, for code that parses a request itself: see NewPush.
 const (
 	NodeAttribute    = attrNode
 	ClusterAttribute = attrCluster
@@ -89,8 +89,8 @@ const (
 	fieldBytes           = 7
 )
 
-// message is a protobuf message that is being written. What is nested is written in place, and gets its
-// length afterwards: two bytes, or three if it is long.
+// message is a protobuf message while it is written. Nested messages are written in place; their length is filled in
+// afterwards, in two bytes, or three if it is long.
 type message []byte
 
 func (m *message) open(f protowire.Number) (start int) {
@@ -102,7 +102,7 @@ func (m *message) open(f protowire.Number) (start int) {
 func (m *message) close(start int) {
 	b := *m
 	n := len(b) - start
-	if n < 1<<7 { // one byte is enough
+	if n < 1<<7 { // one byte suffices
 		b[start-2] = byte(n)
 		*m = append(b[:start-1], b[start:]...)
 		return
@@ -112,7 +112,7 @@ func (m *message) close(start int) {
 		return
 	}
 	head := protowire.AppendVarint(nil, uint64(n))
-	b = append(b, head[2:]...) // room
+	b = append(b, head[2:]...) // make room
 	copy(b[start+len(head)-2:], b[start:start+n])
 	copy(b[start-2:], head)
 	*m = b
@@ -159,8 +159,8 @@ func (m *message) floatAttribute(f protowire.Number, key string, value float64) 
 	m.close(a)
 }
 
-// AppendRequest appends an OTLP ExportMetricsServiceRequest with the push to b: what is sent as the body of
-// an HTTP request, or as a message of gRPC. Points have the time of Health.Sent.
+// AppendRequest appends an OTLP ExportMetricsServiceRequest with the push to b: the body of an HTTP request, or a
+// gRPC message. The points have the time Health.Sent.
 func AppendRequest(b []byte, p *Push) ([]byte, error) {
 	if err := p.check(); err != nil {
 		return b, err
@@ -193,7 +193,7 @@ func AppendRequest(b []byte, p *Push) ([]byte, error) {
 	return m, nil
 }
 
-// data writes the metric that has the push's data.
+// data writes DataMetric.
 func (m *message) data(p *health.Push) error {
 	metric := m.open(fieldMetrics)
 	m.text(fieldName, DataMetric)
@@ -216,7 +216,7 @@ func (m *message) data(p *health.Push) error {
 	return err
 }
 
-// gauges writes the published metrics: each has a point for each of the gauges that say it.
+// gauges writes the published metrics. Each has a point for each of the gauges that have a value.
 func (m *message) gauges(p *Push) {
 	at := p.Health.Sent
 	for i, name := range ratioMetrics {
@@ -263,7 +263,7 @@ func flag(b *bool) (float64, bool) {
 	return 0, true
 }
 
-// metric writes a metric with a point for each of the gauges that have a value, and more attributes if there are any.
+// metric writes a metric with a point for each of the gauges that have a value, and extra attributes.
 func (m *message) metric(
 	name string, at time.Duration, gauges []Gauges, value func(*Gauges) (float64, bool), more func(*Gauges),
 ) {

@@ -10,9 +10,9 @@ import (
 	"github.com/ingero-io/ingero/cluster/health"
 )
 
-// ParseRequest reads the pushes of an OTLP ExportMetricsServiceRequest: one of each resource that has
-// metrics of the scope ingero.health. What it does not know is left out. If a push is wrong, the others
-// are returned, with an error that joins what was wrong (see Count).
+// ParseRequest reads the pushes of an OTLP ExportMetricsServiceRequest: one per resource with metrics of the scope
+// ingero.health. It ignores what it does not know. If a push is wrong, it returns the others with an error that joins
+// the faults (see Count).
 func ParseRequest(b []byte) ([]Push, error) {
 	if len(b) > MaxRequest {
 		return nil, wrong(Limit, "", "the request has %d bytes; %d at most", len(b), MaxRequest)
@@ -45,8 +45,8 @@ func ParseRequest(b []byte) ([]Push, error) {
 	return pushes, errors.Join(errs...)
 }
 
-// ParseDataRequest reads a request that has the data of one push and no other metric, as most requests of agents.
-// ok is false if there is anything else in it, or anything wrong with it: ParseRequest says what.
+// ParseDataRequest parses a request with the data of one push and no other metric, as most requests of agents are. ok
+// is false if the request has anything else or is wrong: ParseRequest then says what.
 func ParseDataRequest(b []byte) (push Push, ok bool) {
 	p := pusher{rank: health.NoRank}
 	resources := 0
@@ -63,17 +63,17 @@ func ParseDataRequest(b []byte) (push Push, ok bool) {
 	return p.push, err == nil
 }
 
-// pusher puts a push together.
+// pusher assembles a push.
 type pusher struct {
 	push   Push
-	rank   int32  // of the resource: that of points that say none
-	found  bool   // anything of ours
+	rank   int32  // of the resource: for points without a rank
+	found  bool   // has anything in our scope
 	others bool   // metrics other than DataMetric, or of other scopes
-	data   []byte // not yet read
-	last   int    // index of the gauges that were used last
+	data   []byte // not parsed yet
+	last   int    // index of the last used gauges
 }
 
-// parsePush reads resource metrics, nil if they are none of ours. Fields come in any order.
+// parsePush reads resource metrics, nil if none are in our scope. Fields come in any order.
 func parsePush(b []byte) (*Push, error) {
 	p := pusher{rank: health.NoRank}
 	err := p.read(b)
@@ -89,7 +89,7 @@ func parsePush(b []byte) (*Push, error) {
 	return &p.push, p.push.take(p.data)
 }
 
-// read takes resource metrics apart.
+// read parses resource metrics.
 func (p *pusher) read(b []byte) error {
 	err := each(b, fieldResource, func(b []byte) error {
 		return each(b, fieldAttributes, p.resource)
@@ -100,14 +100,14 @@ func (p *pusher) read(b []byte) error {
 	return err
 }
 
-// NewPush is a push without gauges, of a node and cluster by name, of a world of so many ranks (0: not said), with the
-// data that AppendData has written. Errors are as those of ParseRequest.
+// NewPush returns a push without gauges. node and cluster are names, world is the number of ranks (0: not known), and
+// data is what AppendData has written. It returns the same errors as ParseRequest.
 func NewPush(node, cluster string, world int32, data []byte) (Push, error) {
 	p := Push{Node: node, Cluster: cluster, WorldSize: world}
 	return p, p.take(data)
 }
 
-// take reads a push's data, and checks all of it.
+// take parses a push's data, and checks the push.
 func (p *Push) take(data []byte) (err error) {
 	if p.Health, err = ParseData(data); err != nil {
 		return within(attrData, err)
@@ -116,7 +116,7 @@ func (p *Push) take(data []byte) (err error) {
 	return p.check()
 }
 
-// resource takes an attribute of the resource.
+// resource reads an attribute of the resource.
 func (p *pusher) resource(b []byte) error {
 	a, err := parseAttribute(b)
 	if err != nil {
@@ -137,7 +137,7 @@ func (p *pusher) resource(b []byte) error {
 	return err
 }
 
-// scope takes the metrics of a scope, if it is ours.
+// scope reads the metrics of a scope, if it is ours.
 func (p *pusher) scope(b []byte) error {
 	ours := false
 	err := each(b, fieldScope, func(b []byte) error {
@@ -154,7 +154,7 @@ func (p *pusher) scope(b []byte) error {
 	return each(b, fieldMetrics, p.metric)
 }
 
-// metrics are those that are read.
+// metrics are the metrics that are read.
 var metrics = append([]string{
 	DataMetric, metricScorePost, metricWarning, metricInfo, metricWorld, metricMode, metricReachable, metricAlarm,
 }, ratioMetrics[:]...)
@@ -178,10 +178,10 @@ func (p *pusher) metric(b []byte) error {
 	})
 }
 
-// point is what a point of a gauge says.
+// point is a point of a gauge.
 type point struct {
 	value    float64
-	gauges   Gauges // with what its attributes say
+	gauges   Gauges // with the point's attributes
 	alarm    Alarm
 	mode     string
 	gpu      string
@@ -220,7 +220,7 @@ func (p *pusher) point(metric string, b []byte) error {
 	return p.gauge(metric, &t)
 }
 
-// take takes the data of a push.
+// take keeps the data of a push.
 func (p *pusher) take(a *attribute) error {
 	switch {
 	case a.kind != fieldBytes:
@@ -235,7 +235,7 @@ func (p *pusher) take(a *attribute) error {
 	return nil
 }
 
-// attribute takes an attribute of a point.
+// attribute reads an attribute of a point.
 func (t *point) attribute(a *attribute) (err error) {
 	switch a.key {
 	case attrRank:
@@ -267,7 +267,7 @@ func (t *point) attribute(a *attribute) (err error) {
 	return err
 }
 
-// gauge takes what a point says of a metric that is published.
+// gauge sets what a point of a published metric says.
 func (p *pusher) gauge(metric string, t *point) error {
 	if metric == metricWorld {
 		if t.value != math.Trunc(t.value) || t.value < 0 || t.value > maxWorld {
@@ -318,7 +318,7 @@ func knownMode(s string) bool {
 	return false
 }
 
-// of finds or makes the gauges of a point's rank and group.
+// of returns the gauges of a point's rank and group, and adds them if needed.
 func (p *pusher) of(g *Gauges) (*Gauges, error) {
 	all := p.push.Gauges
 	same := func(o *Gauges) bool { return o.Rank == g.Rank && o.Group == g.Group }

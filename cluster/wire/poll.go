@@ -10,15 +10,14 @@ import (
 	"github.com/ingero-io/ingero/cluster/health"
 )
 
-// Poll is what an agent asks with between two pushes.
+// Poll is an agent's question between two pushes.
 type Poll struct {
 	Cluster, Node string // names
-	// Health is the question; without a cohort it is one of an earlier agent, which asks for the
-	// threshold of its cluster.
+	// Health is the question. Without a cohort it is from an earlier agent, which asks for the threshold of its cluster.
 	Health health.Poll
 }
 
-// Query is the query of a poll's URL.
+// Query returns the query of a poll's URL.
 func (p *Poll) Query() string {
 	q := url.Values{"cluster_id": {p.Cluster}}
 	if h := &p.Health; h.Cohort != 0 {
@@ -30,7 +29,7 @@ func (p *Poll) Query() string {
 	return q.Encode()
 }
 
-// ParsePoll reads the query of a poll's URL. What it does not know is left out.
+// ParsePoll parses the query of a poll's URL. It ignores what it does not know.
 func ParsePoll(query string) (Poll, error) {
 	if len(query) > MaxQuery {
 		return Poll{}, wrong(Limit, "", "the query has %d bytes; %d at most", len(query), MaxQuery)
@@ -82,14 +81,14 @@ func parseCohort(text string) (uint64, error) {
 	return v, nil
 }
 
-// answer is the answer to a poll. The first two are published; half of the pair is none.
+// answer is the answer to a poll. The first two fields are published; one without the other counts as none.
 type answer struct {
 	Threshold *float64 `json:"threshold,omitempty"`
 	Quorum    bool     `json:"quorum_met"`
 	Reply     string   `json:"reply,omitempty"`
 }
 
-// FormatAnswer is the answer to a poll, as JSON.
+// FormatAnswer returns the answer to a poll as JSON.
 func FormatAnswer(a Answer) ([]byte, error) {
 	var j answer
 	if usableThreshold(a.Threshold) {
@@ -106,8 +105,8 @@ func FormatAnswer(a Answer) ([]byte, error) {
 	return append(b, '\n'), err
 }
 
-// ParseAnswer reads the answer to a poll. A pair of threshold and quorum that is not whole or out of range
-// counts as none.
+// ParseAnswer parses the answer to a poll. A pair of threshold and quorum that is incomplete or out of range counts
+// as none.
 func ParseAnswer(b []byte) (Answer, error) {
 	none := Answer{Threshold: NoThreshold()}
 	if len(b) > MaxAnswer {

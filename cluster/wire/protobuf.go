@@ -7,9 +7,9 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// How the messages of OTLP are read: protobuf's fields, and attributes.
+// Parsing of OTLP messages: protobuf fields, and attributes.
 
-// field is a field of a protobuf message. bytes is of those that have a length, number of the others.
+// field is a field of a protobuf message. A field with a length has bytes, any other has number.
 type field struct {
 	number protowire.Number
 	kind   protowire.Type
@@ -51,7 +51,7 @@ func fields(b []byte, do func(f field) error) error {
 	return nil
 }
 
-// each calls do for each element of a list of messages.
+// each calls do for each message in a repeated field.
 func each(b []byte, n protowire.Number, do func(b []byte) error) error {
 	return fields(b, func(f field) error {
 		if f.is(n) {
@@ -61,7 +61,7 @@ func each(b []byte, n protowire.Number, do func(b []byte) error) error {
 	})
 }
 
-// attribute is a key with its value. Values of other kinds are none.
+// attribute is a key with its value. A value of another kind counts as none.
 type attribute struct {
 	key   string
 	kind  protowire.Number // of the value: fieldString and so on; 0: none
@@ -88,7 +88,7 @@ func parseAttribute(b []byte) (a attribute, err error) {
 	return a, err
 }
 
-// attributes are those that are known, so that no memory is taken for keys.
+// attributes are the known keys: with them, parsing a key allocates nothing.
 var attributes = [...]string{
 	attrNode, attrCluster, attrWorld, attrRank, attrState, attrGroup, attrMode, attrGPU, attrGPUs, attrEvent,
 	attrSignal, attrData, attrThreshold, attrScore,
@@ -103,7 +103,7 @@ func known(key []byte) string {
 	return ""
 }
 
-// text is a value as a string.
+// text returns the value as a string.
 func (a *attribute) text() (string, error) {
 	if a.kind != fieldString {
 		return "", wrong(Value, a.key, "is no string")
@@ -114,7 +114,7 @@ func (a *attribute) text() (string, error) {
 	return string(a.bytes), nil
 }
 
-// integer is a value as a whole number. Earlier agents also send it as a string.
+// integer returns the value as a whole number. Earlier agents also send it as a string.
 func (a *attribute) integer() (int32, error) {
 	v := int64(a.value)
 	switch a.kind {
@@ -138,7 +138,7 @@ func (a *attribute) integer() (int32, error) {
 	return int32(v), nil
 }
 
-// float is a value as a number, NaN if it is none or not finite.
+// float returns the value as a number, NaN if it is not one or not finite.
 func (a *attribute) float() float64 {
 	switch v := math.Float64frombits(a.value); {
 	case a.kind == fieldFloat && finite(v):

@@ -6,48 +6,48 @@ import (
 	"github.com/ingero-io/ingero/cluster/health"
 )
 
-// Push is what a node says at once, of its ranks in one cohort.
+// Push is what a node sends at once about its ranks in one cohort.
 type Push struct {
 	// Node and Cluster are names. A push without a node is refused; the cluster may be empty.
 	Node, Cluster string
-	// WorldSize is how many ranks the job has, 0: not said.
+	// WorldSize is how many ranks the job has, 0: not known.
 	WorldSize int32
-	// Health is what is decided by. Without ranks there is none: it is a push of an earlier agent.
+	// Health is the data that the fleet uses for decisions. It has no ranks in a push of an earlier agent.
 	Health health.Push
-	// Gauges are what dashboards show, of some ranks, or of the whole node. Most pushes have none.
+	// Gauges are for dashboards, of some ranks or of the whole node. Most pushes have none.
 	Gauges []Gauges
 }
 
-// Gauges are the published numbers, of a rank or of a node. Nothing is decided by them.
+// Gauges are the published numbers of a rank or a node. Nothing is decided by them.
 type Gauges struct {
 	Rank  int32  // health.NoRank: of the node
-	Group string // of a control group: the first 16 hex digits of the SHA-256 of its path. Earlier agents
-	State string // "active", "calibrating" or "idle"; empty: not said
-	Mode  string // of detection, see health.Mode; empty: not said
+	Group string // of earlier agents: first 16 hex digits of the SHA-256 of a control group's path
+	State string // "active", "calibrating" or "idle"; empty: not known
+	Mode  string // detection mode, see health.Mode; empty: not known
 	Score health.Score
-	// Warning: it may become a straggler. Reachable: the agent reaches its fleet. Nil: not said.
+	// Warning: the rank may become a straggler. Reachable: the agent reaches its fleet. nil: not known.
 	Warning, Reachable *bool
-	Alarm              *Alarm // nil: not said
-	// GPU is the model, GPUs how many there are; empty and 0: not said.
+	Alarm              *Alarm // nil: none
+	// GPU is the model, GPUs their number; empty and 0: not known.
 	GPU  string
 	GPUs int32
 }
 
-// Alarm is the published event of a straggler.
+// Alarm is the published form of a straggler event.
 type Alarm struct {
 	Active           bool
-	Threshold, Score float64 // NaN: not said
-	Signal           string  // what it was found by
+	Threshold, Score float64 // NaN: not known
+	Signal           string  // what the straggler was found by
 	ID               string  // a UUID, the same until it ends
 }
 
-// NoGauges are gauges of which nothing is said.
+// NoGauges returns gauges without values.
 func NoGauges(rank int32) Gauges {
 	nan := math.NaN()
 	return Gauges{Rank: rank, Score: health.Score{Health: nan, Throughput: nan, Compute: nan, Memory: nan, CPU: nan}}
 }
 
-// PublishedState is what earlier agents call a state: a suspect or straggler is active.
+// PublishedState returns earlier agents' name of a state: suspects and stragglers are active.
 func PublishedState(s health.State) string {
 	switch s {
 	case health.Calibrating, health.Idle:
@@ -56,7 +56,7 @@ func PublishedState(s health.State) string {
 	return health.Active.String()
 }
 
-// check checks all but Health's own.
+// check checks everything but Health itself.
 func (p *Push) check() error {
 	if p.Node == "" {
 		return wrong(Value, attrNode, "is missing")

@@ -92,7 +92,7 @@ func TestNumbersThatAreNotFiniteAreNone(t *testing.T) {
 	}
 }
 
-// TestOTLP reads what is written with OpenTelemetry's own code.
+// TestOTLP parses what is written with OpenTelemetry's own code.
 func TestOTLP(t *testing.T) {
 	var r collectorpb.ExportMetricsServiceRequest
 	if err := proto.Unmarshal(request(t, full()), &r); err != nil {
@@ -153,7 +153,7 @@ func values(list []*commonpb.KeyValue) map[string]any {
 	return m
 }
 
-// What earlier agents send is written with OpenTelemetry's own code.
+// Pushes of earlier agents, written with OpenTelemetry's own code.
 
 func text(key, v string) *commonpb.KeyValue {
 	return &commonpb.KeyValue{Key: key, Value: &commonpb.AnyValue{Value: &commonpb.AnyValue_StringValue{StringValue: v}}}
@@ -212,7 +212,7 @@ func TestEarlierAgents(t *testing.T) {
 			t.Error(score, d)
 		}
 	}
-	// Scores by control group are not mixed up.
+	// Scores by control group stay separate.
 	groups := one(t, export(t, earlier(resource[:1],
 		gauge("ingero.node.health_score", 0.1, text("ingero.cgroup_path_hash", "a")),
 		gauge("ingero.node.health_score", 0.2, text("ingero.cgroup_path_hash", "b")))))
@@ -293,7 +293,7 @@ func TestSeveralPushes(t *testing.T) {
 	}
 }
 
-// What is read as data alone is what ParseRequest reads, and has nothing else.
+// ParseDataRequest reads what ParseRequest reads, if the request has nothing else.
 func TestDataRequest(t *testing.T) {
 	usual, full := request(t, usual()), request(t, full())
 	other := export(t, &metricspb.ResourceMetrics{ScopeMetrics: []*metricspb.ScopeMetrics{{
@@ -337,7 +337,7 @@ func fault(err error) wire.Fault {
 	return wire.Faults
 }
 
-// TestUnacceptablePush changes a good push, and expects the same error from who writes it and who reads it.
+// TestUnacceptablePush changes a good push, and expects the same error from the writer and the parser.
 func TestUnacceptablePush(t *testing.T) {
 	for _, c := range []struct {
 		why    string
@@ -460,7 +460,7 @@ func TestTruncatedPushIsRefused(t *testing.T) {
 	}
 }
 
-// TestUnacceptableOTLP has what AppendRequest cannot write.
+// TestUnacceptableOTLP has requests that AppendRequest cannot write.
 func TestUnacceptableOTLP(t *testing.T) {
 	node := []*commonpb.KeyValue{text("ingero.node.id", "n")}
 	data := func(v *commonpb.AnyValue, n int) *metricspb.ResourceMetrics {
@@ -522,7 +522,7 @@ func TestForm(t *testing.T) {
 	golden(t, "data.hex", []byte(hex.Dump(d)))
 }
 
-// BenchmarkPush writes and reads a push of 8 ranks.
+// BenchmarkPush writes and parses a push of 8 ranks.
 func BenchmarkPush(b *testing.B) {
 	p := usual()
 	body := request(b, p)

@@ -13,7 +13,7 @@ const replyVersion = 1
 
 const flagDegraded = 1
 
-// FormatReply is a reply as the text of a header. An error says what no agent would accept.
+// FormatReply returns a reply as the text of a header, or an error if no agent would accept it.
 func FormatReply(r *health.Reply) (string, error) {
 	if err := checkReply(r); err != nil {
 		return "", err
@@ -40,7 +40,7 @@ func FormatReply(r *health.Reply) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(b), nil
 }
 
-// ParseReply reads what FormatReply wrote.
+// ParseReply parses what FormatReply wrote.
 func ParseReply(text string) (*health.Reply, error) {
 	if len(text) > maxReply {
 		return nil, wrong(Limit, "", "has %d bytes; %d at most", len(text), maxReply)
@@ -111,7 +111,7 @@ func checkReply(r *health.Reply) error {
 	return s.err
 }
 
-// appendSummary appends all of a summary but its position.
+// appendSummary appends a summary without its position.
 func appendSummary(b []byte, s *health.Summary) []byte {
 	b = binary.AppendUvarint(b, uint64(s.N))
 	for _, v := range [...]float32{s.Lo, s.Mid, s.Hi, sendable(s.Sigma)} {
@@ -131,7 +131,7 @@ func (s *scanner) summary(position uint64) health.Summary {
 	return m
 }
 
-// checkSummary says what is wrong with a summary, nothing if it is one.
+// checkSummary returns what is wrong with a summary, empty if nothing is.
 func checkSummary(s *health.Summary) string {
 	switch {
 	case s.Position > health.MaxPosition:
@@ -155,5 +155,5 @@ const (
 // usableThreshold reports whether agents accept a threshold.
 func usableThreshold(v float64) bool { return v >= leastThreshold && v <= mostThreshold }
 
-// NoThreshold is the threshold of an answer that has none.
+// NoThreshold returns the threshold of an answer without one.
 func NoThreshold() float64 { return math.NaN() }

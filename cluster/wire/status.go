@@ -8,7 +8,7 @@ const (
 	TypeJSON     = "application/json"
 )
 
-// Fields of what a server answers a push with.
+// Fields of a server's answers to a push.
 const (
 	fieldStatusMessage  = 2 // of google.rpc.Status
 	fieldPartialSuccess = 1 // of the response
@@ -16,11 +16,11 @@ const (
 	fieldRejectedWhy    = 2
 )
 
-// maxWhy bounds a server's words.
+// maxWhy bounds a server's text, in bytes.
 const maxWhy = 1 << 10
 
-// AppendResponse appends an OTLP ExportMetricsServiceResponse: empty if all was taken, else with how many
-// pushes were not, and why.
+// AppendResponse appends an OTLP ExportMetricsServiceResponse: empty if all pushes were accepted, otherwise with how
+// many were not, and why.
 func AppendResponse(b []byte, rejected int, why string) []byte {
 	if rejected == 0 && why == "" {
 		return b
@@ -35,7 +35,7 @@ func AppendResponse(b []byte, rejected int, why string) []byte {
 	return m
 }
 
-// ParseResponse reads what AppendResponse wrote.
+// ParseResponse parses what AppendResponse wrote.
 func ParseResponse(b []byte) (rejected int, why string, err error) {
 	err = each(b, fieldPartialSuccess, func(b []byte) error {
 		return fields(b, func(f field) error {
@@ -58,7 +58,7 @@ func AppendStatus(b []byte, why string) []byte {
 	return m
 }
 
-// ParseStatus reads what AppendStatus wrote. It is empty if it is something else.
+// ParseStatus parses what AppendStatus wrote. It returns "" for anything else.
 func ParseStatus(b []byte) (why string) {
 	err := each(b, fieldStatusMessage, func(b []byte) error {
 		why = printable(string(b), maxWhy)

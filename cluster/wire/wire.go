@@ -1,11 +1,9 @@
-// Package wire is how agents and a fleet write what they tell each other: pushes as OTLP metrics,
-// answers as headers, a suspect's question as a query, and verdicts as lines of JSON. The bytes are
-// described in docs/fleet-protocol.md.
+// Package wire defines the messages between agents and a fleet: pushes as OTLP metrics, answers as headers, a
+// suspect's poll as a query, and verdicts as lines of JSON. docs/fleet-protocol.md describes the bytes.
 //
-// The package is pure: it opens nothing, has no clock, and keeps nothing of what it is given. What
-// comes in may be of anybody. Whatever is wrong is an *Error, which says what is wrong with which
-// field; the meaning of values (which rank belongs to whom, what has been pushed before) is judged
-// by the health package.
+// The package is pure: it has no I/O and no clock, and keeps no reference to its arguments. Input may come from
+// anybody. Any fault in it is an *Error that names the field and what is wrong with it. The health package judges
+// what values mean: whose rank it is, and what was pushed before.
 package wire
 
 import (
@@ -23,34 +21,34 @@ const (
 	PollPath   = "/api/v1/threshold"
 )
 
-// What is accepted at most.
+// Limits of what is accepted.
 const (
 	MaxRequest = 1 << 20 // bytes of a request with pushes
-	MaxPushes  = 256     // in a request: a gateway may put together those of several nodes
+	MaxPushes  = 256     // per request: a gateway may join those of several nodes
 	MaxQuery   = 2 << 10 // bytes of a poll
 	MaxAnswer  = 8 << 10 // bytes of the answer to a poll
 	MaxEvent   = 16 << 10
 	maxName    = 256
 	maxGauges  = 256 // ranks and groups of a push
 	maxWorld   = 1 << 20
-	// maxReply bounds the header, in bytes: health.Kept buckets with numbers of the greatest length.
+	// maxReply bounds the header, in bytes: health.Kept buckets with the longest numbers.
 	maxReply = 768
 )
 
-// Fault is what kind of thing is wrong with what came in.
+// Fault is the kind of a fault in what came in.
 type Fault uint8
 
 // The faults.
 const (
-	// Malformed: truncated, too many bytes, or not in the form that is expected.
+	// Malformed: truncated, too long, or not of the expected form.
 	Malformed Fault = iota
-	// Version: of another version of the format. Nothing else is known of it.
+	// Version: another version of the format. Nothing else of it is parsed.
 	Version
-	// Limit: longer or more than is accepted.
+	// Limit: too long, or too many.
 	Limit
-	// Value: not a number, or none that the field may have.
+	// Value: not a number, or not a value that the field may have.
 	Value
-	// Faults is how many there are.
+	// Faults is the number of faults.
 	Faults
 )
 
@@ -66,8 +64,8 @@ func (f Fault) String() string {
 // Error is why something is not accepted.
 type Error struct {
 	Fault Fault
-	Field string // "ranks[3].sigma"; empty: all of it
-	Why   string // "is not finite"
+	Field string // such as "ranks[3].sigma"; empty: the whole message
+	Why   string // such as "is not finite"
 }
 
 func (e *Error) Error() string {
@@ -81,7 +79,7 @@ func wrong(f Fault, field, format string, args ...any) error {
 	return &Error{f, field, fmt.Sprintf(format, args...)}
 }
 
-// within puts the place of a field before it: "push" before "ranks[3].sigma".
+// within prefixes an error's field with its place: "push" before "ranks[3].sigma".
 func within(place string, err error) error {
 	var e *Error
 	if !errors.As(err, &e) {
@@ -94,7 +92,7 @@ func within(place string, err error) error {
 	return &Error{e.Fault, field, e.Why}
 }
 
-// Count adds the faults of an error of this package, also of several that are joined.
+// Count adds the faults in an error of this package to faults. The error may join several.
 func Count(err error, faults *[Faults]uint64) {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		for _, e := range joined.Unwrap() {

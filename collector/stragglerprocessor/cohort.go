@@ -10,7 +10,7 @@ import (
 	"github.com/ingero-io/ingero/cluster/health"
 )
 
-// Names of what is made of cohorts.
+// Names in the metrics of cohorts.
 const (
 	fleetScope  = "ingero.fleet"
 	prefix      = "ingero.fleet.cohort." // of metrics
@@ -25,7 +25,7 @@ type gauge struct {
 	known                   func(m *cohorts.Middle) bool // nil: always
 }
 
-// gauges are all of them. Own work is of a step, in the newest bucket of which a quorum is known.
+// gauges are all metrics of a cohort. Own work is per step, in the newest bucket with a quorum.
 var gauges = []gauge{
 	{"ranks", "{rank}", "Ranks of the cohort.", func(m *cohorts.Middle) float64 { return float64(m.Ranks) }, nil},
 	{
@@ -33,11 +33,11 @@ var gauges = []gauge{
 		func(m *cohorts.Middle) float64 { return float64(m.Live) }, nil,
 	},
 	{
-		"quorum", "{rank}", "Of how many ranks a bucket must be known: 3, and 60 %.",
+		"quorum", "{rank}", "Ranks that a bucket needs: 3, and 60 %.",
 		func(m *cohorts.Middle) float64 { return float64(m.Quorum) }, nil,
 	},
 	{
-		"quorum_met", "1", "Whether one is known of so many.",
+		"quorum_met", "1", "Whether a bucket has that many ranks.",
 		func(m *cohorts.Middle) float64 { return flag(hasMiddle(m)) }, nil,
 	},
 	{
@@ -53,11 +53,11 @@ var gauges = []gauge{
 		func(m *cohorts.Middle) float64 { return m.Interval }, func(m *cohorts.Middle) bool { return m.Interval > 0 },
 	},
 	{
-		"known", "{rank}", "Ranks of which the newest bucket is known.",
+		"known", "{rank}", "Ranks in the newest bucket with a quorum.",
 		func(m *cohorts.Middle) float64 { return float64(m.Known) }, hasMiddle,
 	},
 	{
-		"median", "s", "Own work of a step, the median; of an even number of ranks the upper of the middle two.",
+		"median", "s", "Own work per step, the median; of an even number of ranks the upper of the middle two.",
 		func(m *cohorts.Middle) float64 { return m.Mid }, hasMiddle,
 	},
 	{
@@ -87,7 +87,7 @@ func flag(b bool) float64 {
 	return 0
 }
 
-// cohortMetrics are the gauges of cohorts, a resource for each cluster.
+// cohortMetrics returns the gauges of cohorts, with a resource for each cluster.
 func cohortMetrics(at time.Time, list []cohorts.Middle) pmetric.Metrics {
 	md := pmetric.NewMetrics()
 	by := map[string]pmetric.MetricSlice{}

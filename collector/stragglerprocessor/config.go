@@ -12,9 +12,9 @@ import (
 type Config struct {
 	// Extension is the threshold extension that keeps the cohorts.
 	Extension component.ID `mapstructure:"extension"`
-	// Interval is the time between two points of a cohort's metrics; 0: there are none.
+	// Interval is the time between two points of a cohort's metrics; 0: no metrics of cohorts.
 	Interval time.Duration `mapstructure:"interval"`
-	// MaxCohorts is of how many cohorts metrics are made at most. Each has some ten series.
+	// MaxCohorts bounds the cohorts with metrics. Each has about ten series.
 	MaxCohorts int `mapstructure:"max_cohorts"`
 }
 
@@ -26,7 +26,7 @@ const (
 	mostCohorts   = 10_000
 )
 
-// Validate says what is wrong with a configuration.
+// Validate reports what is wrong with a configuration.
 func (c *Config) Validate() error {
 	switch {
 	case c.Extension == component.ID{}:

@@ -16,7 +16,7 @@ import (
 	"github.com/ingero-io/ingero/cluster/wire"
 )
 
-// usual is a push as most are: of two ranks, without gauges.
+// usual returns a typical push: two ranks, without gauges.
 func usual() wire.Push {
 	p := wire.Push{Node: "n", Cluster: "c", WorldSize: 8, Health: health.Push{
 		Cohort: 7, Node: wire.Node("n"), Sent: time.Second, Size: 8, Width: 1, Merge: 1,
@@ -41,7 +41,7 @@ func resourceOf(t *testing.T, p wire.Push) pmetric.ResourceMetrics {
 	return md.ResourceMetrics().At(0)
 }
 
-// What is read directly is what wire reads, and what is wrong with it is the same.
+// direct reads the same as package wire, and finds the same faults.
 func TestWhatIsReadDirectly(t *testing.T) {
 	gauges := usual()
 	gauges.Gauges = []wire.Gauges{wire.NoGauges(0)}
@@ -96,7 +96,7 @@ func TestWhatIsReadDirectly(t *testing.T) {
 	}
 }
 
-// printable has numbers that are none as texts, so that they are equal.
+// printable writes NaN as text, so that pushes can be compared.
 func printable(pushes []wire.Push) (out []string) {
 	for i := range pushes {
 		b, err := wire.AppendRequest(nil, &pushes[i])

@@ -1,8 +1,8 @@
 //go:generate mdatagen metadata.yaml
 
-// Package stragglerprocessor takes what agents push out of the metrics that pass, hands it to the threshold
-// extension, and adds the middles of cohorts. It keeps nothing itself, and a restarted one is as good as the one
-// before. What is decided is in cluster/health, and not here.
+// Package stragglerprocessor takes agents' pushes out of the metrics that pass, hands them to the threshold
+// extension, and adds metrics of cohorts. It has no state, so it can be restarted at any time. All decisions are in
+// cluster/health.
 package stragglerprocessor
 
 import (

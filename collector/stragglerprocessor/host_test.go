@@ -11,7 +11,7 @@ import (
 	"github.com/ingero-io/ingero/cluster/wire"
 )
 
-// fakeFleet notes what it is handed.
+// fakeFleet records what it is given.
 type fakeFleet struct {
 	component.StartFunc
 	component.ShutdownFunc
@@ -41,7 +41,7 @@ func (f *fakeFleet) Middles(int) ([]cohorts.Middle, bool) {
 	return f.middles, len(f.middles) < 2
 }
 
-// host has the extensions of a map.
+// host is a host with the extensions of a map.
 type host map[component.ID]component.Component
 
 func (h host) GetExtensions() map[component.ID]component.Component { return h }

@@ -22,7 +22,7 @@ import (
 	"github.com/ingero-io/ingero/collector/stragglerprocessor/internal/metadata"
 )
 
-// fleet is what the processor needs of the extension.
+// fleet is the part of the extension that the processor uses.
 type fleet interface {
 	Take(ctx context.Context, pushes []wire.Push, err error) cohorts.Taken
 	Middles(most int) (list []cohorts.Middle, whole bool)
@@ -72,7 +72,7 @@ func (s *straggler) shutdown(context.Context) error {
 	return nil
 }
 
-// run gives the metrics of cohorts to the next component until ctx ends.
+// run passes metrics of cohorts to the next component until ctx ends.
 func (s *straggler) run(ctx context.Context) {
 	tick := time.NewTicker(s.config.Interval)
 	defer tick.Stop()
@@ -92,12 +92,12 @@ func (s *straggler) run(ctx context.Context) {
 	}
 }
 
-// process hands the pushes in md to the fleet. What only the fleet needs, and what is refused, is taken out. If
-// all of a request is refused, so is the request.
+// process hands the pushes in md to the fleet. It removes the data that only the fleet needs, and refused pushes. If
+// all of a request is refused, the request is.
 func (s *straggler) process(ctx context.Context, md pmetric.Metrics) (pmetric.Metrics, error) {
 	pushes, at, refused, err := read(md)
 	if len(at) == 0 && err == nil {
-		return md, nil // none of ours
+		return md, nil // no agent's metrics
 	}
 	t := s.fleet.Take(ctx, pushes, err)
 	for _, i := range t.Refused {
@@ -116,8 +116,8 @@ func (s *straggler) process(ctx context.Context, md pmetric.Metrics) (pmetric.Me
 	return md, nil
 }
 
-// read reads the pushes in md. at has the index of each one's resource, and bad those of resources that cannot be
-// read; err says why.
+// read reads the pushes in md. at has the index of each push's resource, bad the indices of resources that cannot be
+// parsed, and err the reasons.
 func read(md pmetric.Metrics) (pushes []wire.Push, at, bad []int, err error) {
 	var errs []error
 	seen := 0
@@ -159,8 +159,8 @@ func ours(rm pmetric.ResourceMetrics) bool {
 	return false
 }
 
-// direct reads the push of a resource that has nothing but what is for the fleet, as most have. ok is false if it is to
-// be read by parse, which takes twice as long.
+// direct reads the push of a resource with nothing but data for the fleet, as most have. ok is false if parse must
+// read it, which takes twice as long.
 func direct(rm pmetric.ResourceMetrics) (p wire.Push, ok bool, err error) {
 	if rm.ScopeMetrics().Len() != 1 || rm.ScopeMetrics().At(0).Metrics().Len() != 1 {
 		return p, false, nil
@@ -192,7 +192,7 @@ func direct(rm pmetric.ResourceMetrics) (p wire.Push, ok bool, err error) {
 	return p, true, err
 }
 
-// parse reads the push of a resource, by the same code as the fleet's own server.
+// parse reads the push of a resource with the code of the fleet's own server.
 func parse(rm pmetric.ResourceMetrics) ([]wire.Push, error) {
 	if p, ok, err := direct(rm); ok {
 		return []wire.Push{p}, err
@@ -200,14 +200,14 @@ func parse(rm pmetric.ResourceMetrics) ([]wire.Push, error) {
 	one := pmetric.NewMetrics()
 	rm.CopyTo(one.ResourceMetrics().AppendEmpty())
 	var m pmetric.ProtoMarshaler
-	body, err := m.MarshalMetrics(one) // the same fields as those of a request
+	body, err := m.MarshalMetrics(one) // the same fields as in a request
 	if err != nil {
 		return nil, &wire.Error{Fault: wire.Malformed, Why: err.Error()}
 	}
 	return wire.ParseRequest(body)
 }
 
-// clean takes resources out, and the data that is for the fleet only.
+// clean removes refused resources, and the data that is for the fleet only.
 func clean(md pmetric.Metrics, refused []int) {
 	i := -1
 	md.ResourceMetrics().RemoveIf(func(rm pmetric.ResourceMetrics) bool {
@@ -225,8 +225,8 @@ func clean(md pmetric.Metrics, refused []int) {
 	})
 }
 
-// forward gives metrics of agents to the next component. An agent's push is answered whether or not dashboards
-// get its metrics: no outage of theirs may look like one of the fleet.
+// forward passes agents' metrics to the next component. It hides that component's errors from the agents: an outage
+// behind this processor must not look like one of the fleet.
 type forward struct {
 	consumer.Metrics
 	straggler *straggler
@@ -243,9 +243,9 @@ func (f forward) ConsumeMetrics(ctx context.Context, md pmetric.Metrics) error {
 	return f.Metrics.ConsumeMetrics(ctx, md)
 }
 
-// forward counts what the next component does not take.
+// forward passes metrics on, and counts those that the next component refuses.
 func (s *straggler) forward(ctx context.Context, md pmetric.Metrics) {
-	points := md.DataPointCount() // the next component may take md apart
+	points := md.DataPointCount() // the next component may modify md
 	if err := s.next.ConsumeMetrics(ctx, md); err != nil {
 		s.telemetry.NotForwarded.Add(ctx, int64(points))
 		s.log.Warn("metrics are not forwarded", zap.Int("points", points), zap.Error(err))

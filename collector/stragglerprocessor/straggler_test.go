@@ -28,7 +28,7 @@ import (
 
 var threshold = component.MustNewID("threshold")
 
-// push is of a node with a rank, and with the published score.
+// push returns a push of a node with one rank and the published score.
 func push(node string) wire.Push {
 	g := wire.NoGauges(0)
 	g.Score.Health = 0.9
@@ -38,7 +38,7 @@ func push(node string) wire.Push {
 	}}
 }
 
-// metrics are those of a request with pushes.
+// metrics returns the metrics of a request with pushes.
 func metrics(t *testing.T, pushes ...wire.Push) pmetric.Metrics {
 	t.Helper()
 	var b []byte
@@ -55,7 +55,7 @@ func metrics(t *testing.T, pushes ...wire.Push) pmetric.Metrics {
 	return md
 }
 
-// started is a processor that hands to a fleet and to next.
+// started returns a started processor in front of a fleet and next.
 func started(t *testing.T, f *fakeFleet, next consumer.Metrics) processor.Metrics {
 	t.Helper()
 	p, err := NewFactory().CreateMetrics(t.Context(), processortest.NewNopSettings(component.MustNewType("straggler")),
@@ -74,7 +74,7 @@ func started(t *testing.T, f *fakeFleet, next consumer.Metrics) processor.Metric
 	return p
 }
 
-// names are those of all metrics, by resource.
+// names returns the names of all metrics, by resource.
 func names(md pmetric.Metrics) (names [][]string) {
 	for _, rm := range md.ResourceMetrics().All() {
 		var of []string

@@ -13,17 +13,17 @@ import (
 	"go.opentelemetry.io/collector/confmap"
 )
 
-// Config of the extension. The server's settings are those of all servers of the collector: endpoint, tls, auth
-// and others.
+// Config of the extension. The server's settings are those of all servers in the collector: endpoint, tls, auth and
+// others.
 type Config struct {
 	ServerConfig confighttp.ServerConfig `mapstructure:",squash"`
-	// Clusters are those whose pushes are accepted; none: all.
+	// Clusters are those whose pushes are accepted; empty: all.
 	Clusters []string `mapstructure:"clusters"`
 }
 
 var _ component.Config = (*Config)(nil)
 
-// Unmarshal reads a configuration. Settings that do not exist are errors: confmap ignores them beside a server's.
+// Unmarshal reads a configuration. An unknown setting is an error: confmap ignores it beside a server's settings.
 func (c *Config) Unmarshal(conf *confmap.Conf) error {
 	known := map[string]bool{}
 	settings(reflect.TypeFor[Config](), known)
@@ -35,7 +35,7 @@ func (c *Config) Unmarshal(conf *confmap.Conf) error {
 	return conf.Unmarshal(c)
 }
 
-// settings adds the names of a struct's settings, with those of structs whose settings count as its own.
+// settings adds the names of a struct's settings, including those of embedded structs.
 func settings(of reflect.Type, known map[string]bool) {
 	for f := range of.Fields() {
 		name, options, _ := strings.Cut(f.Tag.Get("mapstructure"), ",")
@@ -47,10 +47,10 @@ func settings(of reflect.Type, known map[string]bool) {
 	}
 }
 
-// maxCluster bounds the name of a cluster, in bytes, as that of a push.
+// maxCluster bounds the name of a cluster in bytes, as a push does.
 const maxCluster = 256
 
-// Validate says what is wrong with a configuration.
+// Validate reports what is wrong with a configuration.
 func (c *Config) Validate() error {
 	if c.ServerConfig.NetAddr.Endpoint == "" {
 		return errors.New("endpoint: is missing; the usual one is localhost:8080")

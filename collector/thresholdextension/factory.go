@@ -1,8 +1,8 @@
 //go:generate mdatagen metadata.yaml
 
-// Package thresholdextension keeps what a fleet knows of ranks, as an extension of the OpenTelemetry Collector. It
-// answers on the responses to pushes, as a middleware of receivers, and serves GET endpoints. The processor of
-// package stragglerprocessor hands it the pushes. What is decided is in cluster/health, and not here.
+// Package thresholdextension keeps a fleet's state as an extension of the OpenTelemetry Collector. As a middleware of
+// receivers it puts answers on the responses to pushes, and it serves GET endpoints. The processor of package
+// stragglerprocessor hands it the pushes. All decisions are in cluster/health.
 package thresholdextension
 
 import (

@@ -20,8 +20,7 @@ var (
 	_ extensionmiddleware.GRPCServer = (*Threshold)(nil)
 )
 
-// response is where the answer to a request is put until the response is written. A component that works on
-// after the response was written gets an error.
+// response keeps the answer to a request until the response is written. A component that sets it later gets an error.
 type response struct {
 	write func(a wire.Answer, fields map[string][]string) error
 
@@ -42,7 +41,7 @@ func (r *response) set(a wire.Answer) error {
 	return r.write(a, r.fields)
 }
 
-// end returns the fields of the response, none if there is no answer.
+// end returns the response's fields, none if there is no answer. The response counts as written from then on.
 func (r *response) end() map[string][]string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -50,18 +49,18 @@ func (r *response) end() map[string][]string {
 	return r.fields
 }
 
-// responseKey is of contexts.
+// responseKey is the key of a response in a context.
 type responseKey struct{}
 
-// responseOf is the response to the request that ctx is of, nil if it is of none.
+// responseOf returns the response of the request in ctx, nil if there is none.
 func responseOf(ctx context.Context) *response {
 	r, _ := ctx.Value(responseKey{}).(*response)
 	return r
 }
 
-// GetHTTPHandler has answers written into the headers of HTTP responses, errors included. A request with nothing
-// but data for the fleet is answered at once: no component of the pipeline takes anything of it. It also answers
-// the GET endpoints: agents poll at the address that they push to.
+// GetHTTPHandler writes answers to the headers of HTTP responses, errors included. It answers a request with nothing
+// but data for the fleet itself: no component of the pipeline uses any of it. It also answers the GET endpoints:
+// agents poll at the address that they push to.
 func (t *Threshold) GetHTTPHandler(context.Context) (extensionmiddleware.WrapHTTPHandlerFunc, error) {
 	reads := t.fleet.Reads()
 	return func(_ context.Context, base http.Handler) (http.Handler, error) {
@@ -80,7 +79,7 @@ func (t *Threshold) GetHTTPHandler(context.Context) (extensionmiddleware.WrapHTT
 	}, nil
 }
 
-// writer puts the answer's fields before the first byte of a response.
+// writer adds the answer's fields before the first byte of a response.
 type writer struct {
 	http.ResponseWriter
 	response *response
@@ -106,18 +105,17 @@ func (w *writer) Write(b []byte) (int, error) {
 	return w.ResponseWriter.Write(b)
 }
 
-// Unwrap is for http.ResponseController.
+// Unwrap returns the writer for http.ResponseController.
 func (w *writer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// GetGRPCServerOptions has answers written into the headers of gRPC's responses and into their trailers, with
-// errors, too.
+// GetGRPCServerOptions writes answers to the headers and trailers of gRPC responses, errors included.
 func (*Threshold) GetGRPCServerOptions(context.Context) ([]grpc.ServerOption, error) {
 	return []grpc.ServerOption{grpc.ChainUnaryInterceptor(
 		func(ctx context.Context, q any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
 			r := &response{write: func(a wire.Answer, fields map[string][]string) error { return a.SetGRPC(fields) }}
 			out, err := handle(context.WithValue(ctx, responseKey{}, r), q)
 			if fields := r.end(); len(fields) > 0 {
-				// They fail only for a stream that has ended: nobody reads the answer then.
+				// These only fail for a stream that has ended: nobody reads the answer then.
 				_ = grpc.SetHeader(ctx, metadata.MD(fields))
 				_ = grpc.SetTrailer(ctx, metadata.MD(fields))
 			}

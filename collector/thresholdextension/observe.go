@@ -12,7 +12,7 @@ import (
 	"github.com/ingero-io/ingero/collector/thresholdextension/internal/metadata"
 )
 
-// observe has the metrics that are of the fleet's state read when they are asked for. All are of one look at it.
+// observe registers the metrics of the fleet's state. They are read when they are collected, all from one snapshot.
 func (t *Threshold) observe() (metric.Registration, error) {
 	b := t.telemetry
 	return metadata.Meter(t.settings).RegisterCallback(func(_ context.Context, o metric.Observer) error {

@@ -24,7 +24,7 @@ than they were{{end}}</p>
 {{end}}<p><a href="api/v1/openapi.json">What may be asked</a></p></html>
 `))
 
-// rows of the page.
+// Rows of the page.
 type (
 	statusPage struct {
 		Cohorts, Ranks int
@@ -47,10 +47,10 @@ type (
 	}
 )
 
-// apiPath is what the paths of GET endpoints begin with.
+// apiPath is the prefix of the GET endpoints.
 const apiPath = "/api/"
 
-// handler answers GET: what a fleet serves, and the status page.
+// handler serves the fleet's GET endpoints and the status page.
 func (t *Threshold) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle(apiPath, t.fleet.Reads())
@@ -80,5 +80,5 @@ func (t *Threshold) page(w http.ResponseWriter, _ *http.Request) {
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
-	_, _ = w.Write(b.Bytes()) // the peer has gone
+	_, _ = w.Write(b.Bytes()) // on error the peer has gone
 }

@@ -43,12 +43,12 @@ func newThreshold(c *Config, set component.TelemetrySettings) (*Threshold, error
 	}
 	t := &Threshold{config: c, settings: set, telemetry: telemetry}
 	t.fleet = fleetserver.New(fleetserver.Options{
-		Clusters: c.Clusters, Told: t.told, Logger: slog.New(zapslog.NewHandler(set.Logger.Core())),
+		Clusters: c.Clusters, Told: t.report, Logger: slog.New(zapslog.NewHandler(set.Logger.Core())),
 	})
 	return t, nil
 }
 
-// Start serves, and begins to look for nodes that fall silent.
+// Start starts the server and the search for silent nodes.
 func (t *Threshold) Start(ctx context.Context, host component.Host) error {
 	l, err := t.config.ServerConfig.ToListener(ctx)
 	if err != nil {
@@ -67,13 +67,13 @@ func (t *Threshold) Start(ctx context.Context, host component.Host) error {
 			componentstatus.ReportStatus(host, componentstatus.NewFatalErrorEvent(err))
 		}
 	})
-	running, stop := context.WithCancel(context.Background()) // ctx is of Start only
+	running, stop := context.WithCancel(context.Background()) // ctx ends with Start
 	t.stop = stop
 	t.running.Go(func() { t.fleet.Run(running) })
 	return nil
 }
 
-// Shutdown ends what Start began.
+// Shutdown stops what Start started.
 func (t *Threshold) Shutdown(ctx context.Context) error {
 	var err error
 	if t.stop != nil {
@@ -91,8 +91,8 @@ func (t *Threshold) Shutdown(ctx context.Context) error {
 	return err
 }
 
-// Take hands the pushes of a request to the fleet; err says what was wrong with others of it. The answer goes
-// to the response of the request that ctx is of.
+// Take hands the pushes of a request to the fleet; err is what was wrong with others of the request. The answer goes
+// to the response of the request in ctx.
 func (t *Threshold) Take(ctx context.Context, pushes []wire.Push, err error) cohorts.Taken {
 	r := responseOf(ctx)
 	return t.fleet.Take(pushes, err, func(a wire.Answer) error {
@@ -104,13 +104,13 @@ func (t *Threshold) Take(ctx context.Context, pushes []wire.Push, err error) coh
 	})
 }
 
-// Middles are the middles of cohorts, of most at most. whole is false if there are more.
+// Middles returns the middles of at most most cohorts. whole is false if there are more.
 func (t *Threshold) Middles(most int) (list []cohorts.Middle, whole bool) {
 	return t.fleet.Middles(most)
 }
 
-// told logs and counts a verdict.
-func (t *Threshold) told(v cohorts.Told) {
+// report logs and counts a verdict.
+func (t *Threshold) report(v cohorts.Told) {
 	if !v.Resolved {
 		t.telemetry.Verdicts.Add(context.Background(), 1,
 			metric.WithAttributes(attribute.String("kind", v.Kind.String())))

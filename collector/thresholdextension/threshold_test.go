@@ -34,7 +34,7 @@ import (
 	"github.com/ingero-io/ingero/collector/thresholdextension/internal/metadatatest"
 )
 
-// push is of a node with one rank of four, whose own work of each bucket takes 0.1 s.
+// push returns a push of a node with one rank of four, whose own work is 0.1 s in each bucket.
 func push(rank int32, now time.Duration) wire.Push {
 	name := "node-" + string('a'+rank)
 	r := health.RankPush{Rank: rank, Newest: 9, Interval: 0.5, Sigma: 0.01, Mode: health.ModeFleet, State: health.Active}
@@ -46,7 +46,7 @@ func push(rank int32, now time.Duration) wire.Push {
 	}}
 }
 
-// made is an extension that was not started.
+// made returns an extension that was not started.
 func made(t *testing.T, set component.TelemetrySettings, clusters ...string) *Threshold {
 	t.Helper()
 	c := defaultConfig().(*Config)
@@ -59,7 +59,7 @@ func made(t *testing.T, set component.TelemetrySettings, clusters ...string) *Th
 	return e
 }
 
-// wrapped is what a receiver's server serves, whose pipeline takes pushes and then answers with a code.
+// wrapped returns the handler of a receiver whose pipeline takes pushes and then answers with a code.
 func wrapped(t *testing.T, e *Threshold, code int, pushes ...wire.Push) http.Handler {
 	t.Helper()
 	wrap, err := e.GetHTTPHandler(t.Context())
@@ -70,7 +70,7 @@ func wrapped(t *testing.T, e *Threshold, code int, pushes ...wire.Push) http.Han
 		for _, p := range pushes {
 			e.Take(r.Context(), []wire.Push{p}, nil)
 		}
-		if code != http.StatusOK { // else Write does it
+		if code != http.StatusOK { // otherwise Write does it
 			w.WriteHeader(code)
 		}
 		_, _ = w.Write([]byte("body"))
@@ -106,7 +106,7 @@ func TestAnswersAreInTheHeadersOfHTTP(t *testing.T) {
 	}
 }
 
-// Data for the fleet alone does not go through the pipeline.
+// Data for the fleet alone does not pass through the pipeline.
 func TestDataIsAnsweredAtOnce(t *testing.T) {
 	e := made(t, componenttest.NewNopTelemetrySettings())
 	h := wrapped(t, e, http.StatusServiceUnavailable)
@@ -294,7 +294,7 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// A node that falls silent is logged, and counted, once.
+// A node that becomes silent is logged and counted once.
 func TestVerdicts(t *testing.T) {
 	core, logs := observer.New(zap.InfoLevel)
 	tel := componenttest.NewTelemetry()

@@ -1,4 +1,4 @@
-// Package access says which tokens may do what. It is pure.
+// Package access decides what a token may do. It is pure.
 package access
 
 import (
@@ -9,13 +9,13 @@ import (
 	"strings"
 )
 
-// Scope is something that a token may do; scopes can be added up.
+// Scope is something that a token may do; scopes can be combined.
 type Scope uint8
 
 // The scopes.
 const (
 	Write Scope = 1 << iota // send points
-	Read                    // ask
+	Read                    // ask questions
 )
 
 // Names of scopes, as in a file of tokens.
@@ -24,7 +24,7 @@ var scopes = []struct {
 	scope Scope
 }{{"write", Write}, {"read", Read}}
 
-// Strings are the names of the scopes in s.
+// Strings returns the names of the scopes in s.
 func (s Scope) Strings() []string {
 	names := []string{}
 	for _, one := range scopes {
@@ -35,10 +35,10 @@ func (s Scope) Strings() []string {
 	return names
 }
 
-// minToken is how short a token may be, in bytes.
+// minToken is the least length of a token, in bytes.
 const minToken = 8
 
-// Tokens are those that are known. None: nobody needs one.
+// Tokens are the known tokens. If there are none, nobody needs one.
 type Tokens struct{ list []token }
 
 type token struct {
@@ -46,7 +46,7 @@ type token struct {
 	scope Scope
 }
 
-// Add adds a token. Added twice, it may do what either may.
+// Add adds a token. A token that is added twice has both scopes.
 func (t *Tokens) Add(text string, scope Scope) error {
 	switch {
 	case len(text) < minToken:
@@ -58,8 +58,8 @@ func (t *Tokens) Add(text string, scope Scope) error {
 	return nil
 }
 
-// Parse adds the tokens of a file: one a line, and behind it what it may do, "write", "read", or "write,read"; both if
-// there is nothing behind it. Lines that begin with # are left out. Errors never have a token in them.
+// Parse adds the tokens of a file: one per line, followed by what it may do: "write", "read" or "write,read"; if
+// nothing follows, both. It skips lines that begin with #. No error has a token in it.
 func (t *Tokens) Parse(file string) error {
 	n := 0
 	for line := range strings.Lines(file) {
@@ -92,13 +92,13 @@ func scopeNamed(name string) (Scope, error) {
 			return one.scope, nil
 		}
 	}
-	return 0, errors.New("a word is neither write nor read, which is what a token may do")
+	return 0, errors.New("a token's scopes must be write or read")
 }
 
 // Needed reports whether a token is needed at all.
 func (t *Tokens) Needed() bool { return len(t.list) > 0 }
 
-// Of is what the sender of a header "Authorization" may do. Without any token, everybody may do everything.
+// Of returns what the sender of an Authorization header may do. Without any tokens, everybody may do everything.
 func (t *Tokens) Of(authorization string) Scope {
 	if !t.Needed() {
 		return Write | Read
@@ -106,7 +106,7 @@ func (t *Tokens) Of(authorization string) Scope {
 	kind, text, _ := strings.Cut(authorization, " ")
 	got := sha256.Sum256([]byte(strings.TrimSpace(text)))
 	var scope Scope
-	for _, one := range t.list { // all of them, and of equal lengths, so that the time does not depend on the token
+	for _, one := range t.list { // compare all, at equal lengths, so that the time does not depend on the token
 		if subtle.ConstantTimeCompare(got[:], one.sum[:]) == 1 {
 			scope |= one.scope
 		}

@@ -1,5 +1,5 @@
-// Package api answers questions over HTTP: in SQL, by tools, and over MCP, which it mounts. It has no listener and no
-// command line.
+// Package api answers questions over HTTP: in SQL, through tools, and over MCP, which it mounts. It has no listener
+// and no command line.
 package api
 
 import (
@@ -18,18 +18,18 @@ import (
 	"github.com/ingero-io/ingero/serve/webserver"
 )
 
-// maxBody is how long a request may be, in bytes.
+// maxBody bounds a request, in bytes.
 const maxBody = 64 << 10
 
-// maxWaiting is how many questions may wait for others to end.
+// maxWaiting is how many questions may wait for running ones to end.
 const maxWaiting = 64
 
-// DefaultLimits are those of a question in SQL.
+// DefaultLimits returns the limits of a question in SQL.
 func DefaultLimits() store.Limits {
 	return store.Limits{Time: 10 * time.Second, Rows: 10_000, Bytes: 8 << 20}
 }
 
-// AtOnce says how many questions run at a time: one for each CPU, two at least.
+// AtOnce returns how many questions run at a time: one per CPU, at least two.
 func AtOnce() webserver.Limits {
 	n := max(2, runtime.GOMAXPROCS(0))
 	return webserver.Limits{Calls: n, PerTool: n, Waiting: maxWaiting}
@@ -41,7 +41,7 @@ type Options struct {
 	Tools  *mcptool.Tools
 	Tokens *access.Tokens
 	Limits store.Limits
-	// MCP answers requests for /mcp of callers who may read; nil: nobody does.
+	// MCP serves /mcp to callers who may read; nil: it is not served.
 	MCP http.Handler
 	// Gate bounds how many questions run at a time; nil: AtOnce.
 	Gate    *webserver.Gate
@@ -51,10 +51,10 @@ type Options struct {
 
 type server struct{ Options }
 
-// prefixes are below which the same questions are answered. Both are published; they do not differ.
+// prefixes are the paths that the API is served below. Both are published; they do not differ.
 var prefixes = []string{"/api/v1/", "/api/v2/"}
 
-// Handler answers the routes of routes.go, and /mcp.
+// Handler serves the routes of routes.go, and /mcp.
 func Handler(o Options) http.Handler {
 	if o.Gate == nil {
 		o.Gate = webserver.NewGate(AtOnce())
@@ -90,7 +90,7 @@ func Handler(o Options) http.Handler {
 	})
 }
 
-// anyToken reports whether a token that may not read may ask, too.
+// anyToken reports whether a token without the right to read may ask too.
 func anyToken(path string) bool {
 	for _, p := range prefixes {
 		if path == p+"whoami" {
@@ -120,7 +120,7 @@ func (s *server) document(w http.ResponseWriter, _ *http.Request) {
 type table struct {
 	Columns []string `json:"columns"`
 	Rows    [][]any  `json:"rows"`
-	// Cut says which limit cut rows off.
+	// Cut names the limit that cut rows off.
 	Cut string `json:"cut,omitempty"`
 }
 
@@ -138,7 +138,7 @@ func (s *server) sql(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.run(w, r, "sql", func(ctx context.Context) (any, error) {
-		// Here, and again in the store, so that no other way into the store goes around it.
+		// Checked here and again in the store, so that no other path to the store skips it.
 		if err := s.Store.Check(ctx, question.SQL); err != nil {
 			return nil, err
 		}
@@ -166,7 +166,7 @@ func (s *server) tool(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// read reads a body of JSON; an empty one is an empty object.
+// read parses a JSON body; an empty one counts as an empty object.
 func read(w http.ResponseWriter, r *http.Request, into any) error {
 	body, err := webserver.Body(w, r, maxBody)
 	switch {
@@ -198,7 +198,7 @@ func (s *server) run(w http.ResponseWriter, r *http.Request, key string, do func
 	answer(w, http.StatusOK, out)
 }
 
-// failed answers why there is no answer.
+// failed answers with the reason that there is no answer.
 func (s *server) failed(w http.ResponseWriter, err error) {
 	switch {
 	case errors.Is(err, mcptool.ErrUnknown):
@@ -234,5 +234,5 @@ func answer(w http.ResponseWriter, status int, v any) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = io.WriteString(w, string(b)+"\n") // the peer has gone
+	_, _ = io.WriteString(w, string(b)+"\n") // on error the peer has gone
 }

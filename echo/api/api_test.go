@@ -68,7 +68,7 @@ func handler(t *testing.T, m *made, gate *webserver.Gate) http.Handler {
 	})
 }
 
-// send sends a request, and returns the status and the body.
+// send sends a request and returns the recorded answer.
 func send(ctx context.Context, h http.Handler, token, request, body string) *httptest.ResponseRecorder {
 	method, path, _ := strings.Cut(request, " ")
 	r := httptest.NewRequestWithContext(ctx, method, path, strings.NewReader(body))
@@ -80,7 +80,7 @@ func send(ctx context.Context, h http.Handler, token, request, body string) *htt
 	return w
 }
 
-// Every status that docs/echo.md has.
+// All statuses listed in docs/echo.md.
 func TestStatuses(t *testing.T) {
 	h := handler(t, &made{}, nil)
 	const sql, tool = "POST /api/v1/sql", "POST /api/v1/tools/fleet.cluster.run_analysis"
@@ -140,7 +140,7 @@ func TestStatuses(t *testing.T) {
 	}
 }
 
-// When there is no room, and when the caller has gone.
+// Without room, and after the caller has gone.
 func TestBusyAndGivenUp(t *testing.T) {
 	m := &made{started: make(chan struct{}, 1)}
 	h := handler(t, m, webserver.NewGate(webserver.Limits{Calls: 1, PerTool: 1, Waiting: 1}))
@@ -149,7 +149,7 @@ func TestBusyAndGivenUp(t *testing.T) {
 	go func() { first <- send(ctx, h, both, "POST /api/v1/sql", `{"sql":"slow"}`) }()
 	<-m.started
 	waiting, leave := context.WithCancel(t.Context())
-	for range 2 { // one of them waits, and for the other there is no room
+	for range 2 { // one waits, and there is no room for the other
 		go func() { others <- send(waiting, h, both, "POST /api/v1/sql", `{"sql":"select 1"}`) }()
 	}
 	if got := <-others; got.Code != 503 || !strings.Contains(got.Body.String(), `"code":"busy"`) || got.Header().Get("Retry-After") == "" {
@@ -187,7 +187,7 @@ func TestRequestID(t *testing.T) {
 	}
 }
 
-// The document names every route and tool, and refers to nothing that it has not.
+// The document has every route and tool, and all its references exist.
 func TestOpenAPI(t *testing.T) {
 	h := handler(t, &made{}, nil)
 	got := send(t.Context(), h, read, "GET /api/v1/openapi.json", "")
@@ -219,7 +219,7 @@ func TestOpenAPI(t *testing.T) {
 			t.Errorf("%s: %+v", w, op)
 		}
 		delete(doc.Paths, path)
-		if got := send(t.Context(), h, read, strings.ToUpper(method)+" "+path, "{}"); got.Code == 404 { // it is answered
+		if got := send(t.Context(), h, read, strings.ToUpper(method)+" "+path, "{}"); got.Code == 404 { // there is a route
 			t.Errorf("%s: %s", w, got.Body)
 		}
 	}

@@ -6,14 +6,14 @@ import (
 	"github.com/ingero-io/ingero/echo/mcptool"
 )
 
-// object is an object of JSON. Its names are sorted when it is written, so that the document is the same each time.
+// object is a JSON object. Its names are sorted when it is written, so the document is always the same.
 type object = map[string]any
 
 func text() object { return object{"type": "string"} }
 
 func list(of object) object { return object{"type": "array", "items": of} }
 
-// fields is the schema of an object.
+// fields returns the schema of an object.
 func fields(properties object, required ...string) object {
 	o := object{"type": "object", "properties": properties}
 	if len(required) > 0 {
@@ -22,7 +22,7 @@ func fields(properties object, required ...string) object {
 	return o
 }
 
-// statuses are those of answers that are none of a question, as docs/echo.md has them.
+// statuses are the error statuses of answers, as in docs/echo.md.
 var statuses = []struct{ status, codes string }{
 	{"400", "bad_request, statement"},
 	{"401", "unauthorized"},
@@ -33,7 +33,7 @@ var statuses = []struct{ status, codes string }{
 	{"503", "busy, canceled, away"},
 }
 
-// Document is the OpenAPI 3.1 document of the API: of its routes, and one path for each tool, with its schemas.
+// Document returns the OpenAPI 3.1 document of the API: its routes, and a path per tool with its schemas.
 func Document(tools []mcptool.Info, version string) any {
 	paths := object{}
 	for _, r := range routes() {

@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// requestID is the header by which a request can be found again in the log.
+// requestID is the header with the id of a request in the log.
 const requestID = "X-Request-Id"
 
-// maxID is how long the id of a caller may be.
+// maxID is the greatest length of a caller's id.
 const maxID = 128
 
-// idOf is the id that the caller gave, if it can be written into a log; else one of ours.
+// idOf returns the caller's id if it is fit for a log, otherwise a random one.
 func idOf(r *http.Request) string {
 	id := r.Header.Get(requestID)
 	visible := !strings.ContainsFunc(id, func(c rune) bool { return c <= ' ' || c > '~' })

@@ -2,16 +2,16 @@ package api
 
 import "net/http"
 
-// route is a request that is answered.
+// route is a request that the API answers.
 type route struct {
 	method, path string // below a prefix
 	about        string
-	request      object // schema of the body; nil: there is none
+	request      object // schema of the body; nil: no body
 	response     object // schema of the answer
 	serve        func(*server, http.ResponseWriter, *http.Request)
 }
 
-// routes is the list of requests. A new one is a line here and a method.
+// routes returns the list of requests. A new one is a line here and a method.
 func routes() []route {
 	return []route{
 		{

@@ -1,9 +1,9 @@
-// Package arrival says which rank the others wait for, from the collective operations of all ranks. It is pure.
+// Package arrival finds the rank that the others wait for, from the collective operations of all ranks. It is pure.
 //
-// A collective ends at about the same moment for all its ranks, so the rank that entered last is the one that spends
-// the least time in it. How late a rank was is by how much its time is shorter than the median of the others': clocks
-// of different nodes are never compared. A rank is late on its own account if the time since its last collective,
-// by its own clock, was longer than that of the others; else it was held up by another one in another communicator.
+// A collective ends at about the same moment for all its ranks, so the rank that entered last spends the least time
+// in it. A rank is late by as much as its time is shorter than the median of the others' times: clocks of different
+// nodes are never compared. A rank is late on its own account if the time since its last collective, by its own
+// clock, was longer than the others'. Otherwise another rank held it up in another communicator.
 package arrival
 
 import (
@@ -15,22 +15,22 @@ import (
 )
 
 const (
-	// Fewest is how many ranks are compared at least, and FewestCollectives of how many collectives.
+	// Fewest is the least number of ranks that are compared, FewestCollectives that of collectives.
 	Fewest            = 3
 	FewestCollectives = 20
-	// leastNS is the least that counts as late, and sigmas how many standard deviations of what is usual do.
+	// leastNS is the least lateness that counts; sigmas is how many usual standard deviations it must be.
 	leastNS = 1e6
 	sigmas  = 6
-	// fewestLate is how often a rank has to be late to be blamed, and leastLost what share of the time it has to cost.
+	// fewestLate is how often a rank must be late to be blamed, leastLost the share of the time that it must cost.
 	fewestLate = 3
 	leastLost  = 0.01
-	// ownShare is how much of its lateness a rank's own time has to show.
+	// ownShare is the share of a rank's lateness that its own time must show.
 	ownShare = 0.5
-	// regular is what share of the distances between late collectives is the same, if they are regular.
+	// regular is the share of distances between late collectives that must be equal for them to be regular.
 	regular = 0.6
 )
 
-// Rank is who takes part.
+// Rank identifies a rank.
 type Rank struct {
 	Cluster, Node string
 	Rank          int32
@@ -41,61 +41,61 @@ type Span struct {
 	Rank
 	Comm string // the communicator
 	Seq  int64  // the collective's number within it
-	// Enter and Exit are when the rank was in it, and Before when it left the last one before, of any communicator; 0:
-	// not known.
+	// Enter and Exit are when the rank entered and left the collective, Before is when it left its last one, of any
+	// communicator; 0: not known.
 	Enter, Exit, Before int64
-	// OneOf is how many collectives it represents, if only samples were sent; 0: only itself. If any rank sent its part as
-	// no sample, the collective represents only itself.
+	// OneOf is how many collectives this one represents, if only samples were sent; 0: only itself. If any rank did not
+	// send its part as a sample, the collective represents only itself.
 	OneOf int64
 }
 
 // Late is a rank that was late.
 type Late struct {
 	Rank
-	// Times is how often it was late, of Collectives in which it was compared, and Held how often others held it up. All
-	// count the collectives that samples represent, too.
+	// Times is how often it was late, in Collectives that it was compared in. Held is how often others held it up. All
+	// count the collectives that samples represent.
 	Times, Collectives, Held int
-	// First and Last are when it was late first and last: when it entered, in nanoseconds since the Unix epoch.
+	// First and Last are when it was late first and last: the times of entry, in nanoseconds since the Unix epoch.
 	First, Last int64
-	// MedianNS and MaxNS are how late, when it was.
+	// MedianNS and MaxNS are how late it was in those cases.
 	MedianNS, MaxNS float64
-	// OwnNS is the median of its own time before those collectives, and PeerNS that of the others at the same ones.
+	// OwnNS is the median of its own time before those collectives, PeerNS that of the others before the same ones.
 	OwnNS, PeerNS float64
-	// LostNS is how long the collectives for which it was the last were delayed, and WaitedNS how long the others
-	// waited, added up. LostShare is LostNS of the time that was looked at.
+	// LostNS is how long it delayed the collectives that it was last in, WaitedNS the sum of the others' waits.
+	// LostShare is LostNS as a share of SpanNS.
 	LostNS, WaitedNS, LostShare float64
-	// Waiting is how many ranks wait for it each time: the median.
+	// Waiting is the number of ranks that wait for it each time, the median.
 	Waiting int
-	// Every says that it is late each so many collectives; 0: not regularly.
+	// Every is set if it is late in one of so many collectives; 0: not regularly.
 	Every int64
-	// Blamed: often and costly enough. Else Why says why not.
+	// Blamed: it was late often and at enough cost. Otherwise Why says why not.
 	Blamed bool
 	Why    string
 }
 
-// Result is what collectives say.
+// Result is the result of a comparison.
 type Result struct {
-	Ranks, Nodes int // that took part in any
-	// Collectives is how many were compared, and Alone how many were not: less than Fewest ranks told of them.
+	Ranks, Nodes int // ranks and nodes that took part
+	// Collectives is how many were compared, Alone how many were not: fewer than Fewest ranks sent their part.
 	Collectives, Alone int
-	// From and To are the first and the last time in them, by whichever clock. SpanNS is how long they lasted by one: the
-	// median of the ranks'.
+	// From and To are the first and the last time in the collectives, by any clock. SpanNS is their length by one clock:
+	// the median of the ranks'.
 	From, To int64
 	SpanNS   float64
-	// Usual is how late ranks usually are, and ThresholdNS what counts as late.
+	// Usual is how late ranks usually are, ThresholdNS the lateness that counts.
 	Usual       outlier.Spread
 	ThresholdNS float64
-	// ClockNS is by how much clocks of ranks differ: the greatest distance from the median, in nanoseconds.
+	// ClockNS is how much clocks of ranks differ: the greatest distance from the median, in nanoseconds.
 	ClockNS float64
-	// Late are the ranks that were, the most costly first.
+	// Late lists the late ranks, the most costly first.
 	Late []Late
-	// Thin says why nobody can be blamed; empty: somebody could.
+	// Thin says why nobody can be blamed; empty: somebody can.
 	Thin string
 }
 
 // Options of a comparison.
 type Options struct {
-	// Share is what part of all collectives is among the spans; 0: all. What was lost is that of all.
+	// Share is the share of all collectives that the spans have; 0: all. Lost times are scaled to all.
 	Share float64
 }
 
@@ -110,7 +110,7 @@ func Compare(spans []Span, o Options) Result {
 	return c.out
 }
 
-// comparison is one run.
+// comparison is the state of a comparison.
 type comparison struct {
 	share       float64
 	out         Result
@@ -119,24 +119,24 @@ type comparison struct {
 	list        []Rank // sorted
 }
 
-// tally is what is known of a rank.
+// tally is the state of a rank.
 type tally struct {
 	Late
 	lateness, own, peers, waiting []float64
-	sentLate                      int                // collectives that were sent in which it was late
+	sentLate                      int                // sent collectives in which it was late
 	seqs                          map[string][]int64 // by communicator
 	offsets                       []float64          // of its clock
 	from, to                      int64              // by its clock
 }
 
-// collect puts spans together to collectives.
+// collect groups spans by collective.
 func (c *comparison) collect(spans []Span) {
 	sorted := slices.Clone(spans)
 	slices.SortFunc(sorted, func(a, b Span) int {
 		return cmp.Or(cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Comm, b.Comm), cmp.Compare(a.Seq, b.Seq),
 			cmp.Compare(a.Node, b.Node), cmp.Compare(a.Rank.Rank, b.Rank.Rank), cmp.Compare(a.Enter, b.Enter))
 	})
-	sorted = slices.CompactFunc(sorted, func(a, b Span) bool { // told of twice
+	sorted = slices.CompactFunc(sorted, func(a, b Span) bool { // sent twice
 		return same(a, b) && a.Rank == b.Rank
 	})
 	nodes := map[[2]string]bool{}
@@ -193,7 +193,7 @@ func (c *comparison) judge() {
 	c.finish()
 }
 
-// lateness is how much later than the median of the others each rank entered.
+// lateness returns how much later than the median of the others each rank entered.
 func lateness(one []Span) []float64 {
 	times := make([]float64, len(one))
 	for i, s := range one {
@@ -206,14 +206,14 @@ func lateness(one []Span) []float64 {
 	return times
 }
 
-// without returns the median of all numbers but one.
+// without returns a function that returns the median of all numbers except the i-th.
 func without(numbers []float64) func(i int) float64 {
 	sorted := slices.Clone(numbers)
 	slices.Sort(sorted)
 	copied := slices.Clone(numbers)
 	return func(i int) float64 {
 		at, _ := slices.BinarySearch(sorted, copied[i])
-		get := func(k int) float64 { // of the list without it
+		get := func(k int) float64 { // of the sorted list without the i-th number
 			if k >= at {
 				k++
 			}
@@ -227,8 +227,8 @@ func without(numbers []float64) func(i int) float64 {
 	}
 }
 
-// oneOf returns how many collectives a rank's part of one represents. Ranks need not agree on that, but if one of them
-// sent it as no sample, it represents only itself.
+// oneOf returns how many collectives a rank's part of one represents. Ranks may differ in that. If a rank did not
+// send its part as a sample, it represents only itself.
 func oneOf(one []Span) func(s *Span) int {
 	for i := range one {
 		if one[i].OneOf <= 1 {
@@ -238,11 +238,11 @@ func oneOf(one []Span) func(s *Span) int {
 	return func(s *Span) int { return int(min(s.OneOf, math.MaxInt32)) }
 }
 
-// clocks adds by how much each rank's clock differs from the median, as all leave at the same moment.
+// clocks notes how much each rank's clock differs from the median, since all ranks leave at the same moment.
 func (c *comparison) clocks(one []Span) {
 	exits := make([]float64, len(one))
 	for i, s := range one {
-		exits[i] = float64(s.Exit - one[0].Exit) // small numbers, which are exact
+		exits[i] = float64(s.Exit - one[0].Exit) // small numbers are exact
 		t := c.ranks[s.Rank]
 		if len(t.offsets) == 0 || s.Enter < t.from {
 			t.from = s.Enter
@@ -256,10 +256,10 @@ func (c *comparison) clocks(one []Span) {
 	}
 }
 
-// blame counts who was late in a collective, and what it cost.
+// blame notes who was late in a collective, and the cost.
 func (c *comparison) blame(one []Span, late []float64) {
 	own := make([]float64, 0, len(one))
-	at := make([]int, len(one)) // where in own
+	at := make([]int, len(one)) // index in own
 	for i, s := range one {
 		at[i] = -1
 		if s.Before > 0 && s.Before <= s.Enter {
@@ -295,7 +295,7 @@ func (c *comparison) blame(one []Span, late []float64) {
 		}
 		t.Last, t.MaxNS = max(t.Last, s.Enter), max(t.MaxNS, late[i])
 		t.lateness, t.own, t.peers = append(t.lateness, late[i]), append(t.own, mine), append(t.peers, peers)
-		if stands == 1 { // else the distances are those of samples
+		if stands == 1 { // otherwise the distances are those of samples
 			t.seqs[s.Comm] = append(t.seqs[s.Comm], s.Seq)
 		}
 		t.waiting = append(t.waiting, float64(len(one)-1))
@@ -307,7 +307,7 @@ func (c *comparison) blame(one []Span, late []float64) {
 	}
 }
 
-// finish says who is blamed.
+// finish decides who is blamed.
 func (c *comparison) finish() {
 	c.spans()
 	for _, r := range c.list {
@@ -339,7 +339,7 @@ func (c *comparison) finish() {
 	slices.SortStableFunc(c.out.Late, func(a, b Late) int { return cmp.Compare(b.LostNS, a.LostNS) })
 }
 
-// spans sets how long it lasted, and by how much clocks differ.
+// spans sets the length of the collectives, and how much clocks differ.
 func (c *comparison) spans() {
 	var spans []float64
 	for _, r := range c.list {
@@ -359,7 +359,7 @@ func (c *comparison) spans() {
 	}
 }
 
-// every is the distance between late collectives, if most of them have the same; else 0.
+// every returns the distance between late collectives, if most have the same, otherwise 0.
 func every(seqs map[string][]int64) int64 {
 	counts, all := map[int64]int{}, 0
 	for _, list := range seqs {

@@ -11,15 +11,15 @@ import (
 
 const ms = 1e6
 
-// job is a made one: eight ranks on two nodes, whose clocks differ by an hour.
+// job is a made job: eight ranks on two nodes, whose clocks differ by an hour.
 type job struct {
 	steps int
 	ranks int
-	// late is how much later a rank is than the others in a step, in nanoseconds.
+	// late is how much later than the others a rank is in a step, in nanoseconds.
 	late func(rank, step int) float64
 }
 
-// spans of an all-reduce at the end of each step of 90 ms, in which ranks differ by a millisecond at most.
+// spans returns an all-reduce at the end of each step of 90 ms. Ranks differ by at most a millisecond.
 func (j job) spans() []arrival.Span {
 	random := rand.New(rand.NewPCG(1, 2))
 	var list []arrival.Span
@@ -131,7 +131,7 @@ func TestWhoIsLate(t *testing.T) {
 	}
 }
 
-// Rank 1 waits in another communicator for a rank that nobody tells of, and so comes late here: it is not its own time.
+// Rank 1 waits in another communicator for a rank that sends nothing, and so comes late here: not by its own time.
 func TestWhoIsHeldUpIsNotBlamed(t *testing.T) {
 	spans := job{steps: 100, ranks: 4, late: func(rank, _ int) float64 {
 		return map[bool]float64{true: 50 * ms}[rank == 1]
@@ -147,7 +147,7 @@ func TestWhoIsHeldUpIsNotBlamed(t *testing.T) {
 	}
 }
 
-// A part of the collectives says as much is lost as all do.
+// From a share of the collectives, the estimated loss is the same as from all.
 func TestShare(t *testing.T) {
 	spans := job{steps: 1000, ranks: 4, late: func(rank, _ int) float64 {
 		return map[bool]float64{true: 50 * ms}[rank == 1]
@@ -183,8 +183,8 @@ func TestOddSpans(t *testing.T) {
 	}
 }
 
-// Of what is sent by samples, as much is counted as the samples stand for: of a rank that is always late, and of one
-// that is late now and then, whose late collectives are all sent.
+// Samples count as often as they stand for: for a rank that is always late, and for one that is late now and then,
+// whose late collectives are all sent.
 func TestSamplesStandForOthers(t *testing.T) {
 	const every, steps = 16, 1600
 	for name, c := range map[string]struct {

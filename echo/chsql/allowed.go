@@ -2,7 +2,7 @@ package chsql
 
 import "strings"
 
-// kinds are the parts that a tree may have. There are no settings, formats, parameters, or columns by a pattern.
+// kinds are the allowed nodes of a tree. Settings, formats, parameters, and columns by a pattern are not among them.
 var kinds = []string{
 	// Statements.
 	"SelectWithUnionQuery", "SelectIntersectExceptQuery", "SelectQuery", "Subquery", "WithElement",
@@ -11,14 +11,15 @@ var kinds = []string{
 	// Expressions.
 	"ExpressionList", "Function", "Identifier", "Literal", "Asterisk", "QualifiedAsterisk", "ColumnsTransformerList",
 	"ColumnsExceptTransformer", "ColumnsReplaceTransformer", "ColumnsReplaceTransformer::Replacement",
-	// What follows.
+	// Clauses.
 	"OrderByElement", "WindowDefinition", "WindowListElement",
 }
 
 // within are the functions of IN.
 var within = []string{"in", "notin", "nullin", "notnullin", "globalin", "globalnotin"}
 
-// aggregates may be called, also with If and Distinct behind. None of them makes a list of all values.
+// aggregates are the allowed aggregate functions, also with the suffixes If and Distinct. None of them collects all
+// values in a list.
 const aggregates = `
 count countDistinct sum sumKahan sumWithOverflow avg avgWeighted min max median any anyLast any_value first_value
 last_value argMin argMax uniq uniqExact uniqCombined uniqHLL12 stddev stddevPop stddevSamp stddev_pop stddev_samp
@@ -30,9 +31,9 @@ quantileDeterministic bool_and bool_or groupBitAnd groupBitOr groupBitXor bit_an
 deltaSum deltaSumTimestamp maxIntersections
 `
 
-// functions that may be called. None of them reads anything but its arguments, the clock apart; none makes long texts
-// or lists of short ones, and the engine counts what those take that put texts together. So there is no repeat, range,
-// format, replaceAll, groupArray, file, dictGet, getSetting, and no lambda.
+// functions are the allowed functions. They only read their arguments and the clock. None makes long texts, or lists
+// of short ones, and the engine counts the memory of those that join texts. So there is no repeat, range, format,
+// replaceAll, groupArray, file, dictGet, getSetting, and no lambda.
 const functions = `
 plus minus multiply divide intDiv div mod modulo negate abs and or xor not equals notEquals less greater lessOrEquals
 greaterOrEquals isNotDistinctFrom isDistinctFrom like notLike ilike notILike match in notIn nullIn notNullIn globalIn
@@ -72,7 +73,7 @@ toIntervalHour toIntervalDay toIntervalWeek toIntervalMonth toIntervalYear addSe
 subtractSeconds subtractMinutes subtractHours subtractDays timeDiff
 `
 
-// allowed are all of them, in small letters: ClickHouse takes some in any.
+// allowed has them all in lower case: ClickHouse accepts some in any case.
 var allowed = func() map[string]bool {
 	all := map[string]bool{}
 	for name := range strings.FieldsSeq(functions) {

@@ -10,19 +10,18 @@ import (
 	"github.com/ingero-io/ingero/echo/gate"
 )
 
-// node is a part of a tree.
+// node is a node of a syntax tree.
 type node struct {
 	kind, name string // such as Function and count
 	children   []*node
 }
 
-// Check reports why a statement may not be run, by what EXPLAIN AST says of it, line by line; an empty reason: it may.
-// The statement is as ClickHouse itself writes it (formatQuerySingleLine), and the tree is of that text. Names are the
-// tables that the statement defines by WITH: the tree does not have them, so that the caller has to refuse those that
-// are names of tables.
+// Check returns why a statement may not be run, from the lines of EXPLAIN AST; empty: it may. The statement is in
+// ClickHouse's own form (formatQuerySingleLine), and the tree is of that form. names are the tables that the
+// statement defines in WITH. They are not in the tree, so the caller must refuse those that are names of tables.
 //
-// Whatever is in the tree must be known here. What a tree leaves out is read from the text: names in WITH, and
-// RECURSIVE. Quoted names that could look like other lines of the tree are refused.
+// Everything in the tree must be listed here. What the tree leaves out is read from the text: names in WITH, and
+// RECURSIVE. Quoted names that could look like lines of the tree are refused.
 func Check(statement string, tree []string) (names []string, refused string) {
 	list := tokens(statement)
 	for _, t := range list {
@@ -34,7 +33,7 @@ func Check(statement string, tree []string) (names []string, refused string) {
 	if recursive {
 		return nil, "WITH RECURSIVE is not allowed"
 	}
-	for _, n := range names { // the tree writes a name with a dot as the table of a database
+	for _, n := range names { // in the tree, a name with a dot is a table of a database
 		if !plainName.MatchString(n) {
 			return nil, "names in WITH are words"
 		}
@@ -51,12 +50,12 @@ func Check(statement string, tree []string) (names []string, refused string) {
 		return nil, err.Error()
 	}
 	if w.withs != len(names) {
-		return nil, "the names in WITH cannot be told"
+		return nil, "the names in WITH cannot be found"
 	}
 	return names, ""
 }
 
-// Begins reports why a statement may not even be explained; an empty reason: it may.
+// Begins returns why a statement may not even be explained; empty: it may.
 func Begins(statement string) (refused string) {
 	list := tokens(statement)
 	if len(list) == 0 || !list[0].is("SELECT") && !list[0].is("WITH") && !list[0].is("(") {
@@ -70,7 +69,7 @@ func Begins(statement string) (refused string) {
 	return ""
 }
 
-// defined are the names of WITH … AS (SELECT …).
+// defined returns the names of WITH … AS (SELECT …).
 func defined(list []token) (names []string, recursive bool) {
 	for i, t := range list {
 		if t.name == "" || i == 0 || i+3 >= len(list) || !list[i+1].is("AS") {
@@ -100,7 +99,7 @@ var (
 	aliasSuffix    = regexp.MustCompile(` \(alias .*\)$`)
 )
 
-// parse makes a tree of its lines, each indented by a space more than the part that it belongs to.
+// parse builds a tree from its lines. Each is indented by one space more than its parent.
 func parse(lines []string) (*node, bool) {
 	var above []*node
 	for _, line := range lines {
@@ -168,17 +167,17 @@ func function(n, parent *node) error {
 		return fmt.Errorf("the function %s may not be called", n.name)
 	}
 	switch second := argument(n, 1); {
-	case slices.Contains(within, name) && (second == nil || second.kind == "Identifier"): // a name is a table's
+	case slices.Contains(within, name) && (second == nil || second.kind == "Identifier"): // a name would be a table
 		return fmt.Errorf("behind IN must be a list or (SELECT …)")
 	case name == "cast" && (second == nil || second.kind != "Literal"):
 		return fmt.Errorf("a type must be written as one")
 	case name == "cast" && strings.Contains(strings.ToLower(second.name), "aggregatefunction"):
-		return fmt.Errorf("nothing may be cast to a state of an aggregate function") // which is not checked when it is read
+		return fmt.Errorf("nothing may be cast to a state of an aggregate function") // checked only when it is read
 	}
 	return nil
 }
 
-// argument is one of a function; nil: it has not so many.
+// argument returns the i-th argument of a function, nil if there is none.
 func argument(n *node, i int) *node {
 	if len(n.children) == 0 || len(n.children[0].children) <= i {
 		return nil

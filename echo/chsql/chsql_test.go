@@ -31,7 +31,7 @@ func TestTranslate(t *testing.T) {
 	}
 }
 
-// tree is a SELECT of parts, as EXPLAIN AST writes it.
+// tree returns a SELECT with the given nodes, as EXPLAIN AST writes it.
 func tree(parts ...string) []string {
 	lines := []string{"SelectWithUnionQuery (children 1)", " ExpressionList (children 1)", "  SelectQuery (children 2)"}
 	for _, p := range parts {
@@ -104,7 +104,7 @@ func TestBegins(t *testing.T) {
 	}
 }
 
-// Whatever the texts are, nothing fails, and a statement without functions that have other names stays as it is.
+// Whatever the text, nothing fails, and a statement without renamed functions stays unchanged.
 func FuzzTranslate(f *testing.F) {
 	f.Add("SELECT quantile_cont(v, [0.5, 0.9]) FROM events WHERE a = 'x\\'y'", " a\n  b (children 1)")
 	f.Add("WITH `a` AS (SELECT 1) SELECT \"b", "SelectWithUnionQuery")

@@ -1,6 +1,6 @@
-// Package chsql has what is pure of asking ClickHouse: which statements may be run, and how functions of the published
-// questions are written in its SQL. It does no I/O; asking the engine for a statement's tree and canonical form is the
-// store's.
+// Package chsql has the pure part of asking ClickHouse: which statements may be run, and how functions of the
+// published questions are written in its SQL. It has no I/O; the store asks the engine for a statement's tree and
+// canonical form.
 package chsql
 
 import (
@@ -9,20 +9,20 @@ import (
 	"unicode/utf8"
 )
 
-// token is a word, a quoted name, a text, a number, or one other character. Of a statement as ClickHouse writes it,
+// token is a word, a quoted name, a text, a number, or one other character, in a statement in ClickHouse's own form,
 // which has no comments.
 type token struct {
-	text string // as it is written
-	from int    // where in the statement it begins, in bytes
-	name string // of a word or quoted name, without quotes
+	text string // as written
+	from int    // offset in the statement, in bytes
+	name string // of a word, or of a quoted name without its quotes
 }
 
-// is reports whether a token is a word, in any letters, or a character.
+// is reports whether a token is a word, in any case, or a character.
 func (t token) is(text string) bool { return strings.EqualFold(t.text, text) }
 
 func (t token) end() int { return t.from + len(t.text) }
 
-// tokens splits a statement. Spaces are left out.
+// tokens splits a statement, without its spaces.
 func tokens(statement string) []token {
 	var list []token
 	for at := 0; at < len(statement); {
@@ -42,7 +42,7 @@ func tokens(statement string) []token {
 	return list
 }
 
-// length of the first token, in bytes.
+// length returns the length of the first token, in bytes.
 func length(s string) int {
 	switch s[0] {
 	case '\'', '`', '"':

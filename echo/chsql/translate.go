@@ -5,28 +5,28 @@ import (
 	"strings"
 )
 
-// renamed are functions of DuckDB with the same arguments in the same order.
+// renamed are functions of DuckDB that ClickHouse has with the same arguments in the same order.
 var renamed = map[string]string{
 	"json_extract_string": "JSON_VALUE",
 	"arg_max":             "argMax", "arg_min": "argMin", "max_by": "argMax", "min_by": "argMin",
 	"approx_count_distinct": "uniq",
 }
 
-// parametric are functions of DuckDB that ClickHouse gives numbers in parentheses of their own.
+// parametric are functions of DuckDB whose numbers ClickHouse takes in separate parentheses.
 var parametric = map[string]struct {
-	name, first string // first is a number that it also has
-	fixed       string // the number, if DuckDB's has none
+	name, first string // first is an additional first number
+	fixed       string // the number, if DuckDB's function has none
 }{
 	"quantile_cont":   {name: "quantile%ExactInclusive"},
 	"approx_quantile": {name: "quantile%DD", first: "0.01"},
 	"median":          {name: "quantile%ExactInclusive", fixed: "0.5"},
 }
 
-// Translate writes functions that the published questions have, and a few like them, as ClickHouse has them. The
-// statement is as ClickHouse itself writes it. What is not known stays, and the engine says what is wrong with it.
+// Translate rewrites functions of the published questions, and some similar ones, for ClickHouse. The statement is in
+// ClickHouse's own form. It leaves unknown functions, about which the engine then reports an error.
 //
-// Numbers for quantiles must be written as numbers. The results are those of DuckDB: quantileExactInclusive
-// interpolates as quantile_cont does, and JSON_VALUE of what is not there is NULL with the store's settings.
+// Numbers for quantiles must be literals. The results are the same as DuckDB's: quantileExactInclusive interpolates
+// as quantile_cont does, and with the store's settings JSON_VALUE of a missing value is NULL.
 func Translate(statement string) string {
 	list := tokens(statement)
 	var b strings.Builder
@@ -35,7 +35,7 @@ func Translate(statement string) string {
 		if i+1 >= len(list) || !list[i+1].is("(") || i > 0 && list[i-1].is(".") || t.from < written {
 			continue
 		}
-		base, condition := strings.CutSuffix(t.text, "If") // of FILTER
+		base, condition := strings.CutSuffix(t.text, "If") // from FILTER
 		if name, ok := renamed[strings.ToLower(base)]; ok {
 			if condition {
 				name += "If"
@@ -50,7 +50,7 @@ func Translate(statement string) string {
 	return b.String() + statement[written:]
 }
 
-// quantile translates a call that begins a list, and says where it ends in the statement.
+// quantile translates the call at the begin of call, and returns where it ends in the statement.
 func quantile(statement string, call []token, base string, condition bool) (text string, end int, ok bool) {
 	p, ok := parametric[strings.ToLower(base)]
 	if !ok {
@@ -88,7 +88,7 @@ func quantile(statement string, call []token, base string, condition bool) (text
 	return name + "(" + numbers + ")(" + strings.Join(args, ", ") + ")", end, true
 }
 
-// arguments are the texts between the commas of a list in parentheses, and where in the statement it ends.
+// arguments returns the texts between the commas of a list in parentheses, and where it ends in the statement.
 func arguments(statement string, list []token) (args []string, end int) {
 	depth, from := 0, 0
 	for _, t := range list {
@@ -114,5 +114,5 @@ func arguments(statement string, list []token) (args []string, end int) {
 			}
 		}
 	}
-	return nil, 0 // it has no end
+	return nil, 0 // the list does not end
 }

@@ -58,7 +58,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// 96 times 290 ms, for which seven ranks wait, at 3 an hour.
+// 96 times 290 ms, seven waiting ranks, at 3 per hour.
 func TestWaited(t *testing.T) {
 	w := cost.Waited(96*290e6*7, 3)
 	if math.Abs(w.GPUHours-0.0541333) > 1e-6 || math.Abs(w.Money-0.1624) > 1e-6 {

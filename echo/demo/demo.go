@@ -1,5 +1,5 @@
-// Package demo makes what a cluster would send: eight ranks of a job on two nodes, of which rank 5 comes 290 ms late to
-// every 14th all-reduce, because another process has its CPU. It has no clock and no I/O.
+// Package demo generates what a cluster would send: eight ranks of a job on two nodes. Rank 5 comes 290 ms late to
+// every 14th all-reduce, because another process has its CPU. The package has no clock and no I/O.
 package demo
 
 import (
@@ -15,23 +15,23 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
 )
 
-// The made cluster. All but Slow is the same for all ranks.
+// The generated cluster. Except for Slow, all ranks are alike.
 const (
 	Cluster = "demo-cluster"
 	Ranks   = 8
-	Slow    = 5  // the rank that is late,
-	Every   = 14 // in every step of so many
+	Slow    = 5  // the late rank
+	Every   = 14 // it is late in one of so many steps
 	Steps   = 2600
 
 	perNode = 4
-	// Times in nanoseconds: own work of a step, how late rank 5 is, and how long the operation itself takes.
+	// In nanoseconds: own work per step, how late rank 5 is, and the time of the operation itself.
 	own     = 90_000_000
 	late    = 290_000_000
 	reduce  = 5_000_000
 	jitter  = 2_000_000
 	tick    = 5_000_000_000  // between two readings of gauges
-	repeat  = 60_000_000_000 // between two messages of the same finding
-	perSend = 250            // steps of one request
+	repeat  = 60_000_000_000 // between two messages of one finding
+	perSend = 250            // steps per request
 	comm    = "9f3c51d27be0a468"
 	event   = "5b0f6a52-3f0e-4a0e-9d5e-2f7c6a1b9e44"
 	hog     = "backup-agent"
@@ -42,23 +42,23 @@ var nodes = [...]struct{ name, gpu string }{
 	{"node-a100", "NVIDIA A100-SXM4-80GB"}, {"node-h100", "NVIDIA H100 80GB HBM3"},
 }
 
-// NodeOf is the node of a rank.
+// NodeOf returns the node of a rank.
 func NodeOf(rank int) string { return nodes[rank/perNode].name }
 
-// Request is one that an exporter of OpenTelemetry would send over HTTP.
+// Request is a request that an OpenTelemetry exporter would send over HTTP.
 type Request struct {
-	Path string // /v1/traces, and so on
+	Path string // such as /v1/traces
 	Body []byte // protobuf
 }
 
-// Requests are all of them. The last step ends at a time in nanoseconds since the Unix epoch.
+// Requests returns all requests. The last step ends at end, in nanoseconds since the Unix epoch.
 func Requests(end int64) ([]Request, error) {
 	p := play{random: rand.New(rand.NewPCG(14, 290)), end: end}
 	p.run()
 	return p.requests, p.err
 }
 
-// play makes requests.
+// play generates requests.
 type play struct {
 	random     *rand.Rand
 	begin, end int64
@@ -66,7 +66,7 @@ type play struct {
 	err        error
 }
 
-// length is how long the first n steps take.
+// length returns how long the first n steps take, in nanoseconds.
 func length(n int) int64 { return int64(n)*(own+jitter+reduce) + int64(n/Every)*late }
 
 func (p *play) run() {
@@ -98,7 +98,7 @@ func resource(r pcommon.Resource, node int) {
 	r.Attributes().PutInt("ingero.world_size", Ranks)
 }
 
-// steps are the all-reduces of some steps, as each rank sees them.
+// steps returns the all-reduces of some steps, as each rank sees them.
 func (p *play) steps(from, to int) ptrace.Traces {
 	t := ptrace.NewTraces()
 	lists := make([]ptrace.SpanSlice, len(nodes))
@@ -133,12 +133,12 @@ func (p *play) steps(from, to int) ptrace.Traces {
 	return t
 }
 
-// id is the trace of a step.
+// id returns the trace of a step.
 func id(step int) pcommon.TraceID {
 	return pcommon.TraceID{14, 0, byte(step >> 8), byte(step), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}
 }
 
-// gauges are what nodes measure. By the use of their GPUs all are well: a rank that waits uses its GPU, too.
+// gauges returns what nodes measure. By the use of their GPUs all are well: a waiting rank uses its GPU too.
 func (p *play) gauges() pmetric.Metrics {
 	m := pmetric.NewMetrics()
 	for i := range nodes {
@@ -187,7 +187,7 @@ func (p *play) gauges() pmetric.Metrics {
 	return m
 }
 
-// messages are what the tracer on the slow rank's node found, and what it says of the rank.
+// messages returns the finding of the slow rank's node, and the events of that rank.
 func (p *play) messages() plog.Logs {
 	l := plog.NewLogs()
 	rl := l.ResourceLogs().AppendEmpty()

@@ -8,8 +8,7 @@ import (
 	"github.com/ingero-io/ingero/echo/ingest"
 )
 
-// What is sent is the same each time, and each request is one that Echo takes. What the tools find in it is tested in
-// package mcptool.
+// The requests are always the same, and Echo accepts each. Package mcptool tests what the tools find in them.
 func TestRequests(t *testing.T) {
 	const end = 1_780_000_000_000_000_000
 	a, err := demo.Requests(end)

@@ -1,31 +1,31 @@
 package gate
 
-// kinds are the parts of a tree that are no expression: statements, tables, and what follows them.
+// kinds are the allowed nodes of a tree other than expressions: statements, tables, and clauses.
 var kinds = []string{
 	// Statements.
 	"SELECT_NODE", "SET_OPERATION_NODE", "CTE_NODE",
-	// Tables. A function in place of a table is none of them, and neither is a file.
+	// Tables. Table functions and files are not among them.
 	"BASE_TABLE", "SUBQUERY", "JOIN", "EXPRESSION_LIST", "EMPTY",
-	// What follows.
+	// Clauses.
 	"ORDER_MODIFIER", "LIMIT_MODIFIER", "LIMIT_PERCENT_MODIFIER", "DISTINCT_MODIFIER",
-	// Directions of an order, which have the same place in a tree.
+	// Directions of an order, which have the same field in a tree.
 	"ORDER_DEFAULT", "ASCENDING", "DESCENDING",
 }
 
-// classes are the expressions. There are no parameters and no functions that a statement defines.
+// classes are the allowed expressions. Parameters, and functions that a statement defines, are not among them.
 var classes = []string{
 	"CONSTANT", "COLUMN_REF", "FUNCTION", "COMPARISON", "CONJUNCTION", "OPERATOR", "CASE", "CAST", "BETWEEN", "STAR",
 	"SUBQUERY", "WINDOW", "POSITIONAL_REFERENCE", "COLLATE", "TYPE",
 }
 
-// growing are functions whose result is longer than what they are given. No limit of the engine counts it.
+// growing are functions with a result that is longer than their arguments. No limit of the engine counts it.
 var growing = []string{"||", "concat", "concat_ws", "list_value", "row", "struct_pack", "json_array", "json_quote"}
 
-// composing are those that make a list or a row, also as JSON.
+// composing are the functions that make a list or a row, also as JSON.
 var composing = []string{"list_value", "row", "struct_pack", "json_array", "json_quote"}
 
-// functions that may be called, one a word. None of them reads anything but its arguments, the clock apart; none makes
-// long texts or lists of short ones. So there is no repeat, lpad, range, format, replace, list, string_agg.
+// functions are the allowed functions, one per word. They only read their arguments and the clock. None makes long
+// texts or lists of short ones, so there is no repeat, lpad, range, format, replace, list, string_agg.
 const functions = `
 + - * / // % ** ^ & | << >> ~ ~~ !~~ ~~* !~~* ~~~ -> ->> ^@ ! like_escape not_like_escape ilike_escape
 not_ilike_escape

@@ -1,9 +1,9 @@
-// Package gate says which questions in SQL may be run: those whose parse tree, as the engine itself writes it, has
-// nothing but what is listed here. What is not known is refused. It is pure; asking the engine for the tree is the
-// store's.
+// Package gate decides which questions in SQL may be run: those whose parse tree, as the engine itself writes it, has
+// nothing but what is listed here. Anything unknown is refused. The package is pure; the store asks the engine for
+// the tree.
 //
-// Why a list of what is allowed: the engine's functions read files, its settings, and the machine's memory, and each
-// version has more. Why not only the engine's own limits: some functions make texts that no limit of the engine counts.
+// It lists what is allowed because the engine's functions can read files, its settings and the machine's memory, and
+// each version adds more. The engine's own limits are not enough: some functions make texts that no limit counts.
 package gate
 
 import (
@@ -14,20 +14,20 @@ import (
 	"unicode"
 )
 
-// MaxStatement is how long a statement may be, in bytes.
+// MaxStatement bounds the length of a statement, in bytes.
 const MaxStatement = 16 << 10
 
-// maxGrowing is how many arguments the functions that make texts longer may have, all together. See growing.go.
+// maxGrowing bounds the number of arguments of all functions that make texts longer, in total. See growing.go.
 const maxGrowing = 32
 
-// maxDepth is how deep a tree may be.
+// maxDepth bounds the depth of a tree.
 const maxDepth = 1000
 
-// Tables are what may be asked.
+// Tables are the tables that may be queried.
 var Tables = []string{"events", "findings", "stragglers", "collectives", "health", "minutes"}
 
-// Check reports why a statement may not be run, by what json_serialize_sql of DuckDB says of it; an empty reason: it
-// may. Syntax is an error of the statement itself.
+// Check returns why a statement may not be run, from the output of DuckDB's json_serialize_sql; empty: it may. syntax
+// is an error in the statement itself.
 func Check(tree []byte) (refused, syntax string) {
 	var t struct {
 		Error      bool   `json:"error"`
@@ -57,13 +57,13 @@ func Check(tree []byte) (refused, syntax string) {
 	return "", ""
 }
 
-// scope is where in a statement a part is.
+// scope is the position of a node in a statement.
 type scope struct {
-	tables  *names   // of WITH that are visible here
+	tables  *names   // visible names of WITH
 	selects *selects // the innermost SELECT
 }
 
-// names is a list that grows at its head.
+// names is a linked list that grows at its head.
 type names struct {
 	name string
 	next *names
@@ -78,8 +78,8 @@ func (n *names) has(name string) bool {
 	return false
 }
 
-// same reports whether two names are one to the engine, which takes capital letters of ASCII for small ones, and no
-// others: a name that looks like a view of the engine's must not pass for a table of WITH.
+// same reports whether the engine takes two names for one. It ignores the case of ASCII letters only: a name that
+// looks like a view of the engine must not pass for a table of WITH.
 func same(a, b string) bool {
 	ascii := func(s string) bool {
 		return !strings.ContainsFunc(s, func(r rune) bool { return r > unicode.MaxASCII })
@@ -87,7 +87,7 @@ func same(a, b string) bool {
 	return a == b || ascii(a) && ascii(b) && strings.EqualFold(a, b)
 }
 
-// walker looks at all parts of a tree.
+// walker checks all nodes of a tree.
 type walker struct{ growth }
 
 func (w *walker) walk(part any, s scope, depth int) error {
@@ -129,10 +129,10 @@ func (w *walker) object(p map[string]any, s scope, depth int) error {
 		}
 	}
 	for name, one := range p {
-		if name == "cte_map" || name == "select_list" && isSelect { // looked at above
+		if name == "cte_map" || name == "select_list" && isSelect { // checked above
 			continue
 		}
-		if name == "type_info" { // what a type is made of
+		if name == "type_info" { // the parts of a type
 			continue
 		}
 		if err := w.walk(one, s, depth+1); err != nil {
@@ -142,7 +142,7 @@ func (w *walker) object(p map[string]any, s scope, depth int) error {
 	return nil
 }
 
-// with looks at the tables that a part defines by WITH. Each sees those before it, and the rest of the part sees all.
+// with checks the tables that a node defines in WITH. Each sees those before it, the rest of the node sees all.
 func (w *walker) with(p map[string]any, s scope, depth int) (scope, error) {
 	m, _ := p["cte_map"].(map[string]any)
 	list, _ := m["map"].([]any)

@@ -7,8 +7,8 @@ import (
 	"github.com/ingero-io/ingero/echo/gate"
 )
 
-// Trees as the engine writes them, without what nothing depends on. How the engine itself writes statements is tested
-// where it is, in package storetest.
+// Trees as the engine writes them, without fields that do not matter. Package storetest tests how the engine itself
+// writes statements.
 const one = `{"class":"CONSTANT","type":"VALUE_CONSTANT","value":{"type":{"id":"INTEGER"},"value":1}}`
 
 func statement(node string) string { return `{"error":false,"statements":[{"node":` + node + `}]}` }
@@ -84,7 +84,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// No tree makes it fail, and whether one is let through does not depend on the order in which its parts are looked at.
+// No tree makes it fail, and the result does not depend on the order in which nodes are checked.
 func FuzzCheck(f *testing.F) {
 	f.Add(statement(choose(call("concat", column("a"), one), table("events"))))
 	f.Add(statement(with("x", choose(one, table("events")), choose(one, table("x")))))

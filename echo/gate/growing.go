@@ -6,18 +6,18 @@ import (
 	"strings"
 )
 
-// growth keeps functions that make texts longer from making one that does not fit into memory. Each doubles a text at
-// most; but a name for its result can be given to the next one, and 30 names make a gigabyte. So they may be in one
-// SELECT only, and not on what another of them has named there: then a text is as long as its parts.
+// growth keeps functions that make texts longer from making one that does not fit in memory. Each at most doubles a
+// text, but a name for its result can be passed to the next function: 30 names make a gigabyte. So they may be in one
+// SELECT only, and not use a result that another of them has named there. Then a text is as long as its parts.
 type growth struct {
-	arguments int      // of all of them
-	in        *selects // where they are
+	arguments int      // number of arguments of all of them
+	in        *selects // the SELECT that they are in
 }
 
-// selects is a SELECT, with the names that it gives to texts that were made longer.
+// selects is a SELECT, with the names that it gives to lengthened texts.
 type selects struct{ longer []string }
 
-// name adds the name of one of its results.
+// name notes the name of a result.
 func (s *selects) name(item any) {
 	p, _ := item.(map[string]any)
 	if alias, _ := p["alias"].(string); alias != "" {
@@ -29,7 +29,7 @@ func (s *selects) name(item any) {
 func (g *growth) grows(p map[string]any, in *selects) error {
 	children, _ := p["children"].([]any)
 	if !slices.ContainsFunc(children, func(c any) bool { return !constant(c) }) {
-		return nil // as long as the statement is, at most
+		return nil // at most as long as the statement
 	}
 	g.arguments += max(1, len(children))
 	switch {
@@ -45,8 +45,8 @@ func (g *growth) grows(p map[string]any, in *selects) error {
 	return nil
 }
 
-// composed reports whether a part is a list or row that the statement puts together. As a text it has each quote
-// twice: one in another would be twice as long again.
+// composed reports whether a node is a list or row that the statement makes. As a text, it has each quote twice;
+// nested in another, twice again.
 func composed(part any) bool {
 	p, _ := part.(map[string]any)
 	name, _ := p["function_name"].(string)
@@ -58,7 +58,7 @@ func constant(part any) bool {
 	return p["class"] == "CONSTANT"
 }
 
-// refers is the first of the names that a part of a tree refers to as a column.
+// refers returns the first of the names that a tree refers to as a column.
 func refers(part any, names []string) string {
 	switch p := part.(type) {
 	case []any:

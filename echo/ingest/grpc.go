@@ -16,16 +16,16 @@ import (
 
 	"github.com/ingero-io/ingero/cluster/rawcodec"
 
-	_ "google.golang.org/grpc/encoding/gzip" // as exporters may send
+	_ "google.golang.org/grpc/encoding/gzip" // exporters may use it
 )
 
 const (
 	handshakeTime = 5 * time.Second
-	// maxStreams is how many requests a connection may have at a time.
+	// maxStreams is how many requests a connection may have in flight.
 	maxStreams = 32
 )
 
-// alive ends connections whose other end is gone: their requests would keep their room.
+// alive closes dead connections: otherwise their requests would keep their room.
 var alive = keepalive.ServerParameters{Time: 30 * time.Second, Timeout: 10 * time.Second}
 
 // GRPC returns a server that takes requests, with options such as credentials.
@@ -43,7 +43,7 @@ func (s *Server) GRPC(o ...grpc.ServerOption) *grpc.Server {
 	return g
 }
 
-// tap looks at the token, and whether there is room, before anything of a request is read.
+// tap checks the token and the room before the request's body is read.
 func (s *Server) tap(ctx context.Context, info *tap.Info) (context.Context, error) {
 	authorization := ""
 	if list := info.Header["authorization"]; len(list) > 0 {
@@ -52,17 +52,17 @@ func (s *Server) tap(ctx context.Context, info *tap.Info) (context.Context, erro
 	if err := s.mayWrite(authorization); err != nil {
 		return nil, err
 	}
-	if !known(info.FullMethodName) { // it is refused without being read
+	if !known(info.FullMethodName) { // refused without being read
 		return ctx, nil
 	}
-	if err := ctx.Err(); err != nil { // its time was over when it came
+	if err := ctx.Err(); err != nil { // its deadline had passed when it came
 		return nil, status.FromContextError(err).Err()
 	}
 	if !s.enter() {
 		return nil, later(codes.ResourceExhausted, "too many requests at once")
 	}
 	leave := sync.OnceFunc(s.leave)
-	context.AfterFunc(ctx, leave) // also if it ends before it is handled, which stats do not see
+	context.AfterFunc(ctx, leave) // also if it ends before it is handled, which the stats handler does not see
 	return context.WithValue(ctx, leaveKey{}, leave), nil
 }
 
@@ -70,7 +70,7 @@ func known(method string) bool {
 	return slices.ContainsFunc(signals, func(sig signal) bool { return "/"+sig.service+"/Export" == method })
 }
 
-// export takes a request. The text in its metadata names the cluster of rows that name none.
+// export answers a request. Its metadata may name the cluster of rows without one.
 func (s *Server) export(sig *signal) grpc.MethodHandler {
 	return func(_ any, ctx context.Context, read func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
 		var body []byte
@@ -92,7 +92,7 @@ func (s *Server) export(sig *signal) grpc.MethodHandler {
 // leaver frees the room of requests that tap let in, as soon as they are answered.
 type leaver struct{}
 
-// leaveKey is where the context of such a request has the function that does so.
+// leaveKey is the context key of the function that frees the room.
 type leaveKey struct{}
 
 // TagRPC implements stats.Handler.

@@ -23,8 +23,8 @@ const (
 	typeJSON     = "application/json"
 )
 
-// Handler takes POST of /v1/metrics, /v1/logs and /v1/traces. The query cluster_id=ID names the cluster of rows that
-// name none.
+// Handler answers POST of /v1/metrics, /v1/logs and /v1/traces. The query cluster_id=ID names the cluster of rows
+// without one.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	for i := range signals {
@@ -62,10 +62,10 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request, sig *signal) {
 		return
 	}
 	w.Header().Set("Content-Type", kind)
-	_, _ = w.Write(out) // the peer has gone
+	_, _ = w.Write(out) // on error the peer has gone
 }
 
-// contentType is the type of a request, which its answer has, too.
+// contentType returns the type of a request; the answer has the same one.
 func contentType(r *http.Request) (kind string, json bool, err error) {
 	kind, _, err = mime.ParseMediaType(r.Header.Get("Content-Type"))
 	switch {
@@ -78,7 +78,7 @@ func contentType(r *http.Request) (kind string, json bool, err error) {
 		typeProtobuf, typeJSON)
 }
 
-// unpacked reads a request's body. What is not read in full has a status for the answer.
+// unpacked reads a request's body, or returns the status of the answer with an error.
 func unpacked(w http.ResponseWriter, r *http.Request) ([]byte, int, error) {
 	body, err := webserver.Body(w, r, MaxRequest)
 	switch {
@@ -112,7 +112,7 @@ func tooLarge() error {
 	return fmt.Errorf("the request is longer than %d bytes; send fewer points at a time", MaxRequest)
 }
 
-// refuseAs answers with an error that has a status of gRPC.
+// refuseAs answers with an error that has a gRPC status.
 func refuseAs(w http.ResponseWriter, kind string, err error) {
 	st := status.Convert(err)
 	code, ok := map[codes.Code]int{
@@ -132,7 +132,7 @@ func refuseAs(w http.ResponseWriter, kind string, err error) {
 	refuse(w, code, kind, st)
 }
 
-// refuse answers as OTLP asks for: with a google.rpc.Status, of the request's type.
+// refuse answers with an error as OTLP specifies: a google.rpc.Status in the request's type.
 func refuse(w http.ResponseWriter, code int, kind string, st *status.Status) {
 	encode := proto.Marshal
 	if kind == typeJSON {
@@ -140,9 +140,9 @@ func refuse(w http.ResponseWriter, code int, kind string, st *status.Status) {
 	}
 	body, err := encode(st.Proto())
 	if err != nil {
-		body = nil // the code says enough
+		body = nil // the code suffices
 	}
 	w.Header().Set("Content-Type", kind)
 	w.WriteHeader(code)
-	_, _ = w.Write(body) // the peer has gone
+	_, _ = w.Write(body) // on error the peer has gone
 }

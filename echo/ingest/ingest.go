@@ -1,5 +1,5 @@
-// Package ingest takes what OpenTelemetry's exporters send, metrics, logs and spans, over gRPC and HTTP, and answers
-// when it is kept. It has no listener and no command line.
+// Package ingest takes metrics, logs and spans from OpenTelemetry exporters over gRPC and HTTP, and answers when they
+// are stored. It has no listener and no command line.
 package ingest
 
 import (
@@ -24,18 +24,17 @@ import (
 )
 
 const (
-	// MaxRequest is how long a request may be, in bytes, also after it is unpacked. It is what gRPC allows by default,
-	// so that senders know it.
+	// MaxRequest bounds a request in bytes, compressed or not. It is gRPC's default, which senders know.
 	MaxRequest = 4 << 20
-	// maxRequests is how many may be in memory at a time.
+	// maxRequests is how many requests may be in memory.
 	maxRequests = 96
-	// knownBytes is how much memory the series take that came last.
+	// knownBytes bounds the memory of recently seen series.
 	knownBytes = 64 << 20
-	// retryAfter is how long senders wait when there is no room.
+	// retryAfter is how long senders are asked to wait when there is no room.
 	retryAfter = time.Second
 )
 
-// Queue keeps rows, or says why not: intake.Queue.
+// Queue stores rows, or returns why it cannot: intake.Queue.
 type Queue interface {
 	Put(ctx context.Context, rows []row.Row) error
 }
@@ -44,7 +43,7 @@ type Queue interface {
 type Options struct {
 	Queue  Queue
 	Tokens *access.Tokens
-	// Now is the time at which requests come; nil: the clock's.
+	// Now returns the time of arrival of a request; nil: the clock's.
 	Now    func() time.Time
 	Logger *slog.Logger // nil: silent
 }
@@ -53,21 +52,21 @@ type Options struct {
 type Server struct {
 	options Options
 	known   *otlp.Known
-	work    chan struct{} // one for each request that is read into rows
+	work    chan struct{} // one slot for each request that is being converted to rows
 	inside  atomic.Int64  // requests in memory
 
 	requests, points, refused, malformed, denied, busy atomic.Int64
 }
 
-// Counts are what came since the start.
+// Counts are totals since the start.
 type Counts struct {
 	Requests, Points int64
-	// Refused are points that cannot be kept. The others are requests: Malformed cannot be read, Denied have no right
-	// token, and for Busy there was no room.
+	// Refused counts points that cannot be stored. The others count requests: Malformed ones cannot be parsed, Denied
+	// ones have no valid token, and Busy ones found no room.
 	Refused, Malformed, Denied, Busy int64
 }
 
-// New makes a server.
+// New returns a server.
 func New(o Options) *Server {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -80,7 +79,7 @@ func New(o Options) *Server {
 	}
 }
 
-// Counts returns what came.
+// Counts returns the totals since the start.
 func (s *Server) Counts() Counts {
 	return Counts{
 		Requests: s.requests.Load(), Points: s.points.Load(), Refused: s.refused.Load(), Malformed: s.malformed.Load(),
@@ -88,7 +87,7 @@ func (s *Server) Counts() Counts {
 	}
 }
 
-// take keeps what is in a request, and returns the answer's bytes. Errors have a status for gRPC.
+// take stores what is in a request, and returns the answer's bytes. Errors have a gRPC status.
 func (s *Server) take(ctx context.Context, sig *signal, body []byte, json bool, cluster string) ([]byte, error) {
 	s.requests.Add(1)
 	result, err := s.rows(ctx, sig, body, json, cluster)
@@ -106,7 +105,7 @@ func (s *Server) take(ctx context.Context, sig *signal, body []byte, json bool, 
 	return sig.answer(json, result.Refused, result.Why)
 }
 
-// rows reads a request. Only some are read at a time, as each takes some times its own size.
+// rows converts a request. Only some are converted at a time, since each takes several times its size.
 func (s *Server) rows(ctx context.Context, sig *signal, body []byte, json bool, cluster string) (otlp.Result, error) {
 	select {
 	case s.work <- struct{}{}:
@@ -124,7 +123,7 @@ func (s *Server) rows(ctx context.Context, sig *signal, body []byte, json bool, 
 	return result, nil
 }
 
-// notKept is the answer to a request of which nothing is kept.
+// notKept returns the answer to a request that was not stored.
 func (s *Server) notKept(err error) error {
 	switch {
 	case errors.Is(err, intake.ErrFull):
@@ -142,7 +141,7 @@ func (s *Server) notKept(err error) error {
 	return later(codes.Unavailable, fmt.Sprintf("points cannot be kept: %v", err))
 }
 
-// later says that the same request may be sent again, and when.
+// later returns an error that asks the sender to retry, and when.
 func later(code codes.Code, why string) error {
 	st, err := status.New(code, why).WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(retryAfter)})
 	if err != nil {
@@ -151,7 +150,7 @@ func later(code codes.Code, why string) error {
 	return st.Err()
 }
 
-// enter reports whether one more request may be in memory. The caller then calls leave.
+// enter reports whether there is room for another request. If so, the caller later calls leave.
 func (s *Server) enter() bool {
 	if s.inside.Add(1) <= maxRequests {
 		return true
@@ -163,7 +162,7 @@ func (s *Server) enter() bool {
 
 func (s *Server) leave() { s.inside.Add(-1) }
 
-// mayWrite is nil if the sender of a header may write.
+// mayWrite returns nil if the sender of an Authorization header may write.
 func (s *Server) mayWrite(authorization string) error {
 	switch scope := s.options.Tokens.Of(authorization); {
 	case scope == 0:

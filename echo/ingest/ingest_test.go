@@ -43,12 +43,12 @@ import (
 
 const when = 1_700_000_001_000_000_000
 
-// queue keeps what it is given, or has an error for it.
+// queue keeps what it is given, or returns an error.
 type queue struct {
 	mu   sync.Mutex
 	rows []row.Row
 	err  error
-	wait chan struct{} // if it is there, Put waits for it
+	wait chan struct{} // if not nil, Put waits for it
 }
 
 func (q *queue) Put(ctx context.Context, rows []row.Row) error {
@@ -67,7 +67,7 @@ func (q *queue) Put(ctx context.Context, rows []row.Row) error {
 	return q.err
 }
 
-// take returns what came, and forgets it.
+// take returns what came, and drops it.
 func (q *queue) take() []row.Row {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -200,7 +200,7 @@ func TestErrorsOverGRPC(t *testing.T) {
 	}
 }
 
-// retries reports whether a status says when to send again.
+// retries reports whether a status says when to retry.
 func retries(s *status.Status) bool {
 	for _, d := range s.Details() {
 		if i, ok := d.(*errdetails.RetryInfo); ok && i.GetRetryDelay().AsDuration() > 0 {
@@ -227,12 +227,12 @@ func TestTokensOverGRPC(t *testing.T) {
 	}
 }
 
-// No more requests are in memory than there is room for, and room is free again when they end.
+// No more requests are in memory than allowed, and their room is free again when they end.
 func TestTooManyRequestsAreRefused(t *testing.T) {
 	q := &queue{wait: make(chan struct{})}
 	s := server(t, q, "")
 	var clients []pmetricotlp.GRPCClient
-	for range 4 { // a connection has some streams only
+	for range 4 { // a connection has a limited number of streams
 		clients = append(clients, pmetricotlp.NewGRPCClient(dial(t, s)))
 	}
 	const requests = 120
@@ -243,7 +243,7 @@ func TestTooManyRequestsAreRefused(t *testing.T) {
 			results <- err
 		}()
 	}
-	for range requests - 96 { // those for which there is no room
+	for range requests - 96 { // those without room
 		if err := <-results; status.Code(err) != codes.ResourceExhausted {
 			t.Fatalf("got %v; want it refused", err)
 		}

@@ -12,11 +12,11 @@ import (
 
 // signal is one of the three kinds of requests.
 type signal struct {
-	path    string // of HTTP
-	service string // of gRPC; its method is Export
-	// rows reads a request.
+	path    string // HTTP path
+	service string // gRPC service; its method is Export
+	// rows converts a request to rows.
 	rows func(json bool, body []byte, o otlp.Options) (otlp.Result, error)
-	// answer is the response's message, with what was refused.
+	// answer returns the response, with what was refused.
 	answer func(json bool, refused int64, why string) ([]byte, error)
 }
 
@@ -26,7 +26,7 @@ var signals = []signal{
 	{"/v1/traces", "opentelemetry.proto.collector.trace.v1.TraceService", traces, tracesAnswer},
 }
 
-// message is a request or a response.
+// message is an OTLP request or response.
 type message interface {
 	UnmarshalProto(b []byte) error
 	UnmarshalJSON(b []byte) error
@@ -34,8 +34,8 @@ type message interface {
 	MarshalJSON() ([]byte, error)
 }
 
-// maxPoints is how many points a request may have. A row that shares nothing takes some 600 bytes of memory, and an
-// empty point 11 in a request.
+// maxPoints bounds the points of a request. A row that shares nothing takes some 600 bytes of memory, and an empty
+// point 11 bytes of a request.
 const maxPoints = 50_000
 
 func few(points int) error {

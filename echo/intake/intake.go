@@ -1,5 +1,5 @@
-// Package intake is between those that send points and the store: a queue with a limit, and the goroutine that writes
-// what is in it. What waits is written together, so that many small requests cost no more than a few large ones.
+// Package intake connects senders of points to the store: a bounded queue, and the goroutine that writes what is in
+// it. It writes waiting requests together, so that many small ones cost no more than a few large ones.
 package intake
 
 import (
@@ -15,10 +15,10 @@ import (
 
 // Options of a queue.
 type Options struct {
-	// Rows is how many may wait to be written; 0: 250,000.
+	// Rows is how many rows may wait to be written; 0: 250,000.
 	Rows int
-	// Batch is how many rows are written together at most, unless one request has more; 0: 120,000. With more than
-	// 122,880, DuckDB makes a group of rows of its own of what is more.
+	// Batch is how many rows are written together at most, unless one request has more; 0: 120,000. DuckDB puts rows
+	// beyond 122,880 into a separate row group.
 	Batch int
 	// Patience is how long a request waits for room; 0: a second.
 	Patience time.Duration
@@ -38,20 +38,20 @@ func (o Options) withDefaults() Options {
 }
 
 var (
-	// ErrFull says that there was no room for a request's rows. Nothing of it was kept.
+	// ErrFull means that there was no room for a request's rows. None was stored.
 	ErrFull = errors.New("too many points wait to be written")
-	// ErrClosed says that the program ends. Nothing of the request was kept.
+	// ErrClosed means that the program ends. None of the request's rows was stored.
 	ErrClosed = errors.New("echo ends")
 )
 
-// Counts are what became of rows since the start.
+// Counts are totals of rows since the start.
 type Counts struct {
 	Kept, Duplicates, Failed, Full int64
-	Waiting                        int64 // now
+	Waiting                        int64 // at present
 	Batches                        int64
 }
 
-// Queue takes rows and has them written. Close ends it.
+// Queue takes rows and writes them. Close ends it.
 type Queue struct {
 	options Options
 	store   store.Writer
@@ -59,8 +59,8 @@ type Queue struct {
 	mu      sync.Mutex // guards what follows
 	closed  bool
 	waiting []*request
-	rows    int           // of requests in the queue or being written
-	more    chan struct{} // has something in it if there may be requests
+	rows    int           // in the queue or being written
+	more    chan struct{} // has an entry if there may be requests
 	room    chan struct{} // closed, and replaced, when there is room again
 
 	done chan struct{}
@@ -68,13 +68,13 @@ type Queue struct {
 	kept, duplicates, failed, full, batches atomic.Int64
 }
 
-// request is what one sender waits for.
+// request is a sender's waiting rows.
 type request struct {
 	rows []row.Row
-	done chan error // has room for one
+	done chan error // buffered
 }
 
-// New makes a queue in front of a store, and starts its goroutine.
+// New returns a queue in front of a store, and starts its goroutine.
 func New(w store.Writer, o Options) *Queue {
 	q := &Queue{
 		options: o.withDefaults(), store: w, more: make(chan struct{}, 1), room: make(chan struct{}),
@@ -84,7 +84,7 @@ func New(w store.Writer, o Options) *Queue {
 	return q
 }
 
-// Put returns when rows are kept, or are not. A request that is given up by its context may be kept nevertheless.
+// Put returns when the rows are stored, or with an error. If its context ends, the rows may still be stored.
 func (q *Queue) Put(ctx context.Context, rows []row.Row) error {
 	if len(rows) == 0 {
 		return nil
@@ -101,7 +101,7 @@ func (q *Queue) Put(ctx context.Context, rows []row.Row) error {
 	}
 }
 
-// enter waits for room. A request that is larger than all the room there is enters an empty queue.
+// enter waits for room. A request larger than the queue enters when the queue is empty.
 func (q *Queue) enter(ctx context.Context, r *request) error {
 	patience := time.NewTimer(q.options.Patience)
 	defer patience.Stop()
@@ -154,7 +154,7 @@ func (q *Queue) run() {
 	}
 }
 
-// take takes the requests that are written next.
+// take takes the next requests to be written.
 func (q *Queue) take() (batch []*request, closed bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -167,7 +167,7 @@ func (q *Queue) take() (batch []*request, closed bool) {
 	return batch, q.closed
 }
 
-// write writes requests together, and tells each what came of it.
+// write writes requests together, and reports the outcome to each.
 func (q *Queue) write(batch []*request) {
 	rows := batch[0].rows
 	if len(batch) > 1 {
@@ -199,7 +199,7 @@ func (q *Queue) write(batch []*request) {
 	q.mu.Unlock()
 }
 
-// Counts returns what became of rows.
+// Counts returns totals of rows since the start.
 func (q *Queue) Counts() Counts {
 	q.mu.Lock()
 	waiting := q.rows
@@ -210,12 +210,12 @@ func (q *Queue) Counts() Counts {
 	}
 }
 
-// Close writes what waits, and takes no more. It may be called twice.
+// Close writes the waiting rows, and takes no more. It may be called twice.
 func (q *Queue) Close() {
 	q.mu.Lock()
 	if !q.closed {
 		q.closed = true
-		close(q.room) // those that wait for room see that it is closed
+		close(q.room) // wakes those that wait for room
 		q.room = make(chan struct{})
 	}
 	q.mu.Unlock()

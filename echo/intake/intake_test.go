@@ -13,7 +13,7 @@ import (
 	"github.com/ingero-io/ingero/echo/store"
 )
 
-// slow is a store that writes when it is told to, and remembers how many rows came together.
+// slow is a store that writes on command, and notes how many rows came together.
 type slow struct {
 	mu      sync.Mutex
 	batches []int
@@ -85,7 +85,7 @@ func TestARequestWithoutRoomIsRefusedAfterAWhile(t *testing.T) {
 		q := intake.New(s, intake.Options{Rows: 10, Patience: time.Second})
 		var all sync.WaitGroup
 		all.Go(func() {
-			if err := q.Put(t.Context(), make([]row.Row, 20)); err != nil { // alone it may be larger than all room
+			if err := q.Put(t.Context(), make([]row.Row, 20)); err != nil { // alone it may exceed the room
 				t.Error(err)
 			}
 		})
@@ -94,7 +94,7 @@ func TestARequestWithoutRoomIsRefusedAfterAWhile(t *testing.T) {
 		if err := q.Put(t.Context(), make([]row.Row, 1)); !errors.Is(err, intake.ErrFull) {
 			t.Errorf("got %v; want ErrFull", err)
 		}
-		if took := time.Since(begin); took != time.Second { // of the test's own clock
+		if took := time.Since(begin); took != time.Second { // of virtual time
 			t.Errorf("refused after %v", took)
 		}
 		all.Go(func() { // waits, and gets room

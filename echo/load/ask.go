@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// question is one that readers ask: a tool, or SQL.
+// question is a question of a reader: a tool call, or SQL.
 type question struct {
 	name, path string
 	body       func(now time.Time) string
@@ -21,11 +21,11 @@ type question struct {
 
 const sqlPath = "/api/v1/sql"
 
-// arguments are those of a tool.
+// arguments are a tool's arguments.
 type arguments map[string]string
 
-// questions are the tools with the arguments that they are called with first, about a window, or their own default if
-// that is empty; and a published statement.
+// questions returns the tools with typical first arguments, for a window, or their default if that is empty; and a
+// published statement.
 func questions(window string) []question {
 	tool := func(name string, args arguments) question {
 		if window != "" {
@@ -52,7 +52,7 @@ func questions(window string) []question {
 	}
 }
 
-// windowOf is what a tool calls the window.
+// windowOf returns a tool's name for the window argument.
 func windowOf(tool string) string {
 	if tool == "anomaly_list" {
 		return "time_window"
@@ -63,12 +63,12 @@ func windowOf(tool string) string {
 func body(of any) string {
 	b, err := json.Marshal(of)
 	if err != nil {
-		panic(err) // texts can be written
+		panic(err) // texts can always be written
 	}
 	return string(b)
 }
 
-// answers are how long answers took, by question.
+// answers has the times of answers, by question.
 type answers struct {
 	mu     sync.Mutex // guards the rest
 	took   map[string][]time.Duration
@@ -91,7 +91,7 @@ func (a *answers) add(name string, took time.Duration, why string) {
 	}
 }
 
-// list is sorted by question; the first is of all of them.
+// list returns the answers by question; the first entry is for all questions.
 func (a *answers) list() []Answer {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -118,12 +118,12 @@ func answer(name string, took []time.Duration, failed int, first string) Answer 
 	}
 }
 
-// quantile is one of a sorted list that is not empty, in milliseconds.
+// quantile returns a quantile of a sorted, non-empty list, in milliseconds.
 func quantile(list []time.Duration, q float64) float64 {
 	return float64(list[int(q*float64(len(list)-1)+0.5)]) / float64(time.Millisecond)
 }
 
-// ask asks until ctx ends, beginning with the question of that number.
+// ask asks until ctx ends, beginning with question number first.
 func (r *run) ask(ctx context.Context, to *answers, first int) {
 	all := questions(r.o.Window)
 	due := time.Now()
@@ -135,13 +135,13 @@ func (r *run) ask(ctx context.Context, to *answers, first int) {
 			return
 		}
 		why := r.one(ctx, q)
-		if ctx.Err() == nil { // else it was given up
+		if ctx.Err() == nil { // otherwise it was given up
 			to.add(q.name, time.Since(due), why)
 		}
 	}
 }
 
-// one asks a question and says why there was no answer.
+// one asks a question, and returns why there was no answer.
 func (r *run) one(ctx context.Context, q question) (why string) {
 	p, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimSuffix(r.o.Ask, "/")+q.path,
 		strings.NewReader(q.body(time.Now())))

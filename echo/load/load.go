@@ -1,6 +1,5 @@
-// Package load makes the load of many nodes on an Echo, or on any server of OTLP over gRPC, and measures what it costs:
-// requests with points that no other has, over connections that are kept, and questions meanwhile. The server is
-// another process.
+// Package load puts the load of many nodes on an Echo, or on any OTLP server over gRPC, and measures its cost:
+// requests with unique points over kept connections, and questions at the same time. The server is another process.
 package load
 
 import (
@@ -21,40 +20,40 @@ import (
 	"github.com/ingero-io/ingero/cluster/wire"
 )
 
-// Options say what load is made.
+// Options define the load.
 type Options struct {
-	// To is where points go: HOST:PORT of OTLP over gRPC, without TLS.
+	// To is the address for points: HOST:PORT of OTLP over gRPC, without TLS.
 	To string
-	// Ask is where questions go: the URL of Echo's API. Empty: nothing is asked.
+	// Ask is the URL of Echo's API, for questions. Empty: no questions.
 	Ask string
 	// Token is sent as a bearer token. Empty: none.
 	Token string
-	// Nodes is how many nodes send, each over a connection of its own and one request at a time.
+	// Nodes is how many nodes send, each over its own connection and with one request in flight.
 	Nodes int
-	// Rate is how many points are due a second, of all nodes together; 0: as many as are taken.
+	// Rate is how many points per second are due, of all nodes together; 0: as many as are accepted.
 	Rate float64
-	// For is how long points are sent; Points, if not 0, how many at most.
+	// For is how long points are sent, Points, if not 0, how many at most.
 	For    time.Duration
 	Points int64
-	// Over is the time over which the points are spread, up to now; 0: each is of the time when it is sent. It needs
-	// Points.
+	// Over is the time over which the points' timestamps are spread, up to now; 0: each has the time when it is sent. It
+	// needs Points.
 	Over time.Duration
-	// Readers is how many ask while points are sent, and then for Then. Each asks a question every Every, or one after
-	// the other if that is 0. An answer takes from when its question was due.
+	// Readers is how many readers ask while points are sent, and after that for Then. Each asks a question every Every,
+	// or one after the other if that is 0. The time of an answer counts from when its question was due.
 	Readers int
 	Every   time.Duration
 	Then    time.Duration
-	// Window is what the questions are about, such as 5m; empty: the default of the tools.
+	// Window is the window of the questions, such as 5m; empty: the tools' default.
 	Window string
-	// Server is the process that the load is on; nil: not known.
+	// Server is the process under load; nil: not known.
 	Server Server
 }
 
-// Server is the process that is measured.
+// Server is the measured process.
 type Server interface {
-	// CPU is how long it has run on CPUs.
+	// CPU returns the CPU time that it has used.
 	CPU() (time.Duration, error)
-	// Memory is how many bytes it has of the machine's memory, Peak the most that it had.
+	// Memory returns its resident memory in bytes, Peak the maximum.
 	Memory() (int64, error)
 	Peak() (int64, error)
 }
@@ -68,28 +67,28 @@ func (o *Options) check() error {
 	case o.Readers < 0 || o.Readers > 64:
 		return fmt.Errorf("%d readers; 64 at most", o.Readers)
 	case o.Over > 0 && o.Points == 0:
-		return errors.New("points are spread over a time only if it is said how many there are")
+		return errors.New("to spread points over a time, their number must be given")
 	case o.Readers > 0 && o.Ask == "":
-		return errors.New("readers need an address to ask at")
+		return errors.New("readers need the address of the API")
 	}
 	return nil
 }
 
-// run is a load that is being made.
+// run is a load in progress.
 type run struct {
 	o     Options
 	began time.Time
-	from  int64 // when the points begin, if they are spread; nanoseconds since the Unix epoch
+	from  int64 // begin of the spread, if points are spread; nanoseconds since the Unix epoch
 
 	due, points, requests, refused, failed atomic.Int64
 	first                                  atomic.Pointer[string]
 }
 
-// sampleEvery is the time between two looks at the server's memory.
+// sampleEvery is the time between two readings of the server's memory.
 const sampleEvery = time.Second
 
-// Run makes the load. Errors of the server are counted; an error that is returned is of the options, of the first
-// connection, or of reading what the server needs.
+// Run makes the load. It counts errors of the server. It returns an error about the options, the first connection, or
+// reading the server's use of CPU and memory.
 func Run(ctx context.Context, o Options) (Result, error) {
 	if err := o.check(); err != nil {
 		return Result{}, err
@@ -99,7 +98,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	senders, err := r.connect()
 	defer func() {
 		for _, s := range senders {
-			_ = s.conn.Close() // nothing is lost
+			_ = s.conn.Close() // nothing is in flight
 		}
 	}()
 	if err != nil {
@@ -114,7 +113,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 		return out, err
 	}
 	own := usage()
-	// Not a deadline: gRPC tells it to the server, which would end the last requests a moment before it.
+	// Not a deadline: gRPC would pass it to the server, which would end the last requests just before it.
 	sending, stop := context.WithCancel(ctx)
 	defer time.AfterFunc(o.For, stop).Stop()
 	defer stop()
@@ -150,7 +149,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	return out, r.remember(&out, memory)
 }
 
-// then asks when nothing is sent any more.
+// then asks while nothing is sent.
 func (r *run) then(ctx context.Context) []Answer {
 	asking, stop := context.WithTimeout(ctx, r.o.Then)
 	defer stop()
@@ -163,7 +162,7 @@ func (r *run) then(ctx context.Context) []Answer {
 	return asked.list()
 }
 
-// sender is a node with its connection.
+// sender is a node and its connection.
 type sender struct {
 	conn    *grpc.ClientConn
 	request *request
@@ -187,10 +186,10 @@ func (r *run) connect() ([]*sender, error) {
 	return list, nil
 }
 
-// again is how long a sender waits with a request that was refused for lack of room, as exporters do.
+// again is how long a sender waits before it repeats a request that found no room, as exporters do.
 const again = 200 * time.Millisecond
 
-// send sends a node's requests until ctx ends, or enough points have been sent.
+// send sends a node's requests until ctx ends, or enough points were sent.
 func (r *run) send(ctx context.Context, s *sender) {
 	if r.o.Token != "" {
 		ctx = metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+r.o.Token)
@@ -229,7 +228,7 @@ func (r *run) send(ctx context.Context, s *sender) {
 	}
 }
 
-// time is that of the newest of the first n points of all, in nanoseconds since the Unix epoch.
+// time returns the timestamp of the newest of the first n points, in nanoseconds since the Unix epoch.
 func (r *run) time(n int64) int64 {
 	if r.o.Over == 0 {
 		return time.Now().UnixNano()
@@ -254,10 +253,10 @@ func (r *run) cpu() (time.Duration, error) {
 	return r.o.Server.CPU()
 }
 
-// sample is how much memory the server has at a time.
+// sample is the server's memory at a time.
 type sample struct{ at, bytes float64 } // seconds since the start
 
-// watch looks at the server's memory until ctx ends.
+// watch samples the server's memory until ctx ends.
 func (r *run) watch(ctx context.Context) (list []sample) {
 	for r.o.Server != nil && sleep(ctx, sampleEvery) {
 		if n, err := r.o.Server.Memory(); err == nil {
@@ -267,7 +266,7 @@ func (r *run) watch(ctx context.Context) (list []sample) {
 	return list
 }
 
-// remember adds what was seen of the server's memory.
+// remember adds the samples of the server's memory to the result.
 func (r *run) remember(out *Result, list []sample) (err error) {
 	if r.o.Server == nil {
 		return nil
@@ -279,8 +278,8 @@ func (r *run) remember(out *Result, list []sample) (err error) {
 	return err
 }
 
-// slope is that of the line with the least squares through samples, in bytes a second; those of the first fifth, while
-// caches fill, are left out.
+// slope returns the slope of the least-squares line through samples, in bytes per second, without the first fifth,
+// when caches fill.
 func slope(list []sample) float64 {
 	list = list[len(list)/5:]
 	var n, x, y, xx, xy float64

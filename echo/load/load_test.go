@@ -19,7 +19,7 @@ import (
 	"github.com/ingero-io/ingero/echo/row"
 )
 
-// kept is what a server was sent.
+// kept is what a server received.
 type kept struct {
 	mu   sync.Mutex
 	rows map[uint64]row.Row
@@ -41,7 +41,7 @@ func (k *kept) Put(_ context.Context, rows []row.Row) error {
 	return nil
 }
 
-// echo is an Echo without a store, at whose API all questions but one have an answer.
+// echo is an Echo without a store, whose API answers all questions but one.
 func echo(t *testing.T, k *kept) (to, ask string) {
 	t.Helper()
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -65,7 +65,7 @@ func small(to, ask string) load.Options {
 	return load.Options{To: to, Ask: ask, Nodes: 3, For: time.Minute, Points: 20_000, Readers: 2}
 }
 
-// Each point is another one, of the time that was asked for, and what is refused is sent again.
+// Each point is unique and has the requested time, and refused points are sent again.
 func TestEachPointIsAnotherOne(t *testing.T) {
 	for name, over := range map[string]time.Duration{"of now": 0, "of a day": 24 * time.Hour} {
 		k := &kept{rows: map[uint64]row.Row{}, full: 2}
@@ -96,7 +96,7 @@ func TestEachPointIsAnotherOne(t *testing.T) {
 	}
 }
 
-// With a rate no more is sent than is due; questions that are not answered are counted.
+// With a rate, no more is sent than is due. Unanswered questions are counted.
 func TestRateAndQuestions(t *testing.T) {
 	k := &kept{rows: map[uint64]row.Row{}}
 	o := small(echo(t, k))
@@ -117,7 +117,7 @@ func TestRateAndQuestions(t *testing.T) {
 	}
 }
 
-// A server that does not answer is not asked without end.
+// A server that does not answer is not asked forever.
 func TestErrorsAreCounted(t *testing.T) {
 	o := small("127.0.0.1:1", "")
 	o.Readers, o.For = 0, 500*time.Millisecond
@@ -143,7 +143,7 @@ func TestWrongOptions(t *testing.T) {
 	}
 }
 
-// server is a process that was measured.
+// server is a measured process.
 type server struct{}
 
 func (server) CPU() (time.Duration, error) { return time.Second, nil }

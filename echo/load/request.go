@@ -11,19 +11,19 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric/pmetricotlp"
 )
 
-// What a node sends in a request: some ticks of the metrics of its ranks.
+// What a request of a node has: some ticks of the metrics of its ranks.
 const (
 	ranks      = 8
 	ticks      = 10
 	perRequest = ranks * ticks * numMetrics
 	numMetrics = 25
-	// tickTime is between two ticks, if the points are not closer together than that.
+	// tickTime is the time between two ticks, unless the points are closer together.
 	tickTime = 1_000_000_000
 	// perCluster is how many nodes a cluster has.
 	perCluster = 16
 )
 
-// names are those of the metrics, the first ones as agents send them.
+// names returns the names of the metrics; the first are those of agents.
 func names() []string {
 	list := []string{
 		"ingero.node.health_score", "ingero.node.throughput_ratio", "ingero.node.compute_efficiency",
@@ -36,8 +36,8 @@ func names() []string {
 	return list
 }
 
-// request is what a node sends again and again, each time with other times and values. They are written into the bytes
-// of the first one, as making it anew would take more CPU time than the server does.
+// request is what a node sends repeatedly, with new times and values. These are written into the bytes of the first
+// request: to make each anew would take more CPU time than the server needs.
 type request struct {
 	body          []byte
 	times, values [][]byte // of its points, in the order of ticks
@@ -45,7 +45,7 @@ type request struct {
 	number        uint64
 }
 
-// Marks are values that nothing else in a request has.
+// Marks are values that occur nowhere else in a request.
 const (
 	markTime  = 0x7a11_0000_0000_0000
 	markValue = 0x7a22_0000_0000_0000
@@ -93,11 +93,11 @@ func newRequest(node int) (*request, error) {
 	return r, nil
 }
 
-// marked finds the numbers with a mark: the eight bytes of each.
+// marked finds the numbers with a mark, eight bytes each.
 func marked(b []byte, mark uint64) (found [][]byte) {
-	const most = 1 << 16 // the numbers after a mark
+	const most = 1 << 16 // number of values after a mark
 	for i := 6; ; i++ {
-		n := bytes.Index(b[i:], []byte{byte(mark >> 48), byte(mark >> 56)}) // the last two bytes of one
+		n := bytes.Index(b[i:], []byte{byte(mark >> 48), byte(mark >> 56)}) // the last two bytes of a number
 		if n < 0 {
 			return found
 		}
@@ -108,7 +108,7 @@ func marked(b []byte, mark uint64) (found [][]byte) {
 	}
 }
 
-// at sets the time of the last tick, in nanoseconds since the Unix epoch, and other values. Ticks never come twice.
+// at sets the time of the last tick, in nanoseconds since the Unix epoch, and new values. Each tick is unique.
 func (r *request) at(now int64) {
 	now = max(now, r.last+ticks)
 	step := min(tickTime, (now-r.last)/ticks)

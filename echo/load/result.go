@@ -11,40 +11,41 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Result is what was measured.
+// Result is the result of a measurement.
 type Result struct {
 	To      string `json:"to"`
 	Nodes   int    `json:"nodes"`
 	Readers int    `json:"readers"`
-	// EveryS is the time between two questions of a reader in seconds, 0: they come one after the other.
+	// EveryS is the time between two questions of a reader in seconds, 0: one after the other.
 	EveryS  float64 `json:"every_s"`
-	Window  string  `json:"window,omitempty"` // that tools are asked about; empty: their default
+	Window  string  `json:"window,omitempty"` // of the tools' questions; empty: their default
 	Seconds float64 `json:"seconds"`
-	// Due is how many points a second were due, 0: as many as are taken. OverS is over how many seconds they are spread,
-	// 0: each is of the time when it was sent.
+	// Due is how many points per second were due, 0: as many as are accepted. OverS is the seconds that their timestamps
+	// are spread over, 0: each has the time when it was sent.
 	Due   float64 `json:"points_per_second_due"`
 	OverS float64 `json:"spread_over_s"`
-	// Points were answered as kept, in so many requests. Refused requests found no room, others failed; both were sent
-	// again.
+	// Points counts those answered as stored, Requests their requests. Refused requests found no room, others failed;
+	// both were repeated.
 	Points     int64  `json:"points"`
 	Requests   int64  `json:"requests"`
 	Refused    int64  `json:"requests_refused"`
 	Failed     int64  `json:"requests_failed"`
 	FirstError string `json:"first_error,omitempty"`
-	// ServerCPU is in seconds, of all that it did while points were sent; LoadCPU what making the load took. 0: not known.
+	// ServerCPU is the server's CPU time in seconds while points were sent, LoadCPU that of making the load. 0: not
+	// known.
 	ServerCPU float64 `json:"server_cpu_s"`
 	LoadCPU   float64 `json:"load_cpu_s"`
-	// Memory is what the server has at the end, Peak the most that it had, in bytes; MemoryPerMinute how it grew while
-	// points were sent, in bytes a minute.
+	// Memory is the server's memory at the end, Peak its maximum, in bytes. MemoryPerMinute is its growth while points
+	// were sent, in bytes per minute.
 	Memory          int64   `json:"rss_bytes"`
 	Peak            int64   `json:"peak_rss_bytes"`
 	MemoryPerMinute float64 `json:"rss_bytes_per_minute"`
-	// Answers are those while points were sent, Then those afterwards.
+	// Answers are the answers while points were sent, Then those afterwards.
 	Answers []Answer `json:"answers"`
 	Then    []Answer `json:"answers_then"`
 }
 
-// Answer is how long answers to a question took, in milliseconds.
+// Answer has the times of answers to a question, in milliseconds.
 type Answer struct {
 	Question   string  `json:"question"`
 	N          int     `json:"n"`
@@ -55,10 +56,10 @@ type Answer struct {
 	MostMS     float64 `json:"most_ms"`
 }
 
-// PerSecond is how many points were kept a second.
+// PerSecond returns how many points per second were stored.
 func (r *Result) PerSecond() float64 { return per(float64(r.Points), r.Seconds) }
 
-// PerPoint is how many microseconds of CPU time the server needs for a point, with all else that it does.
+// PerPoint returns the server's CPU time per point in microseconds, all its other work included.
 func (r *Result) PerPoint() float64 { return per(1e6*r.ServerCPU, float64(r.Points)) }
 
 func per(a, b float64) float64 {
@@ -68,7 +69,7 @@ func per(a, b float64) float64 {
 	return a / b
 }
 
-// MarshalJSON implements json.Marshaler: it adds what follows from the numbers.
+// MarshalJSON implements json.Marshaler. It adds the derived values.
 func (r Result) MarshalJSON() ([]byte, error) {
 	type plain Result
 	return json.Marshal(struct {
@@ -137,7 +138,7 @@ func because(why string) string {
 	return ", the first: " + strings.ReplaceAll(why, "\n", " ")
 }
 
-// usage is how long this process has run on CPUs.
+// usage returns the CPU time that this process has used.
 func usage() time.Duration {
 	var u unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {

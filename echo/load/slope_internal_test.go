@@ -9,7 +9,7 @@ func TestSlope(t *testing.T) {
 	var list []sample
 	for i := range 100 {
 		v := 1e6 + 2e3*float64(i)
-		if i < 20 { // it grows while caches fill
+		if i < 20 { // grows while caches fill
 			v = 5e4 * float64(i)
 		}
 		list = append(list, sample{float64(i) * 1.5, v + 100*float64(i%2)})

@@ -13,12 +13,12 @@ const (
 	modelAttribute   = "ingero.gpu_model"
 )
 
-// addresses are where nodes can be asked themselves: the newest that each told.
+// addresses returns the newest address that each node sent for its own API.
 func (s *Tools) addresses(ctx context.Context, sc question.Scope) (map[nodeKey]data, error) {
 	return s.attribute(ctx, sc, addressAttribute)
 }
 
-// attribute is the newest value of an attribute that each node told.
+// attribute returns the newest value of an attribute from each node.
 func (s *Tools) attribute(ctx context.Context, sc question.Scope, what string) (map[nodeKey]data, error) {
 	list, err := s.ask.Attributes(ctx, sc, what)
 	if err != nil {

@@ -42,7 +42,7 @@ func (a anomaliesOut) rows() int { return len(a.Anomalies) }
 
 const anomaliesName = "fleet.cluster.anomaly_list"
 
-// warning is OpenTelemetry's least number of one.
+// Severity numbers of OpenTelemetry.
 const (
 	warning = 13
 	failure = 17
@@ -90,7 +90,7 @@ var anomaliesTool = tool[anomaliesIn, anomaliesOut]{
 
 func weight(s severity) int { return slices.Index([]severity{"LOW", "MEDIUM", "HIGH"}, s) }
 
-// anomalies are all of a scope, the newest first.
+// anomalies returns all of a scope, the newest first.
 func (s *Tools) anomalies(ctx context.Context, sc question.Scope, c *common) ([]anomaly, error) {
 	var list []anomaly
 	findings, more, err := s.ask.Findings(ctx, sc)
@@ -141,10 +141,10 @@ func (a anomaly) since(first, times int64) anomaly {
 	return a
 }
 
-// maxLogs is how many lines of logs are read.
+// maxLogs is how many log records are read.
 const maxLogs = 5000
 
-// logs are warnings and errors, the same of a node once.
+// logs returns warnings and errors of logs; equal ones of a node once.
 func (s *Tools) logs(ctx context.Context, sc question.Scope, c *common) ([]anomaly, error) {
 	rows, err := s.ask.Rows(ctx, sc, question.Which{Severity: warning, But: true}, 0, maxLogs+1)
 	if err != nil {

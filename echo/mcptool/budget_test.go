@@ -15,10 +15,10 @@ import (
 	"github.com/ingero-io/ingero/echo/store"
 )
 
-// A token is taken to be four bytes of JSON.
+// A token counts as four bytes of JSON.
 const bytesPerToken = 4
 
-// The budgets, in tokens. An answer is counted as it travels: with its structured form, its text form and its metadata.
+// The budgets, in tokens. An answer counts as it is sent: with its structured form, its text form and its metadata.
 const (
 	listBudget   = 2500
 	answerBudget = 2000
@@ -45,7 +45,7 @@ func TestListOfToolsIsWithinItsBudget(t *testing.T) {
 
 var update = flag.Bool("update", false, "write the tools into testdata")
 
-// What clients rely on changes only if somebody looks at it: run with -update, and look at the difference.
+// What clients rely on only changes with a review: run with -update, and check the difference.
 func TestToolsAreReviewed(t *testing.T) {
 	cs := connect(t, tools(filled(t, nil)))
 	list, err := cs.ListTools(t.Context(), nil)
@@ -85,14 +85,14 @@ func TestToolsAreReviewed(t *testing.T) {
 	}
 }
 
-// simplest are each tool's arguments when it is called as simply as possible.
+// simplest has each tool's arguments in its simplest call.
 var simplest = map[string]map[string]any{
 	"fleet.cluster.summary": {}, "fleet.cluster.find_stragglers": {}, "fleet.cluster.find_outlier_nodes": {"metric": "load"},
 	"fleet.cluster.run_analysis":  {"sql": "select * from events order by timestamp_ns, node_id, rank, body, attrs_json"},
 	"fleet.cluster.event_history": {}, "fleet.cluster.anomaly_list": {}, "fleet.cluster.get_cost": {},
 }
 
-// large is a store with much of everything, and long names.
+// large returns a store with much of everything, and long names.
 func large(t *testing.T, nodes, things int) store.Store {
 	t.Helper()
 	long := strings.Repeat("a very long name ", 12)
@@ -155,7 +155,8 @@ func TestAnswersAreWithinTheirBudget(t *testing.T) {
 	}
 }
 
-// All parts of a list make the list, each item once, also if more comes meanwhile: the window is that of the first.
+// The parts of a list make up the list, each item once, even if more rows come meanwhile: all parts have the first
+// one's window.
 func TestCursors(t *testing.T) {
 	s := large(t, 20, 2)
 	cs := connect(t, tools(s))
@@ -201,7 +202,7 @@ func TestCursors(t *testing.T) {
 			}
 			args["cursor"] = cursor
 		}
-		// In parts as long as may be, it is the same.
+		// With the largest parts, the list is the same.
 		args["limit"] = 1000
 		var whole []string
 		delete(args, "cursor")

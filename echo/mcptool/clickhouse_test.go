@@ -17,7 +17,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// The same questions have the same answers, whatever keeps the rows.
+// The answers do not depend on the store.
 func TestOnClickHouse(t *testing.T) {
 	clickhousetest.Require(t)
 	server, databases := clickhousetest.Start(t, t.TempDir()), 0

@@ -10,10 +10,10 @@ import (
 // maxCompletions is how many values are offered.
 const maxCompletions = 100
 
-// windows are offered for the argument of that name.
+// windows are offered for the argument "window".
 var windows = []string{"15m", "1h", "1d", "7d", "all"}
 
-// complete offers values for the arguments of the prompt. One that cannot be read offers none.
+// complete offers values for the prompt's arguments. If they cannot be read, it offers none.
 func (s *Tools) complete(ctx context.Context, req *mcp.CompleteRequest) (*mcp.CompleteResult, error) {
 	res := &mcp.CompleteResult{Completion: mcp.CompletionResultDetails{Values: []string{}}}
 	var values []string

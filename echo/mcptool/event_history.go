@@ -87,7 +87,7 @@ var historyTool = tool[historyIn, historyOut]{
 	},
 }
 
-// leftOut notes what a history without a metric has not.
+// leftOut notes what a history without a metric leaves out.
 func (s *Tools) leftOut(ctx context.Context, sc question.Scope, in *historyIn, c *common) error {
 	if in.Metric != "" {
 		return nil

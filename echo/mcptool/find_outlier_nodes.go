@@ -63,13 +63,13 @@ func (o outliersOut) rows() int { return len(o.Ranked) }
 const (
 	outliersName = "fleet.cluster.find_outlier_nodes"
 	healthMetric = "ingero.node.health_score"
-	// maxSigmas stands for any number above it: JSON has no infinity.
+	// maxSigmas replaces any number above it: JSON has no infinity.
 	maxSigmas = 9999
-	// maxNames is how many metrics an answer names, if there is none of that name.
+	// maxNames is how many metrics an answer names if the asked one does not exist.
 	maxNames = 12
 )
 
-// healthNames are names of the health score, of which less is worse.
+// healthNames are names of the health score, where lower is worse.
 var healthNames = []string{healthMetric, "ingero.health.score"}
 
 var outliersTool = tool[outliersIn, outliersOut]{
@@ -120,7 +120,7 @@ var outliersTool = tool[outliersIn, outliersOut]{
 	},
 }
 
-// metric is the one of a name; nil: there is none, and the answer says which there are.
+// metric returns the metric of a name. If it returns nil, there is none, and the answer says which ones exist.
 func (s *Tools) metric(ctx context.Context, sc question.Scope, what string, out *outliersOut) (*question.Metric,
 	error,
 ) {
@@ -166,7 +166,7 @@ func (s *Tools) metric(ctx context.Context, sc question.Scope, what string, out 
 func (o *outliersOut) compare(values []question.Value, in *outliersIn) []ranked {
 	side := map[worse]outlier.Worse{"lower": outlier.Lower, "higher": outlier.Higher, "both": outlier.Both}[in.Worse]
 	var all []ranked
-	for len(values) > 0 { // they are sorted by cluster
+	for len(values) > 0 { // sorted by cluster
 		n := slices.IndexFunc(values, func(v question.Value) bool { return v.Cluster != values[0].Cluster })
 		if n < 0 {
 			n = len(values)
@@ -210,7 +210,7 @@ func (o *outliersOut) compare(values []question.Value, in *outliersIn) []ranked 
 	return all
 }
 
-// number is a value, or NaN if there is none.
+// number returns the value, or NaN if v is nil.
 func number(v *float64) float64 {
 	if v == nil || math.IsInf(*v, 0) {
 		return math.NaN()
@@ -225,7 +225,7 @@ func order(b bool) int {
 	return 0
 }
 
-// maxCohorts is how many an answer describes.
+// maxCohorts is how many cohorts an answer describes.
 const maxCohorts = 5
 
 func (o *outliersOut) limitCohorts() {

@@ -50,7 +50,7 @@ type straggler struct {
 	Why         why          `json:"why"`
 	Address     data         `json:"address,omitempty" jsonschema:"of the node's API"`
 	lost        float64      // share of the time
-	from, to    int64        // when it was so
+	from, to    int64        // when it was late
 	rank        arrival.Rank // who
 }
 
@@ -91,7 +91,7 @@ const stragglersName = "fleet.cluster.find_stragglers"
 const (
 	// maxOthers is how many other events, and ranks that are not blamed, are named.
 	maxOthers = 4
-	// enough is how much of its lost time a cause has to explain, in percent.
+	// enough is the percentage of the lost time that a cause must explain.
 	enough = 80
 )
 
@@ -122,7 +122,7 @@ var stragglersTool = tool[stragglersIn, stragglersOut]{
 	},
 }
 
-// stragglers are those of a scope, the most costly first.
+// stragglers returns the stragglers of a scope, the most costly first.
 func (s *Tools) stragglers(ctx context.Context, sc question.Scope, out *stragglersOut) ([]straggler, error) {
 	results, err := s.late(ctx, sc, &out.Seen, &out.common)
 	if err != nil {
@@ -139,7 +139,7 @@ func (s *Tools) stragglers(ctx context.Context, sc question.Scope, out *straggle
 	out.cut(more, "events of ranks")
 	out.Seen.AgentEvents = len(episodes)
 	for i := range episodes {
-		out.told(&episodes[i], byRank)
+		out.addEpisode(&episodes[i], byRank)
 	}
 	list := make([]straggler, 0, len(byRank))
 	for _, one := range byRank {
@@ -153,7 +153,7 @@ func (s *Tools) stragglers(ctx context.Context, sc question.Scope, out *straggle
 	return list, s.explain(ctx, sc, list)
 }
 
-// compared are the ranks of a cluster.
+// compared is the comparison of a cluster's ranks.
 type compared struct {
 	arrival.Result
 	Cluster string
@@ -197,7 +197,7 @@ func (s *Tools) late(ctx context.Context, sc question.Scope, seen *stragglersSee
 	return results, nil
 }
 
-// late takes the ranks that are late by their collectives.
+// late adds the ranks that are late by their collectives.
 func (s *stragglersOut) late(r *compared, byRank map[arrival.Rank]*straggler) {
 	for _, l := range r.Late {
 		if !l.Blamed {
@@ -219,8 +219,8 @@ func (s *stragglersOut) late(r *compared, byRank map[arrival.Rank]*straggler) {
 	}
 }
 
-// told takes what agents tell.
-func (s *stragglersOut) told(e *question.Episode, byRank map[arrival.Rank]*straggler) {
+// addEpisode adds what an agent reported.
+func (s *stragglersOut) addEpisode(e *question.Episode, byRank map[arrival.Rank]*straggler) {
 	if !e.Straggler() || e.Rank == nil {
 		if len(s.Others) < maxOthers {
 			s.Others = append(s.Others, prose(fmt.Sprintf("%s: %s, since %s", name(e.Node), eventText(e), moment(e.Since))))
@@ -239,7 +239,7 @@ func (s *stragglersOut) told(e *question.Episode, byRank map[arrival.Rank]*strag
 		}
 		byRank[who] = one
 	}
-	if one.Agent != nil { // the newest is there
+	if one.Agent != nil { // the newest one is already there
 		one.from = min(one.from, e.Since)
 		return
 	}
@@ -264,7 +264,7 @@ func rounded(v *float64, times float64) *float64 {
 	return &r
 }
 
-// explain looks for each straggler's cause in what its node found, and for the node's address.
+// explain looks up each straggler's cause in its node's findings, and its node's address.
 func (s *Tools) explain(ctx context.Context, sc question.Scope, list []straggler) error {
 	if len(list) == 0 {
 		return nil
@@ -303,7 +303,7 @@ func (s *Tools) explain(ctx context.Context, sc question.Scope, list []straggler
 	return nil
 }
 
-// bestFinding is that of a rank's node which costs most, those of other ranks left out; nil: there is none.
+// bestFinding returns the most costly finding of a rank's node, ignoring those of other ranks; nil: there is none.
 func bestFinding(findings []question.Finding, of arrival.Rank) *question.Finding {
 	var best *question.Finding
 	for i := range findings {
@@ -318,5 +318,4 @@ func bestFinding(findings []question.Finding, of arrival.Rank) *question.Finding
 	return best
 }
 
-// nodeKey is a node.
 type nodeKey struct{ cluster, node string }

@@ -29,7 +29,7 @@ func (s *stragglersOut) verdict(list []straggler) {
 	}
 }
 
-// text is a straggler in words.
+// text describes a straggler.
 func (s *straggler) text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "rank %d on %s", s.Rank, s.NodeID)
@@ -61,7 +61,7 @@ func (s *straggler) text() string {
 	return b.String()
 }
 
-// nextOf are the questions that follow from the first straggler.
+// nextOf returns the questions that follow from the first straggler.
 func nextOf(list []straggler, window string) []next {
 	if len(list) == 0 {
 		return []next{{

@@ -47,7 +47,7 @@ type waste struct {
 	By        string  `json:"by"`
 
 	rank   arrival.Rank
-	waited float64 // nanoseconds of all ranks
+	waited float64 // waiting time of all ranks, ns
 }
 
 func (c costOut) rows() int { return len(c.Waste) }
@@ -81,18 +81,18 @@ var costTool = tool[costIn, costOut]{
 	},
 }
 
-// wasted is who was waited for, without prices: by collectives, and of clusters without any by what agents tell. Never
-// by both, which would count the same time twice.
+// wasted returns who was waited for, without prices: from collectives, or, in clusters without any, from agents'
+// events. It never uses both, which would count the same time twice.
 func (s *Tools) wasted(ctx context.Context, sc question.Scope, out *costOut) ([]waste, error) {
 	results, err := s.late(ctx, sc, &out.Seen, &out.common)
 	if err != nil {
 		return nil, err
 	}
 	var list []waste
-	told := map[string]bool{}
+	withCollectives := map[string]bool{}
 	for i := range results {
 		if results[i].Thin == "" {
-			told[results[i].Cluster] = true
+			withCollectives[results[i].Cluster] = true
 		}
 		for _, l := range results[i].Late {
 			if l.Blamed {
@@ -114,7 +114,7 @@ func (s *Tools) wasted(ctx context.Context, sc question.Scope, out *costOut) ([]
 		if !e.Straggler() || e.Rank == nil {
 			continue
 		}
-		if told[e.Cluster] {
+		if withCollectives[e.Cluster] {
 			twice++
 			continue
 		}
@@ -136,8 +136,8 @@ func (s *Tools) wasted(ctx context.Context, sc question.Scope, out *costOut) ([]
 	return list, nil
 }
 
-// episodeWaste is what an agent's event says; nil: not enough. One that has not ended goes on until nothing more comes
-// from its node.
+// episodeWaste returns the waste of an agent's event; nil: the event does not say enough. An event that has not ended
+// lasts until the last row from its node.
 func episodeWaste(e *question.Episode, sc question.Scope) *waste {
 	if e.LostMS == nil || e.StepMS == nil {
 		return nil
@@ -198,13 +198,13 @@ func (s *Tools) priced(ctx context.Context, sc question.Scope, in *costIn, out *
 	return nil
 }
 
-// firstWords are what stands before a colon.
+// firstWords returns the text before a colon.
 func firstWords(s string) string {
 	s, _, _ = strings.Cut(s, ":")
 	return s
 }
 
-// waiting is the mean rate of the GPUs of all ranks of a cluster but one, and what they are.
+// waiting returns the mean rate of the GPUs of a cluster's ranks except one, and the models.
 func waiting(nodes []question.Node, models map[nodeKey]data, but arrival.Rank, rates cost.Rates) (float64, data) {
 	sum, n := 0.0, 0
 	byName := map[string]int{}

@@ -22,20 +22,20 @@ import (
 	"github.com/ingero-io/ingero/echo/store/duckdb"
 )
 
-// end is when what all tests send ends, and now is three seconds later.
+// end is the end of what all tests send; now is three seconds later.
 const end = 1_780_000_000_000_000_000
 
 func now() time.Time { return time.Unix(0, end).Add(3 * time.Second) }
 
 func limits() store.Limits { return store.Limits{Time: 30 * time.Second, Rows: 10_000, Bytes: 8 << 20} }
 
-// open makes an empty store.
+// open opens an empty store.
 var open = func(t testing.TB) (store.Store, error) {
 	t.Helper()
 	return duckdb.Open(context.Background(), filepath.Join(t.TempDir(), "echo.db"), duckdb.Options{})
 }
 
-// filled is a store into which requests came as over HTTP.
+// filled returns a store that has received requests as over HTTP.
 func filled(t testing.TB, requests []demo.Request) store.Store {
 	t.Helper()
 	file, err := open(t)
@@ -61,7 +61,7 @@ func tools(s store.Store) *mcptool.Tools {
 	return mcptool.New(mcptool.Options{Version: "test", Store: s, Rates: cost.Example(), Limits: limits(), Now: now})
 }
 
-// connect is a client of tools.
+// connect returns a client of the tools.
 func connect(t testing.TB, s *mcptool.Tools) *mcp.ClientSession {
 	t.Helper()
 	ours, theirs := mcp.NewInMemoryTransports()
@@ -78,7 +78,7 @@ func connect(t testing.TB, s *mcptool.Tools) *mcp.ClientSession {
 	return cs
 }
 
-// requests are the demo's.
+// requests returns the demo's requests.
 func requests(t testing.TB) []demo.Request {
 	t.Helper()
 	list, err := demo.Requests(end)
@@ -88,7 +88,7 @@ func requests(t testing.TB) []demo.Request {
 	return list
 }
 
-// call calls a tool, which must succeed, and reads its answer into out.
+// call calls a tool, which must succeed, and parses its answer into out.
 func call(t testing.TB, cs *mcp.ClientSession, tool string, args, out any) *mcp.CallToolResult {
 	t.Helper()
 	res, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: args})
@@ -110,7 +110,7 @@ func call(t testing.TB, cs *mcp.ClientSession, tool string, args, out any) *mcp.
 	return res
 }
 
-// fails calls a tool, which must refuse, and returns what it says.
+// fails calls a tool, which must refuse, and returns its error.
 func fails(t testing.TB, cs *mcp.ClientSession, tool string, args any) string {
 	t.Helper()
 	res, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: args})

@@ -39,7 +39,7 @@ func request(t testing.TB, path string, body []byte, err error) demo.Request {
 	return demo.Request{Path: path, Body: body}
 }
 
-// entry is a line of a log, so many seconds before the end.
+// entry is a log record, some seconds before the end.
 type entry struct {
 	before     float64
 	event      string
@@ -67,7 +67,7 @@ func logs(t testing.TB, cluster, node string, entries ...entry) demo.Request {
 	return request(t, "/v1/logs", b, err)
 }
 
-// found is a finding.
+// found returns a finding.
 func found(before float64, cause, process string, more map[string]any) entry {
 	attrs := map[string]any{
 		"ingero.finding.id": cause + "-1", "ingero.cause.kind": cause, "ingero.cause.process": process,
@@ -117,7 +117,7 @@ func metrics(t testing.TB, cluster, node string, all ...series) demo.Request {
 	return request(t, "/v1/metrics", b, err)
 }
 
-// job is a job whose ranks do an all-reduce each 100 ms, each rank on a node of its own. Its last step ends at the end.
+// job is a job whose ranks do an all-reduce every 100 ms, each rank on its own node. Its last step ends at the end.
 type job struct {
 	cluster string
 	ranks   int
@@ -129,7 +129,7 @@ type job struct {
 func (j job) requests(t testing.TB) []demo.Request {
 	t.Helper()
 	var list []demo.Request
-	const each = 8000 // spans of a request
+	const each = 8000 // spans per request
 	steps := max(1, each/j.ranks)
 	at := make([]int64, j.steps+1)
 	for step := range j.steps {
@@ -177,7 +177,7 @@ func (j job) span(s ptrace.Span, rank, step int, begin, until int64) {
 	}
 }
 
-// slow is a rank that is late by some time in every so many steps.
+// slow returns the lateness of a rank that is late in one of every so many steps.
 func slow(rank, every int, by int64) func(int, int) int64 {
 	return func(r, step int) int64 {
 		if r == rank && step%every == every-1 {

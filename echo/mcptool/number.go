@@ -5,19 +5,19 @@ import (
 	"math"
 )
 
-// round is a number with some digits behind the point: a model does not need more, and pays for them.
+// round rounds to some decimals: a model needs no more, and every digit costs tokens.
 func round(v float64, digits int) float64 {
 	scale := math.Pow10(digits)
 	switch r := math.Round(v*scale) / scale; {
 	case r == 0:
-		return 0 // not -0
+		return 0 // instead of -0
 	case !math.IsInf(r, 0) && !math.IsNaN(r):
 		return r
 	}
 	return v
 }
 
-// counted is a number of things: one without an s.
+// counted returns a number with its noun, in the plural unless n is 1.
 func counted[N int | int64](n N, thing string) string {
 	if n == 1 {
 		return "1 " + thing
@@ -25,13 +25,13 @@ func counted[N int | int64](n N, thing string) string {
 	return fmt.Sprintf("%d %ss", n, thing)
 }
 
-// ms is nanoseconds in milliseconds.
+// ms converts nanoseconds to milliseconds.
 func ms(ns float64) float64 { return round(ns/1e6, 2) }
 
-// percent is a share.
+// percent converts a share to percent.
 func percent(share float64) float64 { return round(share*100, 1) }
 
-// significant is a number with so many digits, wherever its point is.
+// significant rounds to some significant digits.
 func significant(v float64, digits int) float64 {
 	if v == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
 		return v
@@ -39,7 +39,7 @@ func significant(v float64, digits int) float64 {
 	return round(v, digits-1-int(math.Floor(math.Log10(math.Abs(v)))))
 }
 
-// ordinal is a number's: 2nd, 14th.
+// ordinal returns 2nd, 14th and so on.
 func ordinal(n int64) string {
 	end := "th"
 	if n/10%10 != 1 {

@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// A long answer costs the model tokens. Without a limit a list ends before the answer becomes longer than budget. A
-// caller that gives a limit gets that many items, up to most bytes. The rest is available by a cursor.
+// A long answer costs the model tokens. Without a limit, a list ends before the answer exceeds budget. A caller with
+// a limit gets that many items, up to most bytes. A cursor gets the rest.
 const (
-	budget  = 3000      // bytes of an answer, as JSON: it has it twice, and 2,000 tokens of about 4 bytes
-	most    = 100 << 10 // bytes of a list that was asked for with a limit
+	budget  = 3000      // bytes of JSON: the answer has them twice, and 2,000 tokens have about 4 bytes each
+	most    = 100 << 10 // bytes of a list with a limit
 	maxRows = 1000
-	deepest = 1_000_000 // an offset beyond which there is nothing
+	deepest = 1_000_000 // an offset beyond any list
 	between = 2         // bytes between two items
 )
 
@@ -23,11 +23,10 @@ type paging struct {
 	Cursor string `json:"cursor,omitempty" jsonschema:"next_cursor; default begin"`
 }
 
-// pin begins the part of a cursor that has the window of the first part: without it, each part would be of another
-// list.
+// pin separates a cursor from the window of the first part. Without the window, each part would be of another list.
 const pin = "@"
 
-// begin is where the part begins, and the window that it is of; empty: that of the arguments. key are those.
+// begin returns the offset of the part and its window; an empty window: use the arguments'. key are the arguments.
 func (p paging) begin(key any) (at int, window string, err error) {
 	if p.Cursor == "" {
 		return 0, "", nil
@@ -41,12 +40,12 @@ func (p paging) begin(key any) (at int, window string, err error) {
 	return at, window, nil
 }
 
-// next is the cursor of what begins at an offset.
+// next returns the cursor for an offset.
 func (p paging) next(at int, key any, window string) string {
 	return fmt.Sprintf("%d.%x%s%s", at, fingerprint(key), pin, window)
 }
 
-// fingerprint identifies a question by its arguments, without the part that is asked for.
+// fingerprint identifies a question by its arguments, without limit and cursor.
 func fingerprint(key any) uint32 {
 	b, _ := json.Marshal(key) // it came from JSON
 	var args map[string]any
@@ -60,7 +59,7 @@ func fingerprint(key any) uint32 {
 	return h.Sum32()
 }
 
-// fit is how many items fit beside what the answer has already, one at least. taken are its bytes.
+// fit returns how many items fit in the answer, at least one. taken is its size so far, in bytes.
 func (p paging) fit(taken, items int, item func(int) any) int {
 	room, count := budget-taken, maxRows
 	if p.Limit > 0 {
@@ -74,13 +73,13 @@ func (p paging) fit(taken, items int, item func(int) any) int {
 	return items
 }
 
-// size is how many bytes something has as JSON.
+// size returns the length of a value as JSON, in bytes.
 func size(v any) int {
 	b, _ := json.Marshal(v) // cannot fail: all its types can be written
 	return len(b)
 }
 
-// part is the part of a list that was asked for, from an offset on, and the offset of the rest; 0: there is none.
+// part returns the part of a list from an offset on, and the offset of the rest; 0: there is none.
 func part[T any](list []T, p paging, from, taken int) ([]T, int) {
 	list = list[min(from, len(list)):]
 	n := p.fit(taken, len(list), func(i int) any { return list[i] })

@@ -11,7 +11,6 @@ import (
 	"github.com/ingero-io/ingero/serve/mcpshape"
 )
 
-// promptName is the name of the only prompt.
 const promptName = "investigate"
 
 // maxArgument is how long an argument of the prompt may be, in characters.

@@ -36,7 +36,7 @@ var analysisTool = tool[analysisIn, analysisOut]{
 		if err != nil {
 			return out, err
 		}
-		// Here, and again in the store, so that no other way into the store goes around it.
+		// Checked here and again in the store, so that no other path to the store skips it.
 		if err := s.options.Store.Check(ctx, in.SQL); err != nil {
 			return out, err
 		}
@@ -71,16 +71,16 @@ var analysisTool = tool[analysisIn, analysisOut]{
 }
 
 const (
-	// exactly is the largest integer that is exact in floating point.
+	// exactly is the largest integer that floating point represents exactly.
 	exactly = 1 << 53
-	// maxCell is how many characters of a value are shown, and minCell are always.
+	// maxCell is how many characters of a value are shown at most, minCell how many at least.
 	maxCell = 500
 	minCell = 16
 )
 
-// shown is a row as it is answered, and how many of its values were cut.
+// shown returns a row as it is answered, and how many of its values were cut.
 func shown(values []any) (line []any, shortened int) {
-	room := budget / 2 // of a row with very many long values each gets less
+	room := budget / 2 // with many long values in a row, each gets less
 	line = make([]any, len(values))
 	for i, v := range values {
 		switch x := v.(type) {

@@ -42,18 +42,18 @@ type nodeSummary struct {
 	Wrong      []data   `json:"wrong,omitempty" jsonschema:"open events of ranks, and findings"`
 	Stragglers int      `json:"stragglers,omitempty"`
 
-	open int // events that have not ended
-	high int // findings
-	// medium are the other findings that are told
+	open int // ongoing events
+	high int // findings of severity HIGH
+	// medium counts the other reported findings.
 	medium int
 }
 
 func (s summaryOut) rows() int { return len(s.Nodes) }
 
-// silentAfter is how long a node that sends says nothing at most.
+// silentAfter is the longest silence of a node that sends.
 const silentAfter = 2 * time.Minute
 
-// maxWrong is how many things a node of the summary names.
+// maxWrong is how many problems the summary names per node.
 const maxWrong = 3
 
 var summaryTool = tool[summaryIn, summaryOut]{
@@ -85,7 +85,7 @@ var summaryTool = tool[summaryIn, summaryOut]{
 	},
 }
 
-// nodes are the nodes of a scope, those with something wrong first.
+// nodes returns the nodes of a scope, those with problems first.
 func (s *Tools) nodes(ctx context.Context, sc question.Scope, out *summaryOut) ([]nodeSummary, error) {
 	found, more, err := s.ask.Nodes(ctx, sc)
 	if err != nil {
@@ -117,7 +117,7 @@ func (s *Tools) nodes(ctx context.Context, sc question.Scope, out *summaryOut) (
 	return nodes, nil
 }
 
-// ills adds how nodes are, and what is wrong with them.
+// ills adds the health and the problems of nodes.
 func (s *Tools) ills(ctx context.Context, sc question.Scope, out *summaryOut, nodes map[nodeKey]*nodeSummary) error {
 	health, _, err := s.ask.Health(ctx, sc)
 	if err != nil {
@@ -141,7 +141,7 @@ func (s *Tools) ills(ctx context.Context, sc question.Scope, out *summaryOut, no
 			if e.Straggler() {
 				n.Stragglers++
 			}
-			n.tell(prose(eventText(e)))
+			n.addWrong(prose(eventText(e)))
 		}
 	}
 	findings, more, err := s.ask.Findings(ctx, sc)
@@ -159,12 +159,12 @@ func (s *Tools) ills(ctx context.Context, sc question.Scope, out *summaryOut, no
 		} else {
 			n.medium++
 		}
-		n.tell(prose(f.Severity + ": " + f.Summary))
+		n.addWrong(prose(f.Severity + ": " + f.Summary))
 	}
 	return nil
 }
 
-func (n *nodeSummary) tell(what data) {
+func (n *nodeSummary) addWrong(what data) {
 	if len(n.Wrong) < maxWrong {
 		n.Wrong = append(n.Wrong, what)
 	}
@@ -203,7 +203,7 @@ func (s *summaryOut) verdict(nodes []nodeSummary) {
 	}
 }
 
-// eventText is an event of a rank in words.
+// eventText describes an event of a rank.
 func eventText(e *question.Episode) string {
 	text := e.Type
 	if e.Rank != nil {

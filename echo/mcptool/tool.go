@@ -26,25 +26,25 @@ type entry interface {
 // tool is a tool. The fields of In are its arguments, those of Out its answer.
 type tool[In any, Out answer] struct {
 	name  string
-	about string // what it is good for, for a model that chooses
+	about string // its purpose, for a model that chooses
 	run   func(ctx context.Context, s *Tools, in In) (Out, error)
 }
 
 // answer is what a tool returns.
 type answer interface {
-	rows() int // how many rows it has
+	rows() int // number of rows
 }
 
 // Keys of a result's metadata.
 const (
-	rowsMeta = "rows" // how many rows it has, for the audit log
+	rowsMeta = "rows" // number of rows, for the audit log
 	dataMeta = "data" // names of the fields with texts from nodes: data, never instructions
 )
 
 // data is text that a program on a node chose, or that quotes such text.
 type data string
 
-// severity is that of an anomaly.
+// severity is the severity of an anomaly.
 type severity string
 
 // worse is the bad side of a metric.
@@ -74,13 +74,13 @@ func (t tool[In, Out]) add(s *Tools, m *mcp.Server) {
 	}, func(ctx context.Context, _ *mcp.CallToolRequest, in In) (*mcp.CallToolResult, Out, error) {
 		out, err := t.guarded(ctx, s, in)
 		if err != nil {
-			return nil, out, errors.New(mcpshape.Visible(s.told(err)))
+			return nil, out, errors.New(mcpshape.Visible(s.publicError(err)))
 		}
 		return &mcp.CallToolResult{Meta: mcp.Meta{rowsMeta: out.rows(), dataMeta: fields}}, out, nil
 	})
 }
 
-// guarded runs a tool; one that fails inside must not end the program.
+// guarded runs a tool. A panic in it must not end the program.
 func (t tool[In, Out]) guarded(ctx context.Context, s *Tools, in In) (out Out, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -96,8 +96,8 @@ func (t tool[In, Out]) guarded(ctx context.Context, s *Tools, in In) (out Out, e
 	return out, err
 }
 
-// told is an error as a peer is told it. What the store's own failures say is for the log.
-func (s *Tools) told(err error) string {
+// publicError returns the text of an error for a peer. The details of the store's own failures only go to the log.
+func (s *Tools) publicError(err error) string {
 	switch {
 	case errors.As(err, new(*ArgumentError)), errors.As(err, new(*store.RefusedError)),
 		errors.As(err, new(*store.LimitError)), errors.As(err, new(*store.StatementError)),
@@ -135,7 +135,7 @@ func (t tool[In, Out]) call(ctx context.Context, s *Tools, arguments json.RawMes
 	return t.guarded(ctx, s, in)
 }
 
-// The lengths, in characters, after which text is cut.
+// The lengths, in characters, that text is cut to.
 const (
 	maxName  = 100
 	maxProse = 300
@@ -144,8 +144,8 @@ const (
 // name cleans a name that a program chose.
 func name(s string) data { return data(mcpshape.Quoted(mcpshape.Cut(mcpshape.Visible(s), maxName))) }
 
-// plain reports whether names are told as they are. Others are not put into the arguments of a next question, where
-// they would have to be what they are.
+// plain reports whether names are shown unchanged. Others are not put into the arguments of a next question, which
+// needs the exact name.
 func plain(names ...string) bool {
 	return !slices.ContainsFunc(names, func(n string) bool { return string(name(n)) != n })
 }
@@ -158,6 +158,6 @@ type next struct {
 	Tool      string         `json:"tool"`
 	Arguments map[string]any `json:"arguments"`
 	Why       string         `json:"why"`
-	// At is the address of the node whose server has the tool; empty: this one.
+	// At is the address of the node whose server has the tool; empty: this server.
 	At data `json:"at,omitempty"`
 }

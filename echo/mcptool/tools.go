@@ -1,6 +1,6 @@
 package mcptool
 
-// tools is the list of tools, in the order in which clients get them. A new one is a file and a line here.
+// tools lists the tools in the order that clients get them in. A new one is a file and a line here.
 var tools = []entry{
 	summaryTool,
 	stragglersTool,

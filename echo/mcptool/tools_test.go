@@ -14,7 +14,7 @@ import (
 	"github.com/ingero-io/ingero/echo/mcptool"
 )
 
-// The answers, as far as tests look at them.
+// The answers, as far as tests use them.
 type (
 	next struct {
 		Tool, At  string
@@ -89,7 +89,7 @@ type (
 	}
 )
 
-// What the demo is made of is what the tools find.
+// The tools find what the demo generates.
 func TestTheDemo(t *testing.T) {
 	cs := connect(t, tools(filled(t, requests(t))))
 	t.Run("summary", func(t *testing.T) {
@@ -199,7 +199,7 @@ func TestTheDemo(t *testing.T) {
 	t.Run("cost", func(t *testing.T) {
 		var got costs
 		call(t, cs, "fleet.cluster.get_cost", nil, &got)
-		// 185 times 290 ms, for which four A100 and three H100 wait, at (4 x 2 + 3 x 3) / 7 USD an hour.
+		// 185 times 290 ms, four A100 and three H100 waiting, at (4 x 2 + 3 x 3) / 7 USD per hour.
 		hours := 185 * 0.29 * 7 / 3600
 		if len(got.Waste) != 1 || math.Abs(got.GPUHours-hours) > 0.001 || math.Abs(got.Money-hours*17/7) > 0.002 ||
 			got.Waste[0].GPUs != "3 H100, 4 A100" || got.Waste[0].By != "collectives" || math.Abs(got.Waste[0].LostS-185*0.29) > 0.3 {
@@ -235,7 +235,7 @@ func TestStragglers(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		requests []demo.Request
-		who      []string // node, and what is known of why
+		who      []string // node and cause
 		verdict  string
 		note     string
 	}{
@@ -326,7 +326,7 @@ func TestStragglers(t *testing.T) {
 	}
 }
 
-// Of many collectives a part is read. It shows the same, also of what happens in a period.
+// Of many collectives a part is read. It gives the same result, also for periodic lateness.
 func TestManyCollectives(t *testing.T) {
 	var got stragglers
 	call(t, connect(t, tools(filled(t, job{cluster: "east", ranks: 8, steps: 14_000, late: slow(5, 14, 290*milli)}.requests(t)))),
@@ -381,7 +381,7 @@ func TestOutliers(t *testing.T) {
 	if got.Ranked[0].Beyond != 0 || !strings.Contains(got.Note, "threshold is not used") {
 		t.Errorf("a sum, by a threshold: %+v", got)
 	}
-	// As it was published: points below 0.4. The median of the node does not show them.
+	// As published: points below 0.4. The node's median does not show them.
 	call(t, cs, "fleet.cluster.find_outlier_nodes", map[string]any{"metric": "ingero.health.score", "threshold": 0.4, "window": "20:00-20:30"}, &got)
 	if len(got.Ranked) != 6 || got.Ranked[0].NodeID != "n04" || got.Ranked[0].Beyond != 6 || got.Ranked[1].Beyond != 0 || got.Worse != "lower" {
 		t.Errorf("by a threshold: %+v", got)
@@ -392,7 +392,7 @@ func TestOutliers(t *testing.T) {
 	}
 }
 
-// Without collectives, what the agent tells is what waiting costs.
+// Without collectives, the cost comes from the agent's events.
 func TestCostByAgents(t *testing.T) {
 	state := entry{before: 1800, event: "straggler_state", severity: 13, attributes: map[string]any{
 		"event_id": "e", "rank": 3, "ranks": 8, "lost_ms_per_step": 20.0, "step_ms": 100.0,
@@ -439,7 +439,7 @@ func TestPublishedQuestions(t *testing.T) {
 			}
 		}
 		var all []series
-		for i, h := range health { // each point has attributes of its own
+		for i, h := range health { // each point has its own attributes
 			attrs := map[string]any{"rank": rank, "seq": rank/2*250 + i}
 			if n := rank/2*250 + i; n%25 == 0 {
 				attrs["causal_chain_id"] = "chain-" + []string{"a", "h"}[rank%2] + string(rune('A'+n/25))

@@ -11,13 +11,13 @@ import (
 	"github.com/ingero-io/ingero/echo/question"
 )
 
-// scope is what most tools are asked about.
+// scope has the common arguments of most tools.
 type scope struct {
 	ClusterID string `json:"cluster_id,omitempty" jsonschema:"default all"`
 	Window    string `json:"window,omitempty" jsonschema:"such as 15m, 7d, all, FROM/TO in RFC 3339, 14:30-14:35 (UTC); default 1h"`
 }
 
-// common is what each answer has.
+// common has the common fields of answers.
 type common struct {
 	Window string `json:"window"`
 	Note   data   `json:"note,omitempty"`
@@ -31,10 +31,10 @@ func (c *common) add(format string, args ...any) {
 	c.Note += data(fmt.Sprintf(format, args...))
 }
 
-// hour is the window if none is given.
+// hour is the default window.
 const hour = time.Hour
 
-// window finds out which rows are asked for, and notes it.
+// window returns the scope of the rows to read, and notes its window.
 func (s *Tools) window(ctx context.Context, c *common, cluster, text string) (question.Scope, error) {
 	sc := question.Scope{Cluster: cluster}
 	now := s.options.Now()
@@ -63,8 +63,8 @@ func (s *Tools) window(ctx context.Context, c *common, cluster, text string) (qu
 	return sc, nil
 }
 
-// extent is from when to when rows are. If some are not older than a time, which may be 0 for none, the others are not
-// looked at.
+// extent returns the times of the oldest and the newest row. If there are rows in the last old, it ignores older
+// ones; old may be 0 for none.
 func (s *Tools) extent(ctx context.Context, cluster string, now time.Time, old time.Duration) (oldest, newest int64,
 	err error,
 ) {
@@ -84,13 +84,13 @@ func of(cluster string) string {
 	return " of cluster " + string(name(cluster))
 }
 
-// moment is a time as it is told, to the nanosecond.
+// moment formats a time, to the nanosecond.
 func moment(ns int64) string { return time.Unix(0, ns).UTC().Format(time.RFC3339Nano) }
 
-// longest is how long a relative window may be: 100 years of days.
+// longest bounds a relative window: 100 years of days.
 const longest = 36500 * 24 * hour
 
-// span reads a window. One that ends now has its length, too; of "all" nothing is known.
+// span parses a window. relative is its length if it ends now, otherwise 0. For "all" everything is 0.
 func span(text string, now time.Time) (from, to int64, relative time.Duration, err error) {
 	text = cmp.Or(text, "1h")
 	if text == "all" {
@@ -121,10 +121,10 @@ func span(text string, now time.Time) (from, to int64, relative time.Duration, e
 	return now.Add(-relative).UnixNano(), now.UnixNano(), relative, nil
 }
 
-// year reports whether a time has nanoseconds that fit.
+// year reports whether a time fits in nanoseconds.
 func year(t time.Time) bool { return t.Year() >= 1970 && t.Year() < 2262 }
 
-// clock is the last time at which it was from one time of day to another.
+// clock returns the last interval between two times of day.
 func clock(a, b string, now time.Time) (from, to int64, relative time.Duration, err error) {
 	begin, err1 := time.Parse("15:04", a)
 	end, err2 := time.Parse("15:04", b)
@@ -146,6 +146,6 @@ func clock(a, b string, now time.Time) (from, to int64, relative time.Duration, 
 }
 
 func badWindow(text string) error {
-	return wrong("the window %s is none: write 15m, 7d, all, 14:30-14:35 (UTC), or "+
+	return wrong("the window %s is invalid: write 15m, 7d, all, 14:30-14:35 (UTC), or "+
 		"2026-05-06T14:30:00Z/2026-05-06T14:35:00Z", name(text))
 }

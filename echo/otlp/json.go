@@ -15,10 +15,10 @@ import (
 
 var errDeep = errors.New("they are nested too deeply")
 
-// encoder writes attributes as JSON. The zero value is ready; the result is valid until its next use.
+// encoder writes attributes as JSON. The zero value is ready; a result is valid until the next use.
 type encoder struct {
 	buf   []byte
-	pairs []pair // of all objects that are being written
+	pairs []pair // of all objects being written
 }
 
 type pair struct {
@@ -26,15 +26,15 @@ type pair struct {
 	value pcommon.Value
 }
 
-// object is attributes as an object with sorted names: attributes in another order are the same ones. Numbers that
-// JSON does not have are texts, bytes are base64.
+// object returns attributes as an object with sorted names, so that their order does not matter. Numbers that JSON
+// does not have become texts, bytes base64.
 func (e *encoder) object(attrs pcommon.Map) ([]byte, error) {
 	var err error
 	e.buf, err = e.appendMap(e.buf[:0], attrs, maxDepth)
 	return e.buf, err
 }
 
-// value is a value as JSON.
+// value returns a value as JSON.
 func (e *encoder) value(v pcommon.Value) ([]byte, error) {
 	var err error
 	e.buf, err = e.append(e.buf[:0], v, maxDepth)
@@ -107,8 +107,8 @@ func (e *encoder) append(b []byte, v pcommon.Value, depth int) ([]byte, error) {
 	return append(b, "null"...), nil
 }
 
-// appendDouble writes a number that is read back as the same, with a point or exponent, so that it is none of a whole
-// number.
+// appendDouble writes a number so that it is read back unchanged, with a point or an exponent, to distinguish it from
+// a whole number.
 func appendDouble(b []byte, v float64) []byte {
 	switch {
 	case math.IsNaN(v):
@@ -126,13 +126,13 @@ func appendDouble(b []byte, v float64) []byte {
 	return b
 }
 
-// appendText writes a text. Most has nothing to be escaped.
+// appendText writes a text. Most texts need no escapes.
 func appendText(b []byte, s string) []byte {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c == '"' || c == '\\' || c >= utf8.RuneSelf {
-			quoted, err := json.Marshal(s) // what is not UTF-8 is replaced
+			quoted, err := json.Marshal(s) // replaces what is not UTF-8
 			if err != nil {
-				return append(b, `""`...) // a string is always written
+				return append(b, `""`...) // never happens: a string can always be written
 			}
 			return append(b, quoted...)
 		}

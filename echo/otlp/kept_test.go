@@ -13,7 +13,7 @@ import (
 	"github.com/ingero-io/ingero/echo/otlp"
 )
 
-// Echo is upgraded before nodes: what their agents push is kept as before.
+// Echo is upgraded before nodes: it keeps what earlier agents push as before.
 func TestWhatEarlierAgentsPushIsKept(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("../../cluster/wire/testdata/kept/*/gauges.hex")

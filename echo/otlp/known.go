@@ -11,46 +11,46 @@ import (
 	"github.com/ingero-io/ingero/echo/row"
 )
 
-// Known keeps the resources and series of the points that came last, so that what their attributes say is read once,
-// and not for each point. Its methods may be called by several goroutines.
+// Known caches the resources and series of recent points, so that their attributes are converted once and not for
+// each point. Its methods may be called by several goroutines.
 //
-// They are known again by all bytes of what was sent, not by a hash: none is taken for another.
+// The keys are all bytes that were sent, not a hash, so none is confused with another.
 type Known struct {
-	most      int           // bytes of a generation
-	resources atomic.Uint64 // that were made
+	most      int           // bytes per generation
+	resources atomic.Uint64 // number of resources made
 
 	mu sync.RWMutex // guards what follows
-	// What was used since the last generation began is in now; else it is in before, or forgotten.
+	// Entries used since the last generation began are in now; others are in before, or dropped.
 	now, before map[string]entry
 	bytes       int // of now
 }
 
-// entry is a *resource or a *row.Series. It is not changed.
+// entry is a *resource or a *row.Series, which is never changed.
 type entry struct {
 	value any
-	bytes int // of memory, about
+	bytes int // of memory, roughly
 }
 
-// entryBytes is what an entry takes besides its texts: a series, and its place in the map.
+// entryBytes is the memory of an entry besides its texts: a series, and its place in the map.
 const entryBytes = 400
 
-// NewKnown returns one that takes about so many bytes of memory at most.
+// NewKnown returns a cache of roughly the given size in bytes.
 func NewKnown(bytes int) *Known { return &Known{most: bytes / 2, now: map[string]entry{}} }
 
-// visit is what a request knows and adds, from begin to end.
+// visit is a request's view of the cache, from begin to end.
 type visit struct {
 	known *Known
-	fresh map[string]entry // what is to be known, too
-	key   []byte           // of what was asked for last
+	fresh map[string]entry // entries to be added
+	key   []byte           // of the last lookup
 }
 
-// begin keeps what is known as it is, until end.
+// begin locks the cache for reading, until end.
 func (k *Known) begin() *visit {
 	k.mu.RLock()
 	return &visit{known: k, fresh: map[string]entry{}}
 }
 
-// end adds what is fresh.
+// end adds the fresh entries.
 func (v *visit) end() {
 	k := v.known
 	k.mu.RUnlock()
@@ -67,7 +67,7 @@ func (v *visit) end() {
 	}
 }
 
-// get is what v.key is of; nil: it is not known.
+// get returns the value of v.key; nil: there is none.
 func (v *visit) get() any {
 	if e, ok := v.known.now[string(v.key)]; ok {
 		return e.value
@@ -82,26 +82,26 @@ func (v *visit) get() any {
 	return e.value
 }
 
-// put remembers what v.key is of, with texts of so many bytes.
+// put adds a value for v.key. texts is the size of its texts in bytes.
 func (v *visit) put(value any, texts int) {
 	v.fresh[string(v.key)] = entry{value, entryBytes + len(v.key) + texts}
 }
 
-// resource is what a resource says.
+// resource is a converted resource.
 type resource struct {
 	attrs string // as JSON
 	of    place
-	// number is what keys of its series have in its place. None is used twice.
+	// number stands for the resource in the keys of its series. Each number is used once.
 	number uint64
 }
 
-// The first bytes of keys.
+// First bytes of keys.
 const (
 	ofResource = 'r'
 	ofSeries   = 's'
 )
 
-// resource finds the one with these attributes, of a request that names a cluster; nil: it is not known.
+// resource returns the cached resource with these attributes, in a request that names a cluster; nil: there is none.
 func (v *visit) resource(attrs pcommon.Map, cluster string) *resource {
 	v.key = append(v.key[:0], ofResource)
 	v.key = appendCounted(v.key, cluster)
@@ -110,13 +110,13 @@ func (v *visit) resource(attrs pcommon.Map, cluster string) *resource {
 	return r
 }
 
-// putResource remembers the one that was asked for last.
+// putResource adds the resource of the last lookup.
 func (v *visit) putResource(r *resource) {
 	r.number = v.known.resources.Add(1)
 	v.put(r, len(r.attrs))
 }
 
-// series finds the one with these attributes. What comes before them in its key is given; nil: it is not known.
+// series returns the cached series with these attributes; nil: there is none. before is the key's begin.
 func (v *visit) series(before []byte, attrs pcommon.Map) *row.Series {
 	v.key = append(v.key[:0], before...)
 	v.key = appendAttrs(v.key, attrs, maxDepth)
@@ -124,12 +124,12 @@ func (v *visit) series(before []byte, attrs pcommon.Map) *row.Series {
 	return s
 }
 
-// putSeries remembers the one that was asked for last. Its resource's text is shared by others.
+// putSeries adds the series of the last lookup. It does not count the resource's text, which is shared.
 func (v *visit) putSeries(s *row.Series) {
 	v.put(s, len(s.Attrs)+len(s.Metric)+len(s.Unit)+len(s.Scope)+len(s.Cluster)+len(s.Node))
 }
 
-// beforeAttrs is how keys of a metric's series begin.
+// beforeAttrs appends the begin of the keys of a metric's series.
 func beforeAttrs(dst []byte, r *resource, s *row.Series) []byte {
 	dst = append(dst, ofSeries, byte(s.Kind))
 	dst = binary.LittleEndian.AppendUint64(dst, r.number)
@@ -139,7 +139,8 @@ func beforeAttrs(dst []byte, r *resource, s *row.Series) []byte {
 	return dst
 }
 
-// appendAttrs writes attributes so that others have other bytes, but for what is nested so deeply that it is refused.
+// appendAttrs writes attributes so that different ones have different bytes, except for those nested too deeply,
+// which are refused.
 func appendAttrs(b []byte, m pcommon.Map, depth int) []byte {
 	b = binary.AppendUvarint(b, uint64(m.Len()))
 	for name, v := range m.All() {

@@ -15,14 +15,14 @@ import (
 	"github.com/ingero-io/ingero/echo/row"
 )
 
-// known returns options with which series are known again.
+// known returns options with a cache of series.
 func known(bytes int) otlp.Options {
 	o := options
 	o.Known = otlp.NewKnown(bytes)
 	return o
 }
 
-// ordered makes the resource of node, with its attributes in the same order each time.
+// ordered returns a node's resource, with its attributes always in the same order.
 func ordered(t *testing.T) (pmetric.Metrics, pmetric.MetricSlice) {
 	t.Helper()
 	m, list := node(t)
@@ -33,7 +33,7 @@ func ordered(t *testing.T) (pmetric.Metrics, pmetric.MetricSlice) {
 	return m, list
 }
 
-// Whatever differs in what is sent makes another series, as it does if nothing is known.
+// Any difference in what is sent makes another series, with the cache as without.
 func TestKnownSeriesAreNotTakenForOthers(t *testing.T) {
 	of := func(change func(pmetric.ResourceMetrics, pmetric.Metric, pcommon.Map)) pmetric.Metrics {
 		m, list := node(t)
@@ -102,7 +102,7 @@ func TestKnownSeriesAreNotTakenForOthers(t *testing.T) {
 	}
 }
 
-// What comes again shares its series; another order of the attributes has the same ID.
+// Repeated points share their series; with attributes in another order it has the same ID.
 func TestPointsShareTheirSeries(t *testing.T) {
 	o := known(1 << 20)
 	make := func(names ...string) *row.Series {
@@ -122,7 +122,7 @@ func TestPointsShareTheirSeries(t *testing.T) {
 	}
 }
 
-// What is refused is refused again, in the same words.
+// What is refused is refused again, with the same text.
 func TestWhatIsRefusedIsNotKnown(t *testing.T) {
 	o := known(1 << 20)
 	m, list := node(t)
@@ -139,7 +139,7 @@ func TestWhatIsRefusedIsNotKnown(t *testing.T) {
 	}
 }
 
-// What is known is bounded, and what it forgets is made anew, the same.
+// The cache is bounded. What it drops is made again, equal to before.
 func TestKnownForgets(t *testing.T) {
 	o := known(64 << 10)
 	request := func(i int) pmetric.Metrics {

@@ -10,7 +10,7 @@ import (
 	"github.com/ingero-io/ingero/echo/row"
 )
 
-// points is how many a metric has.
+// points returns the number of a metric's points.
 func points(m pmetric.Metric) int {
 	switch m.Type() {
 	case pmetric.MetricTypeGauge:
@@ -55,7 +55,7 @@ func (c *converter) metric(m pmetric.Metric) {
 	}
 }
 
-// seriesOf is what all series of a metric have.
+// seriesOf returns what all series of a metric have in common.
 func seriesOf(m pmetric.Metric) (s row.Series, err error) {
 	if s.Metric, err = named("metric's name", m.Name()); err != nil {
 		return s, err
@@ -90,7 +90,7 @@ func temporality(t pmetric.AggregationTemporality) string {
 	return ""
 }
 
-// point is what points of all histograms and summaries have.
+// point has the common methods of histogram and summary points.
 type point interface {
 	Timestamp() pcommon.Timestamp
 	StartTimestamp() pcommon.Timestamp
@@ -98,7 +98,7 @@ type point interface {
 	Flags() pmetric.DataPointFlags
 }
 
-// row makes the row of a point, without its value.
+// row returns the row of a point, without its value.
 func (c *converter) row(of *row.Series, at, start pcommon.Timestamp, attrs pcommon.Map) (r row.Row, err error) {
 	if r.Timestamp, err = timed(at); err != nil {
 		return r, err
@@ -115,7 +115,7 @@ func (c *converter) row(of *row.Series, at, start pcommon.Timestamp, attrs pcomm
 	return r, nil
 }
 
-// numbers adds rows. A point that says that nothing was recorded is kept, without a value.
+// numbers adds rows. A point marked as having no recorded value is kept without one.
 func (c *converter) numbers(of *row.Series, points pmetric.NumberDataPointSlice) {
 	for _, p := range points.All() {
 		r, err := c.row(of, p.Timestamp(), p.StartTimestamp(), p.Attributes())
@@ -135,7 +135,7 @@ func (c *converter) numbers(of *row.Series, points pmetric.NumberDataPointSlice)
 	}
 }
 
-// distribution adds a row, also without a value, as numbers does.
+// distribution adds a row; without a value, as numbers does.
 func (c *converter) distribution(of *row.Series, p point, value func() (*row.Distribution, error)) {
 	r, err := c.row(of, p.Timestamp(), p.StartTimestamp(), p.Attributes())
 	if err == nil && !p.Flags().NoRecordedValue() {
@@ -222,13 +222,13 @@ func exponential(p pmetric.ExponentialHistogramDataPoint) (*row.Distribution, er
 	return d, nil
 }
 
-// edges are those of a bucket: powers of 2^(2^-scale).
+// edges returns the bounds of a bucket: powers of 2^(2^-scale).
 func edges(scale, offset int32, i int) (lower, upper float64) {
 	at := float64(offset) + float64(i)
 	return math.Exp2(math.Ldexp(at, -int(scale))), math.Exp2(math.Ldexp(at+1, -int(scale)))
 }
 
-// summary has quantiles that were computed by the sender.
+// summary returns the quantiles that the sender computed.
 func summary(p pmetric.SummaryDataPoint) *row.Distribution {
 	nan := math.NaN()
 	d := &row.Distribution{Count: p.Count(), Sum: p.Sum(), Min: nan, Max: nan, P50: nan, P90: nan, P99: nan}

@@ -1,7 +1,7 @@
-// Package otlp turns requests of OpenTelemetry's protocol into rows: a row for each point of a metric, line of a log,
-// and span. It has no clock and no I/O: the caller says when a request came.
+// Package otlp converts OTLP requests to rows: one for each point of a metric, log record and span. It has no clock
+// and no I/O: the caller says when a request came.
 //
-// A point that cannot be kept is left out, counted, and the first one's reason is told; the others are kept.
+// A point that cannot be kept is left out and counted; the first one's reason is returned. The others are kept.
 package otlp
 
 import (
@@ -16,18 +16,18 @@ import (
 	"github.com/ingero-io/ingero/echo/row"
 )
 
-// Limits of a row. What is longer is refused, not cut: a text that is cut is another text.
+// Limits of a row. What is longer is refused and not cut: a cut text is another text.
 const (
-	MaxText    = 16 << 10 // bytes of its attributes, its resource's attributes, or its body
-	MaxName    = 256      // bytes of a name: a metric's, node's, or event's
+	MaxText    = 16 << 10 // of its attributes, its resource's attributes, or its body, in bytes
+	MaxName    = 256      // of a name (metric, node, event), in bytes
 	MaxBuckets = 1024     // of a histogram
-	maxDepth   = 16       // of attributes in attributes
+	maxDepth   = 16       // nested attributes
 )
 
-// Result is what became of a request.
+// Result is the outcome of a request.
 type Result struct {
 	Rows []row.Row
-	// Refused is how many points were left out, and Why is the first one's reason.
+	// Refused counts points that were left out; Why is the first one's reason.
 	Refused int64
 	Why     string
 }
@@ -45,15 +45,15 @@ func (r *Result) refuseAll(n int, format string, args ...any) {
 
 // Options of a request.
 type Options struct {
-	// Received is when it came, in nanoseconds since the Unix epoch.
+	// Received is the time of arrival, in nanoseconds since the Unix epoch.
 	Received int64
-	// Cluster is that of rows that name none.
+	// Cluster is the cluster of rows that name none.
 	Cluster string
-	// Known has the series of earlier requests; nil: none.
+	// Known caches the series of earlier requests; nil: no cache.
 	Known *Known
 }
 
-// begin makes the converter of a request.
+// begin returns the converter of a request.
 func begin(o Options, out *Result) *converter {
 	known := o.Known
 	if known == nil {
@@ -62,7 +62,7 @@ func begin(o Options, out *Result) *converter {
 	return &converter{out: out, options: o, visit: known.begin()}
 }
 
-// Metrics turns points of metrics into rows.
+// Metrics converts points of metrics to rows.
 func Metrics(m pmetric.Metrics, o Options) Result {
 	var out Result
 	out.Rows = make([]row.Row, 0, m.DataPointCount())
@@ -86,7 +86,7 @@ func Metrics(m pmetric.Metrics, o Options) Result {
 	return out
 }
 
-// Logs turns lines of logs into rows.
+// Logs converts log records to rows.
 func Logs(l plog.Logs, o Options) Result {
 	var out Result
 	out.Rows = make([]row.Row, 0, l.LogRecordCount())
@@ -110,7 +110,7 @@ func Logs(l plog.Logs, o Options) Result {
 	return out
 }
 
-// Traces turns spans into rows. Their events and links are not kept.
+// Traces converts spans to rows. It drops their events and links.
 func Traces(t ptrace.Traces, o Options) Result {
 	var out Result
 	out.Rows = make([]row.Row, 0, t.SpanCount())
@@ -134,15 +134,15 @@ func Traces(t ptrace.Traces, o Options) Result {
 	return out
 }
 
-// converter makes rows of a request.
+// converter makes the rows of a request.
 type converter struct {
 	out     *Result
 	options Options
 	visit   *visit
 	json    encoder
-	of      *resource // the one whose rows come
+	of      *resource // the current resource
 	scoped  string
-	before  []byte // how keys of series of a metric begin
+	before  []byte // begin of the keys of a metric's series
 }
 
 func (c *converter) resource(r pcommon.Resource) error {
@@ -173,7 +173,7 @@ func (c *converter) scope(s pcommon.InstrumentationScope) error {
 	return nil
 }
 
-// timed is a time that can be kept.
+// timed returns a time that can be kept.
 func timed(at pcommon.Timestamp) (int64, error) {
 	if int64(at) <= 0 {
 		return 0, fmt.Errorf("the time %d is not known or too far away", uint64(at))
@@ -181,7 +181,7 @@ func timed(at pcommon.Timestamp) (int64, error) {
 	return int64(at), nil
 }
 
-// read sets what attributes say, and what the resource and the scope do.
+// read sets the fields of a series from attributes, the resource and the scope.
 func (c *converter) read(s *row.Series, attrs pcommon.Map) error {
 	b, err := c.json.object(attrs)
 	if err != nil {
@@ -208,5 +208,5 @@ func named(what, name string) (string, error) {
 	return name, nil
 }
 
-// valid is the text with what is not UTF-8 replaced. Most is valid, and not copied.
+// valid replaces what is not UTF-8. Most texts are valid and not copied.
 func valid(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }

@@ -30,7 +30,7 @@ func put(t *testing.T, m pcommon.Map, raw map[string]any) {
 	}
 }
 
-// node makes a resource of a node, and returns the list of its metrics.
+// node returns a node's resource and the list of its metrics.
 func node(t *testing.T) (pmetric.Metrics, pmetric.MetricSlice) {
 	t.Helper()
 	m := pmetric.NewMetrics()
@@ -71,7 +71,7 @@ func same(t *testing.T, got otlp.Result, want ...row.Row) {
 	}
 }
 
-// alike are n rows like one, each with a series of its own, and with what it says if it is no point.
+// alike returns n copies of a row, each with its own series and record.
 func alike(n int, base row.Row) []row.Row {
 	rows := make([]row.Row, n)
 	for i := range rows {
@@ -238,7 +238,7 @@ func TestLogsAndSpans(t *testing.T) {
 	})
 }
 
-// What is sent again has the same keys, also if its attributes come in another order and it comes later.
+// What is sent again has the same keys, even if its attributes are in another order and it comes later.
 func TestWhatIsSentAgainHasTheSameKeys(t *testing.T) {
 	make := func(names ...string) pmetric.Metrics {
 		m, list := node(t)
@@ -341,7 +341,7 @@ func TestAttributesAsJSON(t *testing.T) {
 	}
 }
 
-// Whatever a request has in it, each of its points is kept or counted.
+// Whatever a request contains, each of its points is kept or counted.
 func FuzzMetrics(f *testing.F) {
 	m, list := pmetric.NewMetrics(), pmetric.NewMetricSlice()
 	list.MoveAndAppendTo(m.ResourceMetrics().AppendEmpty().ScopeMetrics().AppendEmpty().Metrics())

@@ -10,13 +10,13 @@ import (
 	"github.com/ingero-io/ingero/echo/row"
 )
 
-// place says whose a row is.
+// place says which cluster, node and rank a row belongs to.
 type place struct {
 	cluster, node string
 	rank, ranks   int32
 }
 
-// The attributes that say so, the most particular first. A point's go before its resource's.
+// The attributes that say so, the most specific first. A point's take precedence over its resource's.
 var (
 	clusterNames = []string{"ingero.cluster.id", "cluster_id", "k8s.cluster.name"}
 	nodeNames    = []string{"ingero.node.id", "node_id", "host.name", "k8s.node.name", "service.instance.id"}
@@ -24,7 +24,7 @@ var (
 	ranksNames   = []string{"nranks", "ingero.world_size", "world_size", "nccl.nranks"}
 )
 
-// read takes what attributes say; what they do not say stays.
+// read sets the fields that attributes have; others stay.
 func (p *place) read(attrs pcommon.Map) error {
 	if attrs.Len() == 0 {
 		return nil
@@ -56,7 +56,7 @@ func (p *place) read(attrs pcommon.Map) error {
 	return nil
 }
 
-// first is the value of the first of the names that is there.
+// first returns the value of the first name that is there.
 func first(attrs pcommon.Map, names []string) (pcommon.Value, string) {
 	for _, n := range names {
 		if v, ok := attrs.Get(n); ok {
@@ -66,7 +66,8 @@ func first(attrs pcommon.Map, names []string) (pcommon.Value, string) {
 	return pcommon.Value{}, ""
 }
 
-// whole is a number that may be sent as a text, too. Others, such as a rank of -1, are not known.
+// whole returns a whole number, which may also be sent as a text. Any other value, such as a rank of -1, counts as
+// not known.
 func whole(v pcommon.Value) (int32, bool) {
 	var n int64
 	switch v.Type() {
@@ -89,7 +90,7 @@ func whole(v pcommon.Value) (int32, bool) {
 	return int32(n), n >= 0 && n <= math.MaxInt32
 }
 
-// kept is an error if a text is too long to be kept.
+// kept returns an error if a text is too long to be kept.
 func kept(what, text string) (string, error) {
 	text = valid(text)
 	if len(text) > MaxText {

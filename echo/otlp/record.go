@@ -8,8 +8,8 @@ import (
 	"github.com/ingero-io/ingero/echo/row"
 )
 
-// line adds a line of a log. One without a time of its own has the one at which it was seen, or else came: two such
-// lines are two, even if one is the other sent again.
+// line adds a log record. If it has no time of its own, it gets the time when it was observed, or else when it came.
+// Two such records are two rows, even if one is a repetition.
 func (c *converter) line(l plog.LogRecord) {
 	at := l.Timestamp()
 	if at == 0 {
@@ -20,7 +20,7 @@ func (c *converter) line(l plog.LogRecord) {
 	}
 	r, err := c.record(row.Log, at, l.Attributes())
 	if err == nil {
-		err = c.told(r.Record, l)
+		err = c.content(r.Record, l)
 	}
 	if err != nil {
 		c.out.refuse("a line of a log: %v", err)
@@ -31,7 +31,7 @@ func (c *converter) line(l plog.LogRecord) {
 	c.out.Rows = append(c.out.Rows, r)
 }
 
-// record makes the row of a line or a span, without what it says.
+// record returns the row of a log record or a span, without its content.
 func (c *converter) record(kind row.Kind, at pcommon.Timestamp, attrs pcommon.Map) (r row.Row, err error) {
 	r = row.Row{Series: &row.Series{Kind: kind}, Received: c.options.Received, Record: &row.Record{}}
 	if r.Timestamp, err = timed(at); err != nil {
@@ -40,8 +40,8 @@ func (c *converter) record(kind row.Kind, at pcommon.Timestamp, attrs pcommon.Ma
 	return r, c.read(r.Series, attrs)
 }
 
-// told sets what a line says.
-func (c *converter) told(r *row.Record, l plog.LogRecord) (err error) {
+// content sets the content of a log record.
+func (c *converter) content(r *row.Record, l plog.LogRecord) (err error) {
 	if r.Event, err = named("event's name", l.EventName()); err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ func (c *converter) told(r *row.Record, l plog.LogRecord) (err error) {
 	return err
 }
 
-// severity is the short name of a number, as OpenTelemetry has it.
+// severity returns OpenTelemetry's short name of a severity number.
 func severity(n plog.SeverityNumber) string {
 	for _, s := range []struct {
 		from plog.SeverityNumber
@@ -87,7 +87,7 @@ func severity(n plog.SeverityNumber) string {
 	return ""
 }
 
-// span adds a span, at the time at which it began.
+// span adds a span, at its begin.
 func (c *converter) span(s ptrace.Span) {
 	r, err := c.record(row.Span, s.StartTimestamp(), s.Attributes())
 	if err == nil {

@@ -1,5 +1,5 @@
-// Package outlier says which of some numbers is far from the others: by the median and the median absolute deviation
-// (MAD), which a few wrong numbers cannot move. It is pure.
+// Package outlier finds numbers that are far from the others, by the median and the median absolute deviation (MAD),
+// which a few wrong numbers cannot move. It is pure.
 package outlier
 
 import (
@@ -8,15 +8,15 @@ import (
 )
 
 const (
-	// Sigmas is how far from the median an outlier is, in standard deviations, unless the caller says otherwise. It is
-	// what Iglewicz and Hoaglin recommend for the MAD.
+	// Sigmas is the default distance of an outlier from the median, in standard deviations. It is what Iglewicz and
+	// Hoaglin recommend for the MAD.
 	Sigmas = 3.5
-	// Fewest is how many numbers are compared at least: of two, each is as far from the other.
+	// Fewest is the least number of values: of two, each is as far from the other.
 	Fewest = 3
-	// perMAD is what a MAD has to be multiplied with to be the standard deviation of normally distributed numbers.
+	// perMAD converts a MAD to the standard deviation of normally distributed numbers.
 	perMAD = 1.4826
-	// floor is the least standard deviation, as a share of the median: if most numbers are the same, the MAD is 0, and
-	// the smallest difference would be infinitely far away.
+	// floor is the least standard deviation, as a share of the median. If most numbers are equal, the MAD is 0, and the
+	// smallest difference would be infinitely far away.
 	floor = 0.01
 )
 
@@ -30,17 +30,17 @@ const (
 	Lower
 )
 
-// Spread is where numbers are.
+// Spread describes the distribution of some numbers.
 type Spread struct {
 	N           int
 	Median, MAD float64
-	// Sigma is the standard deviation that numbers are measured by, and Floored says that it is a share of the median,
-	// because the MAD is less.
+	// Sigma is the standard deviation to measure by. Floored says that it is a share of the median, because the MAD
+	// gives less.
 	Sigma   float64
 	Floored bool
 }
 
-// Of is the spread of numbers. Those that are not finite are left out. It does not change the list.
+// Of returns the spread of numbers, without those that are not finite. It does not change the list.
 func Of(numbers []float64) Spread {
 	list := finite(numbers)
 	s := Spread{N: len(list)}
@@ -59,8 +59,8 @@ func Of(numbers []float64) Spread {
 	return s
 }
 
-// Away is how far a number is from the median on the bad side, in standard deviations; below 0 on the good side. If
-// all numbers but it are 0, it is infinitely far away.
+// Away returns how far a number is from the median on the bad side, in standard deviations; negative on the good
+// side. If all other numbers are 0, it is infinite.
 func (s Spread) Away(x float64, worse Worse) float64 {
 	d := x - s.Median
 	switch worse {
@@ -78,7 +78,7 @@ func (s Spread) Away(x float64, worse Worse) float64 {
 	return d / s.Sigma
 }
 
-// Median of numbers; NaN: there is none.
+// Median returns the median of numbers; NaN: there are none.
 func Median(numbers []float64) float64 {
 	list := finite(numbers)
 	if len(list) == 0 {
@@ -87,7 +87,7 @@ func Median(numbers []float64) float64 {
 	return sorted(list)
 }
 
-// sorted sorts a list that is not empty, and returns its median.
+// sorted sorts a non-empty list, and returns its median.
 func sorted(list []float64) float64 {
 	slices.Sort(list)
 	half := len(list) / 2

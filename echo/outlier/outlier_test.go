@@ -36,7 +36,7 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// Eight nodes' health scores, one of which is low: the published shape.
+// Health scores of eight nodes, one of them low: the published example.
 func TestAway(t *testing.T) {
 	scores := []float64{0.95, 0.96, 0.94, 0.95, 0.31, 0.95, 0.97, 0.93}
 	s := outlier.Of(scores) // median 0.95, MAD 0.01
@@ -65,7 +65,7 @@ func TestAway(t *testing.T) {
 	}
 }
 
-// Of numbers without an outlier, 3.5 sigmas name none; of those with one, only that one.
+// In numbers without an outlier, 3.5 sigmas find none; with one, only that one.
 func TestMostAreNear(t *testing.T) {
 	var list []float64
 	for i := range 100 {

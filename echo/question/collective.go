@@ -8,27 +8,27 @@ import (
 	"github.com/ingero-io/ingero/echo/arrival"
 )
 
-// maxSpans is how many spans are read. Of more, a part of the collectives is read, all ranks of each.
+// maxSpans is how many spans are read. If there are more, a part of the collectives is read, with all their ranks.
 const maxSpans = 50_000
 
 // residues is a prime number; see share.
 const residues = 65_521
 
-// Collectives are what ranks told of theirs.
+// Collectives are the collectives that ranks sent.
 type Collectives struct {
 	Spans []arrival.Span
-	Total int64 // spans there are
-	// Unknown are spans without a rank, communicator or number, which cannot be compared.
+	Total int64 // number of spans in the store
+	// Unknown counts spans without a rank, communicator or number, which cannot be compared.
 	Unknown int64
-	// Share is what part of the collectives was read.
+	// Share is the share of the collectives that was read.
 	Share float64
 }
 
-// comparable are the spans of which it is known who was in which collective. A collective of one peer is none of all.
+// comparable selects the spans that can be compared. An operation with one peer is not a collective of all.
 const comparable = "rank is not null and comm_id_hash is not null and seq is not null and peer_rank is null"
 
-// Collectives reads them, those between two ranks left out. The tracer sends some only, and says with each how long the
-// rank had worked before it (own_ms) and for how many it stands (one_of); of others all are there.
+// Collectives reads them, without those between two ranks. The tracer only sends some: each says how long the rank
+// had worked before it (own_ms) and how many it stands for (one_of). Other senders send all.
 func (a *Asker) Collectives(ctx context.Context, s Scope) (out Collectives, err error) {
 	where := a.where(s, "enter_ns")
 	_, err = a.rows(ctx, func(l *line) { out.Total, out.Unknown = l.int(), l.int() },
@@ -55,8 +55,8 @@ func (a *Asker) Collectives(ctx context.Context, s Scope) (out Collectives, err 
 	return out, err
 }
 
-// share is which collectives are read, as a condition, and what part of all they are. They are spread evenly over each
-// sequence of numbers, whatever period what happens in them has.
+// share returns the condition that selects collectives, and their share of all. They are spread evenly over the
+// sequence numbers, whatever period the program's behaviour has.
 func share(spans int64) (string, float64) {
 	if spans <= maxSpans {
 		return "1 = 1", 1

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Row is one of the table events.
+// Row is a row of the table events.
 type Row struct {
 	At            int64
 	Cluster, Node string
@@ -18,14 +18,14 @@ type Row struct {
 	SeverityNumber int
 	Body           string
 	DurationNS     int64
-	Attrs          string // an object of JSON
+	Attrs          string // a JSON object
 }
 
-// Which rows.
+// Which selects rows.
 type Which struct {
-	// Metric, if not empty, is that of points; else rows are lines of logs and spans, without collectives.
+	// Metric, if not empty, selects its points; otherwise rows are log records and spans, without collectives.
 	Metric string
-	// Severity, if not 0, is OpenTelemetry's least number.
+	// Severity, if not 0, is the least number of OpenTelemetry.
 	Severity int
 	// But leaves out what findings and episodes have.
 	But bool
@@ -33,12 +33,12 @@ type Which struct {
 
 const noCollective = `metric_name is null and not (kind = 'span' and attrs_json like '%"nccl.op_type"%')`
 
-// told are the events that other questions answer.
-const told = `'ingero.finding', 'straggler_state', 'straggler_resolved', 'slow_vs_self', 'gone', 'missing', 'hang',
+// covered are the events that other questions answer.
+const covered = `'ingero.finding', 'straggler_state', 'straggler_resolved', 'slow_vs_self', 'gone', 'missing', 'hang',
 	'cohort_slow', 'cohort_degraded', 'inference_outlier',
 	'ingero.detection.straggler', 'ingero.detection.degradation'`
 
-// Rows are rows of the table events, the newest first, from an offset on.
+// Rows returns rows of the table events, the newest first, from an offset on.
 func (a *Asker) Rows(ctx context.Context, s Scope, w Which, offset, most int) (list []Row, err error) {
 	which := noCollective
 	if w.Metric != "" {
@@ -48,7 +48,7 @@ func (a *Asker) Rows(ctx context.Context, s Scope, w Which, offset, most int) (l
 		which += fmt.Sprintf(" and severity_number >= %d", w.Severity)
 	}
 	if w.But {
-		which += " and (event_name is null or event_name not in (" + told + "))"
+		which += " and (event_name is null or event_name not in (" + covered + "))"
 	}
 	_, err = a.rows(ctx, func(l *line) {
 		list = append(list, Row{

@@ -5,14 +5,14 @@ import (
 	"fmt"
 )
 
-// Metric is one of which there are points.
+// Metric is a metric with points in the scope.
 type Metric struct {
 	Name, Kind, Unit, Temporality string
 	Points                        int64
 	Nodes                         int
 }
 
-// Metrics are those of which there are points, the one with most first. Name, if not empty, is the only one.
+// Metrics returns the metrics with points, the one with most first. If name is not empty, only that one.
 func (a *Asker) Metrics(ctx context.Context, s Scope, name string) (list []Metric, err error) {
 	only := ""
 	if name != "" {
@@ -28,20 +28,20 @@ func (a *Asker) Metrics(ctx context.Context, s Scope, name string) (list []Metri
 	return list, err
 }
 
-// Value is that of a metric on a node or rank.
+// Value is the value of a metric on a node or rank.
 type Value struct {
 	Cluster, Node string
 	Rank          *int32
-	// Value is the median of points, of histograms that of their means; of sums how much they grew a second, of the time
-	// that their points are about.
+	// Value is the median of points; for histograms that of their means; for sums the growth per second, over the time
+	// that the points cover.
 	Value  *float64
 	Points int64
-	// Beyond is how many points are beyond a limit.
+	// Beyond counts the points beyond the limit.
 	Beyond int64
 }
 
-// Values are those of a metric on each node, or each rank. Limit, if not nil, is counted by: points below it if under,
-// else above.
+// Values returns the values of a metric on each node or rank. If limit is not nil, points below it (under), or else
+// above it, are counted.
 func (a *Asker) Values(ctx context.Context, s Scope, m Metric, byRank bool, limit *float64, under bool) (list []Value,
 	more bool, err error,
 ) {

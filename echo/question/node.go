@@ -2,17 +2,17 @@ package question
 
 import "context"
 
-// Node is what came from a node.
+// Node is a node that sent something.
 type Node struct {
 	Cluster, Node string
 	Points        int64
-	Ranks         int   // that it told of
-	World         int   // ranks of its job; 0: not known
-	Last          int64 // its newest row's own time
+	Ranks         int   // that it sent
+	World         int   // size of its job; 0: not known
+	Last          int64 // time of its newest row
 	Received      int64 // when its newest row came
 }
 
-// Nodes are those of which there is something, sorted by cluster and name.
+// Nodes returns the nodes with rows, sorted by cluster and name.
 func (a *Asker) Nodes(ctx context.Context, s Scope) (list []Node, more bool, err error) {
 	more, err = a.rows(ctx, func(l *line) {
 		list = append(list, Node{
@@ -32,7 +32,7 @@ type Health struct {
 	At            int64
 }
 
-// Health are the newest scores.
+// Health returns the newest scores.
 func (a *Asker) Health(ctx context.Context, s Scope) (list []Health, more bool, err error) {
 	more, err = a.rows(ctx, func(l *line) {
 		h := Health{Cluster: l.text(), Node: l.text(), Rank: l.rank()}
@@ -51,13 +51,13 @@ func (a *Asker) Health(ctx context.Context, s Scope) (list []Health, more bool, 
 	return list, more, err
 }
 
-// Attributes are the newest attributes, of itself or of its resource, in which each node has a name.
+// Attributes are the newest attributes of a node, or of its resource, that have a name.
 type Attributes struct {
 	Cluster, Node   string
-	Attrs, Resource string // objects of JSON
+	Attrs, Resource string // JSON objects
 }
 
-// Attributes finds them. The name must have no characters that LIKE or SQL take for something else.
+// Attributes finds them. The name must have no special characters of LIKE or SQL.
 func (a *Asker) Attributes(ctx context.Context, s Scope, name string) (list []Attributes, err error) {
 	_, err = a.rows(ctx, func(l *line) {
 		list = append(list, Attributes{Cluster: l.text(), Node: l.text(), Attrs: l.text(), Resource: l.text()})
@@ -67,7 +67,7 @@ func (a *Asker) Attributes(ctx context.Context, s Scope, name string) (list []At
 	return list, err
 }
 
-// Clusters are the names of all.
+// Clusters returns the names of all clusters.
 func (a *Asker) Clusters(ctx context.Context) (list []string, err error) {
 	_, err = a.rows(ctx, func(l *line) { list = append(list, l.text()) },
 		`select distinct cluster_id from events where cluster_id <> '' order by cluster_id`)

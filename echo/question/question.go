@@ -1,6 +1,6 @@
-// Package question asks a store what the tools have to know. The SQL of each question is here and nowhere else: plain
-// SQL on the five tables, of which every store understands all but how a text is written (see Quoter). It decides
-// nothing; packages arrival, outlier and cost do.
+// Package question asks a store what the tools need to know. It has the SQL of each question: plain SQL on the five
+// tables, which every store understands, except for how a text is written (see Quoter). It makes no decisions;
+// packages arrival, outlier and cost do.
 package question
 
 import (
@@ -13,14 +13,13 @@ import (
 	"github.com/ingero-io/ingero/echo/store"
 )
 
-// Quoter is implemented by a store in whose SQL a text is written in another way than between single quotes, with each
-// quote in it twice.
+// Quoter is implemented by a store whose SQL does not write texts in single quotes, with each quote doubled.
 type Quoter interface {
-	// Quote is a text as a literal.
+	// Quote returns a text as a literal.
 	Quote(text string) string
 }
 
-// limits of a question of ours. Its rows are read by this program and not by a peer.
+// limits apply to the package's own questions. This program reads their rows, not a peer.
 var limits = store.Limits{Time: 10 * time.Second, Rows: 60_000, Bytes: 48 << 20}
 
 // Asker asks a store.
@@ -29,7 +28,7 @@ type Asker struct {
 	quote  func(string) string
 }
 
-// New makes one.
+// New returns an Asker of a store.
 func New(r store.Reader) *Asker {
 	a := &Asker{reader: r, quote: quoted}
 	if q, ok := r.(Quoter); ok {
@@ -42,14 +41,14 @@ func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", "''
 
 // Scope is what a question is about.
 type Scope struct {
-	// From and To bound the rows' own time: From is in it, To is not. Nanoseconds since the Unix epoch.
+	// From and To bound the rows' own time: From is included, To is not. Nanoseconds since the Unix epoch.
 	From, To int64
-	// Cluster and Node, if not empty, and Rank, if not nil, are the only ones.
+	// Cluster and Node, if not empty, and Rank, if not nil, select rows.
 	Cluster, Node string
 	Rank          *int32
 }
 
-// where is the scope as a condition. time is the column that it bounds.
+// where returns the scope as a condition. time is the column that it bounds.
 func (a *Asker) where(s Scope, time string) string {
 	list := []string{fmt.Sprintf("%s >= %d and %s < %d", time, s.From, time, s.To)}
 	if s.Cluster != "" {
@@ -64,7 +63,7 @@ func (a *Asker) where(s Scope, time string) string {
 	return strings.Join(list, " and ")
 }
 
-// rows runs a statement and calls each with its rows. More reports whether there were more.
+// rows runs a statement and calls each with each row. more reports whether there are more.
 func (a *Asker) rows(ctx context.Context, each func(*line), format string, args ...any) (more bool, err error) {
 	r, err := a.reader.Query(ctx, fmt.Sprintf(format, args...), limits)
 	if err != nil {
@@ -76,7 +75,7 @@ func (a *Asker) rows(ctx context.Context, each func(*line), format string, args 
 	return r.Cut != "", nil
 }
 
-// line is a row whose values are taken one after the other. NULL is 0, empty, or nil.
+// line is a row whose values are read one after the other. NULL is 0, empty, or nil.
 type line struct {
 	values []any
 	next   int
@@ -104,7 +103,7 @@ func (l *line) bool() bool {
 		return v
 	case nil:
 		return false
-	default: // stores without a type of its own for it
+	default: // stores without a boolean type
 		return fmt.Sprint(v) == "1"
 	}
 }
@@ -116,7 +115,7 @@ func (l *line) int() int64 {
 	return 0
 }
 
-// rank is nil if it is not known.
+// rank returns nil if the rank is not known.
 func (l *line) rank() *int32 {
 	n := whole(l.take())
 	if n == nil {
@@ -126,7 +125,7 @@ func (l *line) rank() *int32 {
 	return &r
 }
 
-// number is nil if it is not known.
+// number returns nil if the number is not known.
 func (l *line) number() *float64 {
 	var f float64
 	switch v := l.take().(type) {
@@ -161,8 +160,8 @@ func whole(v any) *int64 {
 	return &n
 }
 
-// Extent is from when to when rows are, of those that are not before one time, and before another, by their own time;
-// both 0: there are none.
+// Extent returns the first and the last of the rows' own times, from since on and before before; both 0: there are
+// none.
 func (a *Asker) Extent(ctx context.Context, cluster string, since, before int64) (from, to int64, err error) {
 	_, err = a.rows(ctx, func(l *line) { from, to = l.int(), l.int() },
 		`select min(timestamp_ns), max(timestamp_ns) from events where %s`,

@@ -25,12 +25,12 @@ func (a *asked) Query(_ context.Context, sql string, _ store.Limits) (*store.Res
 	return &store.Result{}, nil
 }
 
-// other is a store whose texts are written in another way.
+// other is a store that writes texts in another way.
 type other struct{ asked }
 
 func (*other) Quote(text string) string { return "E'" + strings.ReplaceAll(text, "'", `\'`) + "'" }
 
-// A text stays a text, whatever is in it.
+// A text stays a text, whatever its content.
 func TestQuote(t *testing.T) {
 	const name = `o'brien' or ''='`
 	plain, special := &asked{}, &other{}
@@ -60,7 +60,7 @@ func TestQuote(t *testing.T) {
 
 // The events of ranks that agents send are in both stores' views, and are left out where other events are listed.
 func TestEventsOfRanks(t *testing.T) {
-	lists := map[string]string{"told": told}
+	lists := map[string]string{"covered": covered}
 	for _, s := range []string{"duckdb", "clickhouse"} {
 		views, err := os.ReadFile("../store/" + s + "/sql/views.sql")
 		if err != nil {
@@ -88,7 +88,7 @@ func TestEventsOfRanks(t *testing.T) {
 
 var condition = regexp.MustCompile(`^\(seq % 65521\) \* 40503 % 65521 < (\d+)$`)
 
-// The collectives that are read are as many as is said, also of those that have a period.
+// The share of the collectives that are read is as returned, also among periodic ones.
 func TestShare(t *testing.T) {
 	if sql, share := share(maxSpans); sql != "1 = 1" || share != 1 {
 		t.Errorf("%s, %v", sql, share)
@@ -127,7 +127,7 @@ func TestJoined(t *testing.T) {
 		{Episode{Node: "a", Rank: rank(1), Type: "straggler_state", ID: "x", First: 12, LostMS: number(7), Cause: "lock"}, ""},     // goes on
 		{Episode{Node: "a", Rank: rank(1), Type: "straggler_resolved", ID: "x", First: 20, Resolved: true, LostMS: number(0)}, ""}, // ends
 		{Episode{Node: "a", Rank: rank(1), Type: "straggler_state", ID: "x", First: 30}, "yesterday"},                              // anew
-		{Episode{Node: "c", Type: "hang", First: 31}, ""},                                                                          // of no rank
+		{Episode{Node: "c", Type: "hang", First: 31}, ""},                                                                          // without a rank
 		{Episode{Node: "c", Type: "gone", First: 32}, ""},                                                                          // another one, without ids
 	}
 	got := joined(events)

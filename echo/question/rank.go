@@ -9,17 +9,17 @@ import (
 	"time"
 )
 
-// Episode is what a node's own agent told of a rank, from its beginning to its end.
+// Episode is what a node's own agent reported about a rank, from the begin to the end.
 type Episode struct {
 	Cluster, Node string
 	Rank          *int32
-	Type          string // that of the first event: straggler_state, hang and so on
+	Type          string // of the first event: straggler_state, hang and so on
 	ID            string
-	// Since is when it began, First and Last when it was told of, and Resolved whether it has ended: at Last. Until is
-	// its end; of one that has not ended, when something came from its node last, as far as the scope goes.
+	// Since is when it began. First and Last are when it was reported. Resolved says whether it has ended, at Last.
+	// Until is its end; if it has not ended, the time of the node's last row, within the scope.
 	Since, First, Last, Until int64
 	Resolved                  bool
-	// What the newest event that has it says. Excess is a share; times are milliseconds a step.
+	// The newest value that an event has. Excess is a share; times are milliseconds per step.
 	Excess, OwnMS, PeerMS, LostMS, StepMS *float64
 	Ranks                                 int // compared; 0: not known
 	Cause, Culprit                        string
@@ -27,26 +27,26 @@ type Episode struct {
 	Evidence                              string
 }
 
-// Straggler reports whether it is about a rank that is slower than its peers.
+// Straggler reports whether a rank is slower than its peers.
 func (e *Episode) Straggler() bool {
 	return e.Type == "straggler_state" || e.Type == "straggler_resolved"
 }
 
-// event is one of them.
+// event is an event of an episode.
 type event struct {
 	Episode
 	since string
 }
 
-// carried is for how long before a scope events are looked for of episodes that had not ended when it began.
+// carried is how long before a scope to look for episodes that had not ended when it began.
 const carried = 7 * 24 * time.Hour
 
-// Episodes are what agents told of ranks that was so at some time of the scope, the newest first. If there are more
-// than can be read, the newest are. An episode that began before the scope is there if its node sent something in it.
+// Episodes returns the episodes in the scope, the newest first. If there are more than can be read, it returns the
+// newest. An episode that began before the scope is included if its node sent something within it.
 func (a *Asker) Episodes(ctx context.Context, s Scope) (list []Episode, more bool, err error) {
 	before := s
 	before.From, before.To = max(0, s.From-int64(carried)), s.From
-	// An event belongs to the ones of the same rank, and of the same id, or type if there is none.
+	// Events belong together if they have the same rank, and the same id, or type if there is none.
 	open := fmt.Sprintf(`select *, first_value(resolved) over (partition by cluster_id, node_id, rank, event_id,
 				case when event_id is null then type end order by timestamp_ns desc) as ended
 			from stragglers where %s`, a.where(before, "timestamp_ns"))
@@ -66,7 +66,7 @@ func (a *Asker) Episodes(ctx context.Context, s Scope) (list []Episode, more boo
 	return slices.DeleteFunc(list, func(e Episode) bool { return e.Until < s.From }), more, nil
 }
 
-// events are those of a source, in order.
+// events returns the events of a source, in order.
 func (a *Asker) events(ctx context.Context, from string) (events []event, more bool, err error) {
 	more, err = a.rows(ctx, func(l *line) {
 		var e event
@@ -80,14 +80,14 @@ func (a *Asker) events(ctx context.Context, from string) (events []event, more b
 	}, `select cluster_id, node_id, rank, type, event_id, timestamp_ns, resolved, since, excess, own_ms, peer_ms,
 			lost_ms_per_step, step_ms, ranks, nranks, cause, culprit, cause_ms_per_step, cause_explained, evidence_ids
 		from %s order by timestamp_ns desc`, from)
-	slices.Reverse(events) // in order
+	slices.Reverse(events) // oldest first
 	return events, more, err
 }
 
 // fewNodes is how many nodes a question names at most.
 const fewNodes = 50
 
-// until finds until when episodes are known to be.
+// until sets the time up to which episodes are known to last.
 func (a *Asker) until(ctx context.Context, s Scope, list []Episode) error {
 	open := map[string]bool{}
 	for i := range list {
@@ -107,7 +107,7 @@ func (a *Asker) until(ctx context.Context, s Scope, list []Episode) error {
 		slices.Sort(names)
 		which = " and node_id in (" + strings.Join(names, ", ") + ")"
 	}
-	s.Rank = nil // other ranks show as well that the node goes on
+	s.Rank = nil // rows of other ranks show too that the node goes on
 	type node struct{ cluster, name string }
 	last := map[node]int64{}
 	_, err := a.rows(ctx, func(l *line) { last[node{l.text(), l.text()}] = l.int() },
@@ -121,7 +121,7 @@ func (a *Asker) until(ctx context.Context, s Scope, list []Episode) error {
 	return err
 }
 
-// joined are the episodes of events in order.
+// joined joins events, given in order, to episodes.
 func joined(events []event) []Episode {
 	type key struct {
 		cluster, node, id string
@@ -160,7 +160,7 @@ func joined(events []event) []Episode {
 	return list
 }
 
-// add takes what a later event says.
+// add takes over what a later event says.
 func (e *Episode) add(later *Episode) {
 	e.Resolved = later.Resolved
 	for _, p := range []struct{ to, from **float64 }{
@@ -181,17 +181,17 @@ func (e *Episode) add(later *Episode) {
 	}
 }
 
-// Finding is what a tracer found, and told of one or more times.
+// Finding is a tracer's finding, which was sent once or more.
 type Finding struct {
 	Cluster, Node          string
 	Rank                   *int32
 	Severity, Summary, ID  string
-	Cause, Process, Effect string // Process made it wait, Effect is the one that waited
+	Cause, Process, Effect string // Process made Effect wait
 	LostPct, ExplainedPct  *float64
 	First, Last, Times     int64
 }
 
-// Findings are those of which something was told, the newest first. The numbers are those told last.
+// Findings returns the findings of a scope, the newest first. The numbers are those sent last.
 func (a *Asker) Findings(ctx context.Context, s Scope) (list []Finding, more bool, err error) {
 	const one = "partition by cluster_id, node_id, rank, cause, cause_process, effect_process"
 	more, err = a.rows(ctx, func(l *line) {

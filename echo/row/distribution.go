@@ -2,18 +2,18 @@ package row
 
 import "math"
 
-// Distribution is what is known of how values are spread. Numbers that are not known are NaN.
+// Distribution is the distribution of values. Unknown numbers are NaN.
 type Distribution struct {
 	Count    uint64
 	Sum      float64
 	Min, Max float64
 	// P50, P90 and P99 are quantiles, estimated from the buckets.
 	P50, P90, P99 float64
-	// Buckets are those with values, in order.
+	// Buckets are the buckets with values, in order.
 	Buckets []Bucket
 }
 
-// Bucket counts values above Lower and up to Upper. The lowest may begin at minus infinity, the highest end at
+// Bucket counts values above Lower and up to Upper. The first may begin at minus infinity, the last may end at
 // infinity.
 type Bucket struct {
 	Lower, Upper float64
@@ -25,9 +25,9 @@ func (d *Distribution) Estimate() {
 	d.P50, d.P90, d.P99 = d.Quantile(0.5), d.Quantile(0.9), d.Quantile(0.99)
 }
 
-// Quantile is the value that a share q of values is not above, 0 to 1: NaN if there is none. Within a bucket, values
-// are taken to be spread evenly; by their logarithm where it ends above 0 and begins there, as buckets of exponential
-// histograms are.
+// Quantile returns the value that a share q of values does not exceed, 0 to 1; NaN: there is none. Within a bucket,
+// values are assumed to be evenly spread; on a logarithmic scale if its bounds are above 0, as in exponential
+// histograms.
 func (d *Distribution) Quantile(q float64) float64 {
 	var all uint64
 	for _, b := range d.Buckets {
@@ -48,7 +48,7 @@ func (d *Distribution) Quantile(q float64) float64 {
 	return math.NaN()
 }
 
-// within is the value at a share of a bucket. The distribution's minimum and maximum narrow it.
+// within returns the value at a share of a bucket. The distribution's minimum and maximum narrow the bucket.
 func (d *Distribution) within(b Bucket, share float64) float64 {
 	lower, upper := b.Lower, b.Upper
 	if d.Min > lower && d.Min <= upper { // false for NaN

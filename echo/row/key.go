@@ -6,17 +6,17 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// Key is the idempotency key of a row: 64 bits of its resource, scope, name, attributes, and time. Two rows of one
-// second with the same key are the same row, sent twice. Of 300,000 different rows in a second two have the same key
+// Key returns the idempotency key of a row: 64 bits of its resource, scope, name, attributes, and time. Two rows of
+// one second with the same key are one row, sent twice. With 300,000 different rows per second, two have the same key
 // once in 13 years.
 //
-// A log's or span's name is all that tells it from others of its resource: see Identity.
+// For a log record or span, identity is all that distinguishes it from others of its resource: see Identity.
 func Key(r *Row, identity uint64) uint64 {
 	p := partsOf(r.Series, identity)
 	return p.key(r.Timestamp)
 }
 
-// parts are what goes into the keys of all rows of a series: the kind, the resource, the attributes, the metric and
+// parts are the common parts of the keys of a series' rows: the kind, the resource, the attributes, the metric and
 // the identity.
 type parts [5]uint64
 
@@ -38,7 +38,7 @@ func (p *parts) key(timestamp int64) uint64 {
 	return xxhash.Sum64(b[:])
 }
 
-// Identity is the part of a key that is not in every row: texts in order. An empty text counts.
+// Identity returns the part of a key that not every row has, from texts in order. An empty text counts.
 func Identity(texts ...string) uint64 {
 	var d xxhash.Digest
 	d.Reset()

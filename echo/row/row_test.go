@@ -50,7 +50,7 @@ func TestIdentityTellsTextsApart(t *testing.T) {
 	}
 }
 
-// Keys are in files: another version must compute the same ones, or what is sent again to it counts twice.
+// Keys are stored: another version must compute the same ones, or rows that are sent again to it count twice.
 func TestKeysStayAsTheyAre(t *testing.T) {
 	r := row.Row{
 		Series:    &row.Series{Kind: row.Log, Attrs: `{"rank":5}`, Resource: `{"ingero.node.id":"a"}`},
@@ -62,7 +62,7 @@ func TestKeysStayAsTheyAre(t *testing.T) {
 	}
 }
 
-// The key that a series computes is that of the row, as points of earlier versions have it.
+// A series computes the same key as its row, as points of earlier versions have it.
 func TestAKeyOfASeriesIsThatOfItsRow(t *testing.T) {
 	s := row.NewSeries(row.Series{
 		Kind: row.Sum, Metric: "m", Unit: "By", Attrs: `{"rank":5}`, Resource: `{"ingero.node.id":"a"}`, Scope: "scope",
@@ -74,7 +74,7 @@ func TestAKeyOfASeriesIsThatOfItsRow(t *testing.T) {
 	}
 }
 
-// IDs are in files: another version must compute the same ones, or series are there twice.
+// IDs are stored: another version must compute the same ones, or series are stored twice.
 func TestIDsStayAsTheyAre(t *testing.T) {
 	s := row.NewSeries(row.Series{
 		Kind: row.Sum, Cluster: "c", Node: "n", Rank: row.None, NRanks: 8, Metric: "m", Unit: "By", Temporality: "delta",

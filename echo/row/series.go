@@ -17,7 +17,7 @@ type Series struct {
 	// Temporality of a sum or histogram is "delta" or "cumulative".
 	Temporality string
 
-	// Attrs and Resource are objects of JSON with sorted names.
+	// Attrs and Resource are JSON objects with sorted names.
 	Attrs, Resource string
 	Scope           string
 
@@ -25,17 +25,17 @@ type Series struct {
 	parts parts // of its points' keys
 }
 
-// ID tells series apart: 128 bits of all that a series has. It stays the same, as it is kept in files.
+// ID identifies a series: 128 bits of a hash of all its fields. The hash must not change, since IDs are stored.
 type ID [2]uint64
 
-// NewSeries makes a series that has an ID.
+// NewSeries returns a series that has an ID.
 func NewSeries(s Series) *Series {
 	s.parts = partsOf(&s, Identity(s.Scope))
 	s.id = ID{s.sum(0), s.sum(1)}
 	return &s
 }
 
-// ID returns what tells it from all others. The series must have been made by NewSeries.
+// ID returns the series' identity. The series must have been made by NewSeries.
 func (s *Series) ID() ID {
 	if s.id == (ID{}) {
 		panic("row: a series without an ID")
@@ -43,10 +43,10 @@ func (s *Series) ID() ID {
 	return s.id
 }
 
-// Key is the key of its point of a time: that of Key, with the scope as its identity.
+// Key returns the key of its point at a time: that of Key, with the scope as its identity.
 func (s *Series) Key(timestamp int64) uint64 { return s.parts.key(timestamp) }
 
-// sum is 64 bits of all that it has. Another seed gives others.
+// sum returns a 64-bit hash of all fields, which depends on the seed.
 func (s *Series) sum(seed uint64) uint64 {
 	d := xxhash.NewWithSeed(seed)
 	var n [8]byte

@@ -9,12 +9,12 @@ import (
 	"github.com/ingero-io/ingero/echo/row"
 )
 
-// farApart is how many runs of seconds are asked for by their ends.
+// farApart is how many runs of seconds get a condition each.
 const farApart = 16
 
-// During returns conditions in SQL for a store's rows of seconds: of each row one of them is true, and of others none.
-// There is one for each run of seconds that follow each other, or, if there are many runs, one for all. Seconds after
-// the newest row are left out, as the store has none of them: without a condition there is nothing to load.
+// During returns SQL conditions for a store's rows in some seconds: exactly one is true for each such row, none for
+// any other. There is one for each run of consecutive seconds, or one for all if there are many runs. Seconds after
+// the newest row are left out, since the store has no rows then; without a condition there is nothing to load.
 //
 // secondOf is the engine's expression for the second of timestamp_ns.
 func During(seconds []int64, newest int64, secondOf string) []string {

@@ -1,9 +1,9 @@
-// Package seen knows which rows a store has already, so that what is sent twice is kept once, however late it is sent
-// again. It has no clock and no I/O.
+// Package seen knows which rows a store already has, so that a row sent twice is kept once, however late it is
+// repeated. It has no clock and no I/O.
 //
-// Keys are kept by the second of the rows' own time. A second whose keys are in memory is complete: what is not among
-// them is not in the store. Keys of another second are read from the store when a row of that second comes; after a
-// crash that is all that has to be done. So memory is bounded, and nothing is forgotten.
+// Keys are grouped by the second of the rows' own time. If a second's keys are in memory, they are complete: any
+// other key is not in the store. If a row of another second comes, that second's keys are read from the store; after
+// a crash nothing else is needed. So memory is bounded, and nothing is forgotten.
 package seen
 
 import (
@@ -12,35 +12,35 @@ import (
 	"github.com/ingero-io/ingero/echo/row"
 )
 
-// perSecond is what a second costs without any key, in keys.
+// perSecond is the cost of a second without keys, in keys.
 const perSecond = 32
 
-// Set has keys of some seconds. It is for one goroutine.
+// Set has the keys of some seconds. It is for one goroutine.
 type Set struct {
 	most    int // keys
 	keys    int
 	seconds map[int64]*second
 	used    uint64 // counts calls of Missing
-	// last is the second of the row that came last, as most rows come in order; nil: none, or it was dropped.
+	// last is the second of the last row, since most rows come in order; nil: none, or it was dropped.
 	last   *second
 	lastAt int64
 }
 
 type second struct {
 	keys map[uint64]struct{}
-	used uint64 // when rows of it came last
+	used uint64 // when its rows came last
 }
 
-// New returns a set that keeps at most so many keys between batches, 20 bytes of memory each.
+// New returns a set that keeps at most so many keys between batches, in 20 bytes of memory each.
 func New(most int) *Set { return &Set{most: most, seconds: map[int64]*second{}} }
 
-// Missing appends to dst the seconds of rows that are not in memory. Before Add is called with a row of them, their
-// keys in the store must be given to Load.
+// Missing appends to dst the seconds of rows that are not in memory. Before Add is called with a row of such a
+// second, its keys in the store must be passed to Load.
 func (s *Set) Missing(dst []int64, rows []row.Row) []int64 {
 	s.used++
 	for end := 0; end < len(rows); {
 		begin, at := end, rows[end].Second()
-		for end < len(rows) && rows[end].Second() == at { // most rows are of the same second as those before
+		for end < len(rows) && rows[end].Second() == at { // most rows have the second of the row before
 			end++
 		}
 		if sec, ok := s.seconds[at]; ok {
@@ -57,7 +57,7 @@ func (s *Set) Missing(dst []int64, rows []row.Row) []int64 {
 // Load adds a key that is in the store.
 func (s *Set) Load(at int64, key uint64) { s.add(at, key) }
 
-// Add adds a row, and reports whether it was not there.
+// Add adds a row, and reports whether it is new.
 func (s *Set) Add(r *row.Row) bool { return s.add(r.Second(), r.Key) }
 
 func (s *Set) add(at int64, key uint64) bool {
@@ -77,7 +77,7 @@ func (s *Set) add(at int64, key uint64) bool {
 	return true
 }
 
-// Drop forgets the seconds of rows, which could not be kept: what is in the store is read again.
+// Drop forgets the seconds of rows that could not be stored: their keys are read from the store again.
 func (s *Set) Drop(rows []row.Row) {
 	for i := range rows {
 		s.drop(rows[i].Second())
@@ -98,7 +98,7 @@ func (s *Set) drop(at int64) {
 	}
 }
 
-// Trim forgets the seconds of which rows came longest ago, until no more keys are left than New was told.
+// Trim forgets the least recently used seconds, until no more keys are left than New allows.
 func (s *Set) Trim() {
 	if s.keys <= s.most {
 		return
@@ -113,16 +113,16 @@ func (s *Set) Trim() {
 	}
 }
 
-// Len is how many keys are in memory, with what seconds cost.
+// Len returns how many keys are in memory, including the cost of seconds.
 func (s *Set) Len() int { return s.keys }
 
-// use is when a second was used.
+// use is a second and when it was used.
 type use struct {
 	second int64
 	used   uint64
 }
 
-// byUse is a heap with the second on top that was not used for longest; of several, the oldest.
+// byUse is a heap with the least recently used second on top; among equals, the oldest.
 type byUse []use
 
 func (h byUse) Len() int { return len(h) }

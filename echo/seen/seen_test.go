@@ -16,7 +16,7 @@ func at(second int64, keys ...uint64) []row.Row {
 	return rows
 }
 
-// add adds rows as a store does, of which it has some already, and returns which were new.
+// add adds rows like a store that already has some, and returns which were new.
 func add(s *seen.Set, store map[int64][]uint64, rows []row.Row) []uint64 {
 	for _, sec := range s.Missing(nil, rows) {
 		for _, k := range store[sec] {

@@ -1,5 +1,5 @@
-// Package store says what Echo needs of the place where rows are kept. Packages below it are such places; they pass the
-// tests of storetest.
+// Package store defines what Echo needs of a place where rows are kept. The packages below it are such places; they
+// pass the tests of storetest.
 package store
 
 import (
@@ -13,40 +13,40 @@ import (
 	"github.com/ingero-io/ingero/echo/row"
 )
 
-// Writer keeps rows.
+// Writer stores rows.
 type Writer interface {
-	// Write keeps all rows, or returns an error; then a store over several files or machines may have a part of them.
-	// When it returns without an error they are on disk, and stay there if the program or the machine ends. Rows that
-	// are there already, by second and key, are left out and counted. An error that is ErrUnavailable may pass; the
-	// caller may write the same rows again after any error.
+	// Write stores all rows, or returns an error; then a store over several files or machines may have some of them.
+	// After a return without an error they are on disk, and survive a crash of the program or the machine. Rows that are
+	// already there, by second and key, are left out and counted. An ErrUnavailable may be temporary; the caller may
+	// write the same rows again after any error.
 	Write(ctx context.Context, rows []row.Row) (Written, error)
 }
 
-// Written is what became of rows.
+// Written is the outcome of a Write.
 type Written struct {
-	Rows       int // kept by this call
-	Duplicates int // there already
+	Rows       int // stored by this call
+	Duplicates int // already there
 }
 
 // Reader answers questions in SQL.
 type Reader interface {
-	// Check reports why a statement may not be run: a *RefusedError. It runs nothing.
+	// Check returns a *RefusedError if a statement may not be run. It runs nothing.
 	Check(ctx context.Context, sql string) error
-	// Query checks a statement and runs it. It changes nothing. Errors are *RefusedError, *LimitError, ErrAway, or say
-	// what is wrong with the statement: *StatementError.
+	// Query checks a statement and runs it. It changes nothing. Errors are *RefusedError, *LimitError, ErrAway, or, if
+	// the statement is wrong, *StatementError.
 	Query(ctx context.Context, sql string, l Limits) (*Result, error)
 }
 
-// Keeper keeps a store from growing without end.
+// Keeper bounds the growth of a store.
 type Keeper interface {
-	// Retain deletes rows that are older than is to be kept, the oldest first, by when they came. Now is nanoseconds
-	// since the Unix epoch. It returns how many.
+	// Retain deletes rows beyond the retention, the oldest first, by their time of arrival. now is nanoseconds since the
+	// Unix epoch. It returns the number of deleted rows.
 	Retain(ctx context.Context, now int64, r Retention) (int64, error)
 	Stats(ctx context.Context) (Stats, error)
 }
 
-// Store is all of it. Its methods may be called by several goroutines. Close waits for running calls, and may be
-// called twice.
+// Store is a complete store. Its methods may be called by several goroutines. Close waits for running calls, and may
+// be called twice.
 type Store interface {
 	Writer
 	Reader
@@ -54,24 +54,24 @@ type Store interface {
 	io.Closer
 }
 
-// Limits of a question. None of them may be 0.
+// Limits of a question. None may be 0.
 type Limits struct {
 	Time  time.Duration
-	Rows  int   // further ones are cut off, and the result says so
-	Bytes int64 // of the result's values; a longer one is cut off
+	Rows  int   // further rows are cut off, and the result says so
+	Bytes int64 // of the result's values; what exceeds them is cut off
 }
 
-// Result is a table. It says if there was more.
+// Result is a table. It says whether there was more.
 type Result struct {
 	Columns []string
-	// Rows have a value for each column: nil, bool, int64, uint64, float64, string, *big.Int, time.Time, []any, or
+	// Rows have a value per column: nil, bool, int64, uint64, float64, string, *big.Int, time.Time, []any, or
 	// map[string]any.
 	Rows [][]any
-	// Cut says which limit cut rows off: "rows" or "bytes"; empty: none.
+	// Cut names the limit that cut rows off: "rows" or "bytes"; empty: none.
 	Cut string
 }
 
-// Plain replaces numbers that JSON does not have, such as infinity, by texts, in all rows.
+// Plain replaces numbers that JSON does not have, such as infinity, by texts.
 func (r *Result) Plain() {
 	for _, values := range r.Rows {
 		for i := range values {
@@ -103,44 +103,44 @@ func plain(v any) any {
 	return v
 }
 
-// Retention says how much is kept; 0: all.
+// Retention says how much to keep; 0: all.
 type Retention struct {
-	Age   time.Duration // since a row came
+	Age   time.Duration // since a row's arrival
 	Bytes int64         // on disk
 }
 
-// Stats are of what is kept.
+// Stats describe what is stored.
 type Stats struct {
 	Rows   int64
 	Bytes  int64 // on disk
-	Oldest int64 // when the first of the rows came, in nanoseconds since the Unix epoch; 0: there is none
+	Oldest int64 // when the oldest row came, in nanoseconds since the Unix epoch; 0: there are no rows
 }
 
-// ErrUnavailable is an error of Write that may pass, such as a disk that is full.
+// ErrUnavailable is an error of Write that may be temporary, such as a full disk.
 var ErrUnavailable = errors.New("the store cannot be written")
 
-// ErrAway is an error of Query that may pass: the store, or a part of it on another machine, does not answer.
+// ErrAway is an error of Query that may be temporary: the store, or a part of it on another machine, does not answer.
 var ErrAway = errors.New("the store does not answer as a whole; ask again")
 
-// RefusedError says why a statement is not run.
+// RefusedError says why a statement may not be run.
 type RefusedError struct{ Why string }
 
 func (e *RefusedError) Error() string { return "refused: " + e.Why }
 
-// Refuse makes one.
+// Refuse returns a RefusedError.
 func Refuse(format string, args ...any) error { return &RefusedError{fmt.Sprintf(format, args...)} }
 
-// LimitError says which limit ended a statement.
+// LimitError names the limit that ended a statement.
 type LimitError struct{ Limit string }
 
 func (e *LimitError) Error() string { return "ended: " + e.Limit }
 
-// StatementError is what the engine says of a statement that is allowed and wrong.
+// StatementError is the engine's error for a statement that is allowed but wrong.
 type StatementError struct{ Why string }
 
 func (e *StatementError) Error() string { return e.Why }
 
-// Size is about how many bytes a value takes in an answer.
+// Size returns roughly how many bytes a value takes in an answer.
 func Size(v any) int64 {
 	const few = 16
 	switch v := v.(type) {

@@ -1,9 +1,9 @@
-// Package change finds the times from which on a thread's steps take longer: changes of level, drifts
-// and single slow times, in the sums of each second. It is pure, and knows neither recordings nor
-// causes: package diagnose gives it the seconds of a recording, the running tracer its last ones.
+// Package change finds the times from which on a thread's steps take longer: changes of level, drifts and single slow
+// times, in the sums of each second. It is pure, and knows neither recordings nor causes: package diagnose passes it
+// the seconds of a recording, the running tracer its last ones.
 //
-// Only a change for the worse is reported. Phases that take turns, such as training and validation,
-// warm-up and seconds without steps are none.
+// Only changes for the worse are reported. Alternating phases, such as training and validation, warm-up, and seconds
+// without steps do not count as changes.
 package change
 
 import (
@@ -19,38 +19,38 @@ import (
 
 const (
 	minSeconds = 3    // of each part
-	minRatio   = 1.10 // of the fastest part after to the slowest before
-	noise      = 0.01 // standard deviation below which no series is taken to be, as a share
-	alike      = 1.10 // ratio up to which numbers of calls are the same
+	minRatio   = 1.10 // of the fastest part after to the slowest part before
+	noise      = 0.01 // least standard deviation of a series, as a share
+	alike      = 1.10 // ratio up to which numbers of calls count as equal
 )
 
-// Thread is whose steps are looked at, and how they are counted.
+// Thread is a thread, and how its steps are counted.
 type Thread struct {
 	event.Thread
 	Process string // its name
-	// Op is the operation of which a call ends a step; Once are others that are called once in a step.
+	// Op is the operation whose call ends a step; Once are others that are called once per step.
 	Op   event.Op
 	Once []event.Op
-	// Rate says that it is not known whether the calls repeat: then calls of Op are compared as long as
-	// as much work is launched for each.
+	// Rate says that it is not known whether the calls repeat. Then calls of Op are compared as long as each has as much
+	// work launched.
 	Rate bool
 }
 
-// Second is what a thread did in a second, or in a few of a long recording.
+// Second is what a thread did in a second, or in a few seconds of a long recording.
 type Second struct {
 	At      uint64 // Unix ns, its begin
 	Ops     []Sum  // outermost calls
 	Between event.Ledger
 }
 
-// Sum is all calls of an operation.
+// Sum has all calls of an operation.
 type Sum struct {
 	Op     event.Op
 	Calls  uint64
 	NS     uint64
 	Bytes  uint64
 	Ledger event.Ledger
-	Sites  []Site // of an operation that waits for the GPU: where it was called
+	Sites  []Site // of an operation that waits for the GPU: its call sites
 }
 
 // Site is how often an operation was called at a place in the program: event.SiteArg.
@@ -69,10 +69,10 @@ func (s *Sum) At(site, calls uint64) {
 	}
 }
 
-// maxSites is the number of places of an operation that are told apart in a second.
+// maxSites is how many places of an operation are distinguished in a second.
 const maxSites = 8
 
-// Of is the sum of an operation, nil without calls.
+// Of returns the sum of an operation, nil without calls.
 func (s *Second) Of(op event.Op) *Sum {
 	for i := range s.Ops {
 		if s.Ops[i].Op == op {
@@ -82,14 +82,14 @@ func (s *Second) Of(op event.Op) *Sum {
 	return nil
 }
 
-// finder looks for changes of one thread.
+// finder searches for changes of one thread.
 type finder struct {
 	t     *Thread
-	op    event.Op // whose calls are counted
+	op    event.Op // operation whose calls are counted
 	width uint64   // of a second, ns
-	list  []Second // those in which steps ended, by time
+	list  []Second // seconds in which steps ended, by time
 	steps []float64
-	least int // seconds of a part
+	least int // seconds per part
 }
 
 // Find finds the changes of a thread, by time. Each second lasts width ns.
@@ -102,7 +102,7 @@ func Find(t *Thread, seconds []Second, width uint64) []report.Change {
 		}
 	}
 	f.least = max(2, int((minSeconds*uint64(time.Second)+width-1)/width))
-	duration := make([]float64, len(f.steps)) // of a step, as a share of the usual one
+	duration := make([]float64, len(f.steps)) // per step, as a share of the usual one
 	logs := make([]float64, len(f.steps))
 	usual := stats.Middle(f.steps)
 	for i, n := range f.steps {
@@ -118,8 +118,8 @@ func Find(t *Thread, seconds []Second, width uint64) []report.Change {
 	return f.levels(logs)
 }
 
-// steadiest is the operation, of those called once in a step, for each call of which the number of
-// launches varies least over time: if steps begin to wait twice, the waits no longer count them.
+// steadiest returns, of the operations called once per step, the one with the steadiest number of launches per call
+// over time. If steps begin to wait twice, the waits no longer count them.
 func steadiest(t *Thread, seconds []Second) event.Op {
 	best, least := t.Op, math.Inf(1)
 	for i, op := range append([]event.Op{t.Op}, t.Once...) {
@@ -152,14 +152,14 @@ func (s *Second) launches() (n uint64) {
 	return n
 }
 
-// part is a run of seconds in which steps take about as long.
+// part is a run of seconds with steps of about the same length.
 type part struct {
 	from, to int
 	level    float64 // logarithm of a step's duration
 }
 
-// parts are those of different levels. Neighbours between which there is no change are one: a second that
-// is of both kinds makes a part of its own with those next to it.
+// parts returns the parts of different levels. Neighbours without a change between them are joined: a second with
+// both levels makes a part of its own with its neighbours.
 func (f *finder) parts(logs []float64) []part {
 	begins := append(stats.Segments(logs, f.least, noise), len(logs))
 	var list []part
@@ -175,8 +175,8 @@ func (f *finder) parts(logs []float64) []part {
 	return list
 }
 
-// levels are the changes that stay, each part after them slower than each part before, and a slow time
-// that ends, if there is only one: phases that take turns are more.
+// levels returns the changes that stay, if each part after them is slower than each part before, and a slow time that
+// ends, if there is only one: more than one are alternating phases.
 func (f *finder) levels(logs []float64) (list []report.Change) {
 	parts := f.parts(logs)
 	slow := -1
@@ -213,15 +213,14 @@ func over(a, b []part) bool {
 	return slices.MinFunc(b, level).level-slices.MaxFunc(a, level).level >= math.Log(minRatio)
 }
 
-// level describes a change that stays. The seconds next to it may be of both kinds, and count for
-// neither.
+// level describes a change that stays. The seconds next to it may have both levels, and are ignored.
 func (f *finder) level(before, after part) (report.Change, bool) {
 	c := report.Change{Kind: report.ChangeLevel, AtNS: f.moment(before, after)}
 	return f.describe(c, part{before.from, before.to - 1, 0}, part{after.from + 1, after.to, 0}, f.total(after))
 }
 
-// event describes a slow time that ends. If its steps make other calls, it is another phase, as a
-// validation is: then it is none.
+// event describes a slow time that ends. If its steps make other calls, it is another phase, such as a validation,
+// and is not reported.
 func (f *finder) event(before, slow, after part) (report.Change, bool) {
 	c := report.Change{
 		Kind: report.ChangeOnce, AtNS: f.moment(before, slow), UntilNS: f.moment(slow, after),
@@ -235,14 +234,14 @@ func (f *finder) event(before, slow, after part) (report.Change, bool) {
 	return c, ok && sameCalls(a, b) && c.MoreWork == "" && !c.Between && !c.Elsewhere
 }
 
-// drift describes steps that take longer and longer, up to the end.
+// drift describes steps that take ever longer, up to the end.
 func (f *finder) drift(v []float64) ([]report.Change, bool) {
 	d, ok := stats.FindDrift(v, f.least, noise)
 	if !ok {
 		return nil, false
 	}
 	n := len(v)
-	ends := max(f.least, (n-d.From)/5) // seconds at the begin and at the end that are compared
+	ends := max(f.least, (n-d.From)/5) // seconds at the begin and at the end to compare
 	first := part{max(0, min(d.From+1-ends, n-2*ends)), 0, 0}
 	first.to = max(first.from+ends, d.From+1)
 	last := part{n - ends, n, 0}
@@ -254,14 +253,14 @@ func (f *finder) drift(v []float64) ([]report.Change, bool) {
 	middle := func(p part) float64 { return float64(f.list[p.from].At+f.list[p.to-1].At) / 2 }
 	minutes := (middle(last) - math.Max(middle(first), float64(c.AtNS))) / float64(time.Minute)
 	if !ok || float64(c.AfterNS) < minRatio*float64(c.BeforeNS) || minutes <= 0 {
-		return nil, true // no drift for the worse; it has no levels either
+		return nil, true // not a drift for the worse; it has no levels either
 	}
 	c.PerMinuteNS = uint64(math.Round(float64(c.AfterNS-c.BeforeNS) / minutes))
 	c.Summary = c.Sentence()
 	return []report.Change{c}, true
 }
 
-// total is the number of steps of a part.
+// total returns the number of steps in a part.
 func (f *finder) total(p part) (n float64) {
 	for _, s := range f.steps[p.from:p.to] {
 		n += s
@@ -269,8 +268,8 @@ func (f *finder) total(p part) (n float64) {
 	return n
 }
 
-// moment is when one part became the next, Unix ns. The numbers of steps in the second before it and
-// in the one after say how much of them had the speed of before.
+// moment returns when one part became the next, Unix ns. The numbers of steps in the seconds before and after it show
+// how many of them had the former speed.
 func (f *finder) moment(before, after part) uint64 {
 	a, b := f.steps[before.from:before.to], f.steps[after.from:after.to]
 	x, y := stats.Middle(a[:len(a)-1]), stats.Middle(b[1:])

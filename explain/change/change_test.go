@@ -12,7 +12,7 @@ import (
 
 const second = uint64(time.Second)
 
-// opNamed is an operation by its name.
+// opNamed returns an operation by its name.
 func opNamed(t *testing.T, name string) event.Op {
 	t.Helper()
 	info, ok := event.ByName(name)
@@ -22,7 +22,7 @@ func opNamed(t *testing.T, name string) event.Op {
 	return info.Op
 }
 
-// run makes the seconds of steps of so many ms each: one value for each second. What is beyond 10 ms is
+// run returns the seconds of a thread whose steps take so many ms each, one value per second. Time beyond 10 ms is
 // work of the program.
 func run(t *testing.T, ms ...float64) (*change.Thread, []change.Second) {
 	launch, sync := opNamed(t, "cudaLaunchKernel"), opNamed(t, "cudaStreamSynchronize")
@@ -101,7 +101,7 @@ func TestKindsOfChange(t *testing.T) {
 	}
 }
 
-// Noise is no change, in 300 runs of a minute to five.
+// Noise is not a change, in 300 runs of one to five minutes.
 func TestNoiseIsNoChange(t *testing.T) {
 	r := rand.New(rand.NewPCG(13, 14))
 	told := 0
@@ -153,7 +153,7 @@ func TestAnotherPhaseIsNoSlowTime(t *testing.T) {
 		if got := change.Find(of, list, second); len(got) != tc.want {
 			t.Errorf("%s: %+v", name, got)
 		}
-		// To the end: it is told, with what it may be.
+		// Up to the end: it is reported, with what it may be.
 		got := change.Find(of, list[:28], second)
 		if len(got) != 1 || got[0].Elsewhere != (name == "another place") {
 			t.Errorf("%s, to the end: %+v", name, got)

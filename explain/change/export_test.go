@@ -1,6 +1,6 @@
 package change
 
-// Kept is how many threads and seconds are kept.
+// Kept returns how many threads and seconds are kept.
 func Kept(l *Live) (threads, seconds int) {
 	for _, t := range l.threads {
 		seconds += len(t.seconds)

@@ -9,12 +9,12 @@ import (
 	"github.com/ingero-io/ingero/explain/report"
 )
 
-// What growth of memory is told. Programs fill caches and load in their first seconds, and memory that is
-// given back now and then goes up and down: neither is a straight line up to the end.
+// Which growth of memory is reported. Programs fill caches and load in their first seconds, and memory that is freed
+// now and then goes up and down: neither is a straight line up to the end.
 const (
 	growthLasts = 30 * time.Second
 	growthLeast = 64 << 20 // bytes
-	growthSteps = 240      // at most that are looked at
+	growthSteps = 240      // greatest number of examined steps
 )
 
 // Held is how much memory a process has from a time on.
@@ -23,8 +23,8 @@ type Held struct {
 	Bytes uint64
 }
 
-// Growth finds out since when memory grows, up to the time to. The readings are by time, each one holds
-// until the next. what is the memory's name. It is false if memory does not grow.
+// Growth finds out since when memory grows, up to the time to. The readings are by time; each holds until the next.
+// what names the memory. It returns false if memory does not grow.
 func Growth(process string, pid uint32, what string, readings []Held, to uint64) (report.Change, bool) {
 	var c report.Change
 	if len(readings) == 0 || to < readings[0].At+uint64(growthLasts) {
@@ -60,7 +60,7 @@ func Growth(process string, pid uint32, what string, readings []Held, to uint64)
 	return c, true
 }
 
-// everyStep is what was held in each step of so many ns.
+// everyStep returns the memory held in each step of width ns.
 func everyStep(readings []Held, to, width uint64) (bytes []float64) {
 	for at := readings[0].At; at <= to; at += width {
 		i, found := slices.BinarySearchFunc(readings, at, func(h Held, at uint64) int {

@@ -10,7 +10,7 @@ import (
 	"github.com/ingero-io/ingero/explain/report"
 )
 
-// held are readings once a second, MB by second.
+// held returns readings once a second, in MB by second.
 func held(seconds int, mb func(s float64) float64) (list []change.Held) {
 	for i := range seconds {
 		list = append(list, change.Held{At: uint64(100+i) * second, Bytes: uint64(mb(float64(i)) * 1e6)})
@@ -21,7 +21,7 @@ func held(seconds int, mb func(s float64) float64) (list []change.Held) {
 func TestMemoryThatGrowsIsDated(t *testing.T) {
 	for name, tc := range map[string]struct {
 		mb    func(s float64) float64
-		since float64 // s; -1: nothing is told
+		since float64 // s; -1: nothing is reported
 	}{
 		"steady":              {func(float64) float64 { return 3000 }, -1},
 		"from the middle on":  {func(s float64) float64 { return 2000 + 10*math.Max(0, s-40) }, 40},
@@ -65,7 +65,7 @@ func TestMemoryWithoutAReadingHolds(t *testing.T) {
 	}
 }
 
-// TestNoiseOfMemoryIsNoGrowth: memory of programs varies; whatever it does by chance is not told.
+// TestNoiseOfMemoryIsNoGrowth: memory of programs varies; chance variation is not reported.
 func TestNoiseOfMemoryIsNoGrowth(t *testing.T) {
 	told := 0
 	for seed := range uint64(200) {

@@ -11,54 +11,54 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// Bounds of what is kept of a run, and conditions for a change to be told while it lasts.
+// Limits of what is kept of a run, and conditions for reporting a change while it lasts.
 const (
 	keptSeconds = 120
-	maxThreads  = 32   // that launch work or wait for it
+	maxThreads  = 32   // threads that launch work or wait for it
 	maxOps      = 24   // operations of a thread in a second
-	sampleCalls = 2000 // in which steps are looked for
-	fewCalls    = 100  // that suffice for that after sampleTime
+	sampleCalls = 2000 // calls to search steps in
+	fewCalls    = 100  // calls that suffice for that after sampleTime
 	sampleTime  = 10 * time.Second
-	maxSamples  = 3 // then the calls are taken not to repeat
+	maxSamples  = 3 // after which the calls count as not repeating
 	maxNames    = 1024
-	maxTold     = 16 // changes of a thread that are remembered
+	maxReported = 16 // reported changes of a thread to remember
 
 	second    = uint64(time.Second)
 	settled   = 8 * second  // before a change
-	lasts     = 3 * second  // after it; in the next second it must be found again
-	sameDate  = second      // two dates so close are of one change whose date is settled
-	late      = second      // in which calls of a second may still come
+	lasts     = 3 * second  // after it; the next second must show it again
+	sameDate  = second      // two dates so close belong to one change whose date is settled
+	late      = second      // time in which calls of a second may still come
 	sameTime  = 5 * second  // two changes so close are the same one
-	quietTime = 30 * second // without a drift: another one is a new one
+	quietTime = 30 * second // without a drift: a later one is new
 )
 
-// Live finds changes in the records of a running tracer, in the last two minutes of each thread. It
-// tells each change once, and again when it turns out to have been a slow time that is over. Its memory
-// does not grow with the length of the run. It is for one goroutine.
+// Live finds changes in the records of a running tracer, in the last two minutes of each thread. It reports each
+// change once, and again if it turns out to have been a slow time that is over. Its memory does not grow with the
+// length of the run. It is for one goroutine.
 type Live struct {
 	threads map[event.Thread]*liveThread
 	last    *liveThread
 	names   map[uint32]string
 }
 
-// NewLive makes an empty Live.
+// NewLive returns an empty Live.
 func NewLive() *Live {
 	return &Live{threads: map[event.Thread]*liveThread{}, names: map[uint32]string{}}
 }
 
-// liveThread is what is kept of a thread.
+// liveThread is the state of a thread.
 type liveThread struct {
 	event.Thread
 	seconds []Second // by time, the last ones
 	sample  []event.CallTime
 	samples int
-	known   bool // of holds
+	known   bool // holds is known
 	of      Thread
 	least   uint64 // of its steps: ledger.Steps
 
-	found   []report.Change // in the second before
-	told    []report.Change // the last ones
-	drifted uint64          // Unix ns, when a drift was found last
+	found    []report.Change // found in the second before
+	reported []report.Change // reported lately
+	drifted  uint64          // Unix ns of the last drift found
 }
 
 // Batch adds a batch.
@@ -113,7 +113,7 @@ func (l *Live) call(c *event.Call) {
 	}
 }
 
-// begin makes room for a thread that launches work or waits for it, nil if there is none.
+// begin adds a thread that launches work or waits for it; nil if there is no room.
 func (l *Live) begin(c *event.Call) *liveThread {
 	if r := c.Op.Role(); r != event.RoleLaunch && r != event.RoleSync {
 		return nil
@@ -133,7 +133,7 @@ func (l *Live) begin(c *event.Call) *liveThread {
 	return t
 }
 
-// at is the second that begins at a time, nil if it is too old. The oldest makes room for a new one.
+// at returns the second that begins at a time, nil if it is too old. The oldest second makes room for a new one.
 func (t *liveThread) at(begin uint64) *Second {
 	n := len(t.seconds)
 	for i := n - 1; i >= 0 && t.seconds[i].At >= begin; i-- {
@@ -178,9 +178,8 @@ func (s *Second) add(c *event.Call) {
 	}
 }
 
-// Changes are those that were found since the last call, up to now in Unix ns: changes for the worse of
-// which most is not waiting between calls, which are not more work and in which the program waits at the
-// same places as before.
+// Changes returns the changes found since the last call, up to now in Unix ns: changes for the worse that are mostly
+// not waits between calls, that are not more work, and in which the program waits at the same places as before.
 func (l *Live) Changes(now uint64) (list []report.Change) {
 	for _, t := range l.threads {
 		t.findSteps(now)
@@ -192,7 +191,7 @@ func (l *Live) Changes(now uint64) (list []report.Change) {
 			continue
 		}
 		t.of.Process = l.names[t.PID]
-		seconds := t.seconds[1:n] // of the first it may have worked for a part
+		seconds := t.seconds[1:n] // it may have worked for a part of the first
 		from, to := seconds[0].At+settled, seconds[n-2].At+second-lasts
 		found := Find(&t.of, seconds, second)
 		for _, c := range found {
@@ -209,14 +208,14 @@ func (l *Live) Changes(now uint64) (list []report.Change) {
 	return list
 }
 
-// settles reports whether a change was found a second ago with the same date. Its first seconds may be
-// taken together with some before.
+// settles reports whether a change was found a second ago with the same date. Its first seconds may be joined with
+// some before.
 func settles(c, old *report.Change) bool {
 	apart := max(c.AtNS, old.AtNS) - min(c.AtNS, old.AtNS)
 	return c.Kind == old.Kind && (c.Kind == report.ChangeDrift || apart <= sameDate)
 }
 
-// fresh reports whether a change was not told before, and remembers it.
+// fresh reports whether a change is new, and remembers it.
 func (t *liveThread) fresh(c *report.Change, now uint64) bool {
 	if c.Kind == report.ChangeDrift {
 		before := t.drifted
@@ -224,10 +223,10 @@ func (t *liveThread) fresh(c *report.Change, now uint64) bool {
 		return before == 0 || now-before > quietTime
 	}
 	if t.drifted != 0 && now-t.drifted <= quietTime {
-		return false // the same, taken for a change of level
+		return false // the same one, then taken for a change of level
 	}
-	for i := range t.told {
-		old := &t.told[i]
+	for i := range t.reported {
+		old := &t.reported[i]
 		if c.AtNS > old.AtNS+sameTime || old.AtNS > c.AtNS+sameTime {
 			continue
 		}
@@ -237,15 +236,15 @@ func (t *liveThread) fresh(c *report.Change, now uint64) bool {
 		old.Kind = c.Kind // it is over
 		return true
 	}
-	if len(t.told) >= maxTold {
-		t.told = t.told[:copy(t.told, t.told[1:])]
+	if len(t.reported) >= maxReported {
+		t.reported = t.reported[:copy(t.reported, t.reported[1:])]
 	}
-	t.told = append(t.told, *c)
+	t.reported = append(t.reported, *c)
 	return true
 }
 
-// findSteps looks for what the thread repeats, once there are enough calls. If its steps are not found,
-// its waits for the GPU are counted.
+// findSteps searches the thread's repetition, once there are enough calls. If its steps are not found, its waits for
+// the GPU are counted.
 func (t *liveThread) findSteps(now uint64) {
 	n := len(t.sample)
 	if t.known || n < fewCalls || n < sampleCalls && now < t.sample[0].Start+uint64(sampleTime) {
@@ -271,7 +270,7 @@ func (t *liveThread) findSteps(now uint64) {
 	t.known, t.sample = true, nil
 }
 
-// waits is the operation that waits for the GPU for most time, 0 if there is none.
+// waits returns the operation that waits for the GPU for most time, 0 if there is none.
 func (t *liveThread) waits() (op event.Op) {
 	sum := map[event.Op]uint64{}
 	for i := range t.seconds {

@@ -35,7 +35,7 @@ func newPlayer(t *testing.T, seed uint64) *player {
 	return p
 }
 
-// play makes steps of so many waits for so many seconds; between ns are lost between calls to a class.
+// play makes steps of so many waits for so many seconds; between ns are lost to a class between calls.
 func (p *player) play(seconds float64, waits int, between uint64, class event.Class) {
 	for end := p.at + uint64(seconds*float64(second)); p.at < end; {
 		b := &store.Batch{}
@@ -104,8 +104,7 @@ func TestASlowTimeIsToldAgainWhenItIsOver(t *testing.T) {
 	}
 }
 
-// What is no change for the worse is not told: warm-up, phases that take turns, fewer requests, a pause,
-// noise.
+// Nothing is reported for warm-up, alternating phases, fewer requests, a pause or noise.
 func TestNothingIsToldOfWhatIsNoChange(t *testing.T) {
 	for name, play := range map[string]func(*player){
 		"steady":   func(p *player) { p.play(300, 1, 0, 0) },

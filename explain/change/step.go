@@ -9,16 +9,14 @@ import (
 	"github.com/ingero-io/ingero/explain/report"
 )
 
-// maxParts is the number of parts of a difference that are listed; smallPart is the share of it below
-// which none is.
+// maxParts is how many parts of a difference are listed. Parts below the share smallPart are not.
 const (
 	maxParts  = 4
 	smallPart = 0.05
 )
 
-// describe fills in what changed from the steps of one part to those of another, of which so many were
-// slow. It is false if it cannot be said that they are slower: without steps, launches for a wait
-// became fewer.
+// describe fills in what changed between the steps of two parts, with slow slow steps. It returns false if they are
+// not known to be slower: without steps, launches per wait may have become fewer.
 func (f *finder) describe(c report.Change, before, after part, slow float64) (report.Change, bool) {
 	a, b := f.meanStep(f.list[before.from:before.to]), f.meanStep(f.list[after.from:after.to])
 	unknown(a, b)
@@ -69,7 +67,7 @@ type opSite struct {
 	site uint64
 }
 
-// elsewhere reports whether steps still wait for the GPU, but seldom at the places at which they did before.
+// elsewhere reports whether steps still wait for the GPU, but rarely at the former places.
 func elsewhere(a, b *mean) bool {
 	var before, kept float64
 	for at, n := range a.sites {
@@ -79,7 +77,7 @@ func elsewhere(a, b *mean) bool {
 	return len(b.sites) > 0 && kept < before/2
 }
 
-// meanStep is the mean step of some seconds.
+// meanStep returns the mean step of some seconds.
 func (f *finder) meanStep(list []Second) *mean {
 	m := &mean{Share: difference.Share{Ops: map[event.Op]*difference.OpShare{}}, sites: map[opSite]float64{}}
 	var steps float64
@@ -123,8 +121,8 @@ func (f *finder) meanStep(list []Second) *mean {
 	return m
 }
 
-// unknown moves time on a CPU to difference.Unknown if no waits were recorded, neither before nor after,
-// in any call or between calls: then nothing is known of it.
+// unknown moves time on a CPU to difference.Unknown if no waits were recorded on either side, in calls or between
+// them: then nothing is known of that time.
 func unknown(sides ...*mean) {
 	waits := func(by []float64) bool {
 		return slices.ContainsFunc(by[:event.NumClasses], func(ns float64) bool { return ns > 0 })
@@ -148,8 +146,8 @@ func unknown(sides ...*mean) {
 	}
 }
 
-// awaited is the time between calls in which the thread may have had nothing to do, ns: it waited, but
-// not for a CPU, a disk or memory; or it is not known whether it did.
+// awaited returns the time between calls in which the thread may have had nothing to do, ns: it waited, but not for a
+// CPU, a disk or memory; or it is not known whether it waited.
 func awaited(m *mean) (ns float64) {
 	ns = m.Between[difference.Unknown]
 	for c, v := range m.Between[:event.NumClasses] {
@@ -171,7 +169,7 @@ func launches(m *mean) (n float64) {
 	return n
 }
 
-// work says how much more steps launch or copy after a change, by the larger of the two.
+// work describes how much more steps launch or copy after a change, by the larger of the two.
 func work(a, b *mean) (ratio float64, words string) {
 	ratio = minRatio
 	if x, y := launches(a), launches(b); x > 0 && y/x >= ratio {
@@ -186,8 +184,8 @@ func work(a, b *mean) (ratio float64, words string) {
 	return ratio, words
 }
 
-// sameCalls reports whether steps make the same calls, but for a tenth, and each of those that they made
-// once a step or more in at least half of the steps.
+// sameCalls reports whether steps make the same calls, give or take a tenth, and each call that was made at least
+// once per step in at least half of the steps.
 func sameCalls(a, b *mean) bool {
 	var all, differ float64
 	for op, x := range a.Ops {

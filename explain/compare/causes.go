@@ -8,20 +8,20 @@ import (
 	"github.com/ingero-io/ingero/explain/report"
 )
 
-// Cause is what a cause costs in a unit, on both sides. It is not a part of the difference: the time
-// that it costs is in the parts already, by operation and class.
+// Cause is the cost of a cause per unit, on both sides. It is not a part of the difference: its time is already in
+// the parts, by operation and class.
 type Cause struct {
 	Kind  string `json:"kind"`
 	Who   string `json:"who,omitempty"`
 	State string `json:"state"` // new, gone, more, less
-	ANS   int64  `json:"a_ns"`  // lost in a unit
+	ANS   int64  `json:"a_ns"`  // lost per unit
 	BNS   int64  `json:"b_ns"`
-	// Summary is the finding's, on the side on which it costs more.
+	// Summary is the summary of the finding on the side where it costs more.
 	Summary string `json:"summary"`
 }
 
-// causes compares the findings about a pair's threads: the same kind with the same culprit is the
-// same cause. Those that cost about as much on both sides are left out.
+// causes compares the findings about a pair's threads: the same kind with the same culprit is the same cause. It
+// leaves out those that cost about as much on both sides.
 func causes(a, b *report.Report, t *Thread) []Cause {
 	type key struct{ kind, who string }
 	by := map[key]*Cause{}
@@ -71,8 +71,8 @@ func causes(a, b *report.Report, t *Thread) []Cause {
 	return list
 }
 
-// who is whom a finding names, without ids: they differ from run to run. A thread of the same
-// process is named by its own name.
+// who returns whom a finding blames, without ids, which differ from run to run. A thread of the same process is named
+// by its own name.
 func who(c *report.Chain) string {
 	switch {
 	case c.Cause.PID == c.Effect.PID && c.Cause.TID == c.Effect.TID:

@@ -1,6 +1,6 @@
-// Package compare says what changed between two windows: of one recording, or of two. It pairs the
-// threads of the two sides by what they do, and splits the difference of their steps' durations into
-// parts that add up to it. It has no clock and reads no file.
+// Package compare finds what changed between two windows, of one recording or of two. It pairs the threads of the two
+// sides by what they do, and splits the difference of their steps' durations into parts that add up to it. It has no
+// clock and reads no file.
 package compare
 
 import (
@@ -17,7 +17,7 @@ import (
 // Schema is the version of Result as JSON.
 const Schema = "ingero.compare/1"
 
-// Result is what changed from side A to side B.
+// Result is the change from side A to side B.
 type Result struct {
 	Schema  string     `json:"schema"`
 	A       Window     `json:"a"`
@@ -27,7 +27,7 @@ type Result struct {
 	Threads []Thread   `json:"threads"` // pairs, those with most time first
 	OnlyA   []Unpaired `json:"only_a"`
 	OnlyB   []Unpaired `json:"only_b"`
-	// Changes are facts about the machines, their GPUs and the programs in which the sides differ.
+	// Changes are facts about the machines, their GPUs and the programs that differ between the sides.
 	Changes []Change `json:"changes"`
 	Notes   []string `json:"notes"`
 }
@@ -42,26 +42,25 @@ type Window struct {
 	Events uint64 `json:"events"` // calls, without nested ones
 }
 
-// Thread is a thread of side A and the one of side B that does the same.
+// Thread is a pair: a thread of side A and the one of side B that does the same.
 type Thread struct {
 	Process string  `json:"process"`
 	A       Measure `json:"a"`
 	B       Measure `json:"b"`
-	// Unit is what both are measured by: "step"; an operation, from one call to the next, if they have
-	// no step in common; or "second" if nothing repeats.
+	// Unit is what both are measured by: "step"; an operation, from one call to the next, if they have no step in
+	// common; or "second" if nothing repeats.
 	Unit string `json:"unit"`
-	// DifferenceNS is the duration of a unit in B less that in A, ns. It is the sum of Parts and
-	// RestNS.
+	// DifferenceNS is the duration of a unit in B minus that in A, ns. It is the sum of Parts and RestNS.
 	DifferenceNS int64   `json:"difference_ns"`
 	SlowerPct    float64 `json:"slower_pct"` // the same as a share of A's duration; negative: faster
-	// NoisePct is the difference up to which nothing can be said, from how much the durations of
-	// both sides vary over time.
+	// NoisePct is the difference below which nothing can be concluded, from the variation of both sides' durations over
+	// time.
 	NoisePct float64 `json:"noise_pct"`
 	Changed  bool    `json:"changed"` // the difference exceeds the noise
 	Parts    []Part  `json:"parts"`   // of the difference, the largest first
 	RestNS   int64   `json:"rest_ns"` // parts that are too small to be listed
 	Causes   []Cause `json:"causes"`  // findings that came, went, grew or shrank
-	// Kernels are those launched more or less often in a unit, and MoreKernels how many of them are not listed.
+	// Kernels are those launched more or less often per unit; MoreKernels counts those not listed.
 	Kernels     []Kernel `json:"kernels"`
 	MoreKernels int      `json:"more_kernels,omitempty"`
 }
@@ -75,7 +74,7 @@ type Measure struct {
 	Does   string  `json:"does"`    // the calls of a step, in words; empty if nothing repeats
 }
 
-// Unpaired is a thread that has none that does the same on the other side.
+// Unpaired is a thread without a counterpart on the other side.
 type Unpaired struct {
 	Process string `json:"process"`
 	PID     uint32 `json:"pid"`
@@ -86,7 +85,7 @@ type Unpaired struct {
 // maxPrograms is how many pairs' programs are compared: a job has hundreds of equal ones.
 const maxPrograms = 16
 
-// Compare says what changed from a to b.
+// Compare compares two sides.
 func Compare(a, b *Side) *Result {
 	r := &Result{
 		Schema: Schema, A: window(a), B: window(b), Threads: []Thread{}, OnlyA: []Unpaired{}, OnlyB: []Unpaired{},
@@ -174,17 +173,16 @@ func measure(p *diagnose.Profile, units float64, s *difference.Share) Measure {
 
 func round(v float64) float64 { return math.Round(10*v) / 10 }
 
-// SlowerThan reports whether a thread of B takes so many percent longer for its unit than in A, and
-// more than the noise.
+// SlowerThan reports whether a thread's unit takes so many percent longer in B than in A, and more than the noise.
 func (r *Result) SlowerThan(percent float64) bool {
 	return slices.ContainsFunc(r.Threads, func(t Thread) bool { return t.Changed && t.SlowerPct > percent })
 }
 
-// Warm-up is left out if it is at least this share of the time, and what is left at least half of it.
+// Warm-up is left out if it is at least this share of the time, and at least half of the time is left.
 const leastWarmup = 0.01
 
-// AfterWarmup is the first whole second, Unix ns, after the warm-up of the thread that makes most
-// calls, and how long after the begin that is, ns. The latter is 0 if warm-up does not matter.
+// AfterWarmup returns the first whole second, Unix ns, after the warm-up of the thread that makes most calls, and how
+// long after the begin that is, ns. The latter is 0 if warm-up does not matter.
 func (s *Side) AfterWarmup() (from, left uint64) {
 	var most *diagnose.Profile
 	for i := range s.Profiles {

@@ -47,7 +47,7 @@ func (w *work) step() uint64 {
 	return uint64(w.launches)*launch + uint64(w.syncs)*w.sync + w.runq + w.cpu
 }
 
-// side is a recording of so many seconds in which a thread does that work.
+// side returns a recording of some seconds in which a thread does that work.
 func side(t *testing.T, pid uint32, seconds int, w work, r *rand.Rand) *compare.Side {
 	t.Helper()
 	p := diagnose.Profile{
@@ -159,7 +159,7 @@ func TestTimeIsSplitByWhatTheThreadDid(t *testing.T) {
 	}
 }
 
-// Whatever changes, the parts add up to the difference, and the difference is that of the mean units.
+// Whatever changes, the parts add up to the difference, which is that of the mean units.
 func TestPartsAddUpToTheDifference(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	random := func() work {
@@ -181,7 +181,7 @@ func TestPartsAddUpToTheDifference(t *testing.T) {
 	}
 }
 
-// Runs of the same program differ by chance. How often that is called a change is what was chosen.
+// Runs of the same program differ by chance. The rate at which that is called a change is the chosen one.
 func TestEqualRunsDifferByNoMoreThanTheNoise(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for _, spread := range []float64{0, 0.01, 0.05, 0.2} {
@@ -314,8 +314,8 @@ trainer (A: pid 1, tid 1; B: pid 2, tid 2): a step takes 4 ms instead of 1 ms,
 	}
 }
 
-// TestFactsThatDiffer has a fact of each kind: what is written, means that vary from run to run, and
-// long lines of which only a part differs.
+// TestFactsThatDiffer has a fact of each kind: texts, means that vary from run to run, and long lines that differ in
+// a part.
 func TestFactsThatDiffer(t *testing.T) {
 	fact := func(what, text string, value, least float64) compare.Fact {
 		return compare.Fact{Of: compare.Host, What: what, Text: text, Value: value, Least: least}
@@ -354,8 +354,8 @@ func TestFactsThatDiffer(t *testing.T) {
 	}
 }
 
-// TestThreadsOfAJobArePairedByMachine has two machines whose threads do the same, listed in another
-// order on the other side.
+// TestThreadsOfAJobArePairedByMachine has two machines whose threads do the same, listed in another order on the
+// other side.
 func TestThreadsOfAJobArePairedByMachine(t *testing.T) {
 	job := func(nodes ...string) *compare.Side {
 		s := side(t, 1, 20, normal, nil)
@@ -375,8 +375,8 @@ func TestThreadsOfAJobArePairedByMachine(t *testing.T) {
 	}
 }
 
-// TestKernelsByName has kernels that came, went, and are launched more or less often; exactly and as a
-// sample shows it.
+// TestKernelsByName has kernels that came, went, and are launched more or less often; exactly, and estimated from a
+// sample.
 func TestKernelsByName(t *testing.T) {
 	a, b := side(t, 1, 20, normal, nil), side(t, 2, 20, normal, nil)
 	n := a.Profiles[0].Count // steps
@@ -404,8 +404,8 @@ func TestKernelsByName(t *testing.T) {
 	}
 }
 
-// TestProgramsAreComparedPairByPair has a job of two ranks, of which each has its own command line: the same on
-// both sides, and then another one for one of them.
+// TestProgramsAreComparedPairByPair has a job of two ranks, each with its own command line: the same on both sides,
+// and then another one for one of them.
 func TestProgramsAreComparedPairByPair(t *testing.T) {
 	job := func(more string) *compare.Side {
 		s := side(t, 1, 20, normal, nil)

@@ -10,24 +10,23 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// Fact is something known about the machine, its GPUs or a program of a side, by which the two sides
-// may differ.
+// Fact is something known about the machine, its GPUs or a program of a side that may differ between the sides.
 type Fact struct {
 	Of    string  // Host, GPU or Program
 	What  string  // for people: "CPUs", "driver"
 	Text  string  // its value; empty: not known
-	Value float64 // the same if it is a mean that varies from run to run
-	Least float64 // values that differ by less are the same; 0: Text says all
+	Value float64 // set if it is a mean that varies from run to run
+	Least float64 // values that differ by less are equal; 0: Text decides
 }
 
-// What facts are of.
+// What facts are about.
 const (
 	Host    = "host"
 	GPU     = "GPU"
 	Program = "program"
 )
 
-// Change is a fact in which the two sides differ.
+// Change is a fact that differs between the sides.
 type Change struct {
 	Of   string `json:"of"` // host, GPU, program
 	What string `json:"what"`
@@ -35,7 +34,7 @@ type Change struct {
 	B    string `json:"b"`
 }
 
-// changes are the facts that are known of both sides and differ, each once.
+// changes returns the facts that are known of both sides and differ, each once.
 func changes(a, b []Fact) []Change {
 	list := []Change{}
 	for i := range a {
@@ -53,8 +52,8 @@ func changes(a, b []Fact) []Change {
 	return list
 }
 
-// differing are the words of two texts between those that they begin and end with in common, which
-// "…" stands for: command lines are long, and mostly the same. Short texts stay as they are.
+// differing returns the words of two texts between their common begin and end, which "…" stands for: command lines
+// are long, and mostly equal. Short texts stay as they are.
 func differing(a, b string) (string, string) {
 	const short = 40
 	x, y := strings.Fields(a), strings.Fields(b)
@@ -89,15 +88,15 @@ func (f *Fact) differs(g *Fact) bool {
 	return least == 0 || math.Abs(f.Value-g.Value) >= least
 }
 
-// The differences of means below which two runs are the same: the load and the memory of a machine
-// are never equal, and a GPU's clock moves in steps of 15 MHz.
+// Differences of means below which two runs count as equal: the load and the memory of a machine always differ a
+// little, and a GPU's clock moves in steps of 15 MHz.
 const (
 	leastLoad   = 10   // points of percent of all CPUs
 	leastMemory = 0.10 // of the machine's memory
 	leastClock  = 0.03 // of the clock
 )
 
-// machineFacts are what a recording says about a machine in a window. The session may be nil.
+// machineFacts returns what a recording says about a machine in a window. The session may be nil.
 func machineFacts(in *diagnose.Input, s *store.Session) []Fact {
 	list := []Fact{{Of: Host, What: "node", Text: in.Node}}
 	exact := func(of, what string, text any) {
@@ -117,7 +116,7 @@ func machineFacts(in *diagnose.Input, s *store.Session) []Fact {
 	return append(list, quotaFacts(in)...)
 }
 
-// loadFacts are the means of the machine's readings in the window.
+// loadFacts returns the means of the machine's readings in the window.
 func loadFacts(in *diagnose.Input) []Fact {
 	var busy, steal, free float64
 	n := 0.0
@@ -143,7 +142,7 @@ func loadFacts(in *diagnose.Input) []Fact {
 	return list
 }
 
-// gpuFacts are the GPUs, their driver, and the means of their readings.
+// gpuFacts returns the GPUs, their driver, and the means of their readings.
 func gpuFacts(in *diagnose.Input) []Fact {
 	var list []Fact
 	latest := map[int]store.GPUDevice{} // several sessions may have seen a GPU
@@ -188,7 +187,7 @@ func gpuFacts(in *diagnose.Input) []Fact {
 	return list
 }
 
-// quotaFacts are the CPU time that control groups were allowed, as far as it was reached.
+// quotaFacts returns the CPU quotas of control groups, if they were reached.
 func quotaFacts(in *diagnose.Input) []Fact {
 	allowed := "not reached"
 	for i := range in.Throttles {
@@ -199,7 +198,7 @@ func quotaFacts(in *diagnose.Input) []Fact {
 	return []Fact{{Of: Host, What: "CPU quota", Text: allowed}}
 }
 
-// programFacts are what is known of the program of a thread, which is called by this name.
+// programFacts returns what is known of the program of a thread. name is its name in the result.
 func programFacts(p *diagnose.Profile, name string) []Fact {
 	of := func(what string) string { return what + " of " + name }
 	list := []Fact{
@@ -215,8 +214,8 @@ func programFacts(p *diagnose.Profile, name string) []Fact {
 	return list
 }
 
-// version is what distinguishes a library's file from another one: its version and the begin of its
-// build id, or else its size.
+// version returns what distinguishes a library's file from another one: its version and the begin of its build id, or
+// else its size.
 func version(l *store.Library) string {
 	const enough = 8 // digits of a build id
 	of := l.Version

@@ -10,19 +10,18 @@ import (
 	"github.com/ingero-io/ingero/explain/difference"
 )
 
-// Kernel is a GPU kernel that is launched more or less often in a unit. How long it runs on the GPU is
-// not recorded.
+// Kernel is a GPU kernel that is launched more or less often per unit. How long it runs on the GPU is not recorded.
 type Kernel struct {
 	Name     string  `json:"name"`
 	State    string  `json:"state"` // new, gone, more, fewer
-	A        float64 `json:"a"`     // launches in a unit
+	A        float64 `json:"a"`     // launches per unit
 	B        float64 `json:"b"`
-	Estimate bool    `json:"estimate,omitempty"` // of stored launches: not all were stored one by one
+	Estimate bool    `json:"estimate,omitempty"` // from stored launches: not all were stored one by one
 }
 
-// The kernels that are listed: so many at most, and none whose number of launches in a unit differs by
-// less than this share, or by less than this number. An estimate also has to differ by more than so
-// many standard errors: a kernel seen n times in a sample was launched with an error of 1/sqrt(n).
+// The kernels to list: at most so many, and none whose number of launches per unit differs by less than this share,
+// or by less than this number. An estimate must also differ by so many standard errors: a kernel seen n times in a
+// sample has an error of 1/sqrt(n).
 const (
 	maxKernels  = 8
 	leastShare  = 0.02
@@ -30,8 +29,8 @@ const (
 	leastSigmas = 4
 )
 
-// kernels are the named kernels whose number of launches in a unit differs, the largest difference
-// first, and how many are not listed.
+// kernels returns the named kernels whose number of launches per unit differs, the largest difference first, and how
+// many are not listed.
 func kernels(a, b *diagnose.Profile, na, nb float64) (list []Kernel, more int) {
 	list = []Kernel{}
 	names := map[string]bool{}
@@ -80,7 +79,7 @@ func kernels(a, b *diagnose.Profile, na, nb float64) (list []Kernel, more int) {
 	return list, more
 }
 
-// Words say how often a kernel is launched in a thread's unit.
+// Words describes how often a kernel is launched per unit of a thread.
 func (k *Kernel) Words(t *Thread) string {
 	about := ""
 	if k.Estimate {

@@ -6,21 +6,21 @@ import (
 	"github.com/ingero-io/ingero/explain/diagnose"
 )
 
-// leastNoise is the difference, in percent of a unit, that is never called a change: two runs of the
-// same program on the same machine differ by so much although neither varies. The page on comparing
-// has the pairs of equal runs that it is from.
+// leastNoise is the difference, in percent of a unit, that is never called a change: two runs of the same program on
+// the same machine differ by that much even if neither varies. The page on comparing has the pairs of equal runs that
+// it is from.
 const leastNoise = 3
 
-// unknownNoise is the same where it is not known how much the durations vary.
+// unknownNoise is used instead if it is not known how much the durations vary.
 const unknownNoise = 10
 
-// minParts is the least number of parts of the time from which a variance says something.
+// minParts is the least number of parts of the time for a meaningful variance.
 const minParts = 4
 
-// noise is the difference up to which nothing can be said, in percent of a's unit. The units that
-// were done in each second tell how much their mean duration varies over time. Seconds are no
-// independent samples, but a mean over seconds has what single units do not show: drift. The bound
-// is that of a two-sided test on the difference of two means at 99.9 %.
+// noise returns the difference below which nothing can be concluded, in percent of a's unit. The units done in each
+// second show how much their mean duration varies over time. Seconds are not independent samples, but their means
+// show drift, which single units do not. The bound is that of a two-sided test on the difference of two means at 99.9
+// %.
 func noise(u unit, a, b *diagnose.Profile) float64 {
 	ma, va, na := u.variance(a)
 	_, vb, nb := u.variance(b)
@@ -35,8 +35,8 @@ func noise(u unit, a, b *diagnose.Profile) float64 {
 	return math.Max(leastNoise, 100*student(df)*math.Sqrt(se)/ma)
 }
 
-// variance is the mean and the variance of a unit's duration over the seconds in which the thread
-// worked from begin to end, ns and ns², and how many such seconds there are.
+// variance returns the mean and the variance of a unit's duration over the seconds in which the thread worked from
+// begin to end, ns and ns², and the number of such seconds.
 func (u *unit) variance(p *diagnose.Profile) (mean, variance float64, n int) {
 	op, per := u.op, u.per
 	if op == 0 {
@@ -71,8 +71,8 @@ func (u *unit) variance(p *diagnose.Profile) (mean, variance float64, n int) {
 	return mean, variance / float64(n-1), n
 }
 
-// student is the 99.95 % quantile of Student's distribution: the bound of a two-sided test at
-// 99.9 %. The table is that of any textbook; between its rows the larger value is taken.
+// student returns the 99.95 % quantile of Student's distribution: the bound of a two-sided test at 99.9 %. The table
+// is in any textbook; between its rows the larger value is used.
 func student(df float64) float64 {
 	for _, row := range []struct{ df, t float64 }{
 		{120, 3.37},

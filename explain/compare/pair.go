@@ -9,12 +9,12 @@ import (
 	"github.com/ingero-io/ingero/explain/diagnose"
 )
 
-// leastAlike is the likeness from which two threads may be a pair: the same calls in about the same
-// proportions, or the same program with calls that have little in common.
+// leastAlike is the least likeness of a pair: the same calls in about the same proportions, or the same program with
+// calls that have little in common.
 const leastAlike = 0.5
 
-// pair pairs the threads of two sides by what they do: process ids mean nothing from one run to the
-// next. The likeliest pairs come first; among equal ones, the threads with most calls.
+// pair pairs the threads of two sides by what they do: process ids mean nothing from one run to the next. The most
+// alike come first; among equals, the threads with most calls.
 func pair(a, b []diagnose.Profile) (pairs [][2]*diagnose.Profile, onlyA, onlyB []*diagnose.Profile) {
 	type candidate struct {
 		a, b  *diagnose.Profile
@@ -65,9 +65,9 @@ func inCalls(p *diagnose.Profile) (ns uint64) {
 	return ns
 }
 
-// alike is how alike two threads are: up to 1 for the cosine of their numbers of calls, on a
-// logarithmic scale so that rare operations count, too, and more if the program, the thread or the
-// rank has the same name. Threads of different ranks of a job are no pair.
+// alike returns how alike two threads are: up to 1 for the cosine of their numbers of calls, on a logarithmic scale
+// so that rare operations count too, and more if the program, the thread or the rank has the same name. Threads of
+// different ranks of a job are not a pair.
 func alike(a, b *diagnose.Profile) float64 {
 	if a.Rank >= 0 && b.Rank >= 0 && a.Rank != b.Rank {
 		return 0
@@ -83,7 +83,7 @@ func alike(a, b *diagnose.Profile) float64 {
 		v++
 	}
 	if a.Node == b.Node {
-		v += 0.125 // of two equal threads of a job without ranks, that of the same machine
+		v += 0.125 // among equal threads of a job without ranks, prefer the same machine
 	}
 	return v
 }

@@ -6,28 +6,26 @@ import (
 	"github.com/ingero-io/ingero/explain/difference"
 )
 
-// Part is a part of the difference between the durations of two units. What says which of the
-// other fields apply.
+// Part is a part of the difference between the durations of two units. What decides which of the other fields apply.
 type Part struct {
 	// What is "calls": more or fewer calls of Op; "time in calls": each call of Op took more or less
 	// time, of Class; or "between calls": more or less time of Class between calls.
 	What  string  `json:"what"`
 	Op    string  `json:"op,omitempty"`
 	Class string  `json:"class,omitempty"`
-	A     float64 `json:"a"` // calls in a unit; or ns in a call, or in a unit
+	A     float64 `json:"a"` // calls per unit; or ns per call, or per unit
 	B     float64 `json:"b"`
 	NS    int64   `json:"ns"` // its part of the difference
 	Text  string  `json:"text"`
 }
 
-// The parts that are listed: so many at most, and none below this share of the difference.
+// The parts to list: at most so many, and none below this share of the difference.
 const (
 	maxParts  = 8
 	leastPart = 0.02
 )
 
-// listed are the parts worth listing, and the sum of the others, ns. A part that is far below the
-// noise is not worth it.
+// listed returns the parts to list, and the sum of the others, ns. A part far below the noise is not listed.
 func listed(parts []difference.Part, whole int64, noise float64) (list []Part, rest int64) {
 	list = []Part{}
 	rest = whole

@@ -23,7 +23,7 @@ type Sent struct {
 	Note     string             `json:"note"`
 }
 
-// Sent is the side without what a comparison does not need. It shares memory with the side.
+// Sent returns the side without what a comparison does not need. It shares memory with the side.
 func (s *Side) Sent() *Sent {
 	out := &Sent{Schema: SentSchema, Name: s.Name, Report: s.Report, Facts: s.Facts, Note: s.Note}
 	for _, p := range s.Profiles {
@@ -40,7 +40,7 @@ func (s *Side) Sent() *Sent {
 	return out
 }
 
-// Side is what was sent. It is an error if it is of another version, or incomplete.
+// Side returns the side that was sent, or an error if it has another version or is incomplete.
 func (s *Sent) Side() (*Side, error) {
 	switch {
 	case s.Schema != SentSchema:

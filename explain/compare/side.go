@@ -13,15 +13,14 @@ import (
 
 // Side is one of the two windows, as diagnose.Study explains it.
 type Side struct {
-	Name     string // as the user calls it: a file, or a part of one
+	Name     string // the user's name for it: a file, or a part of one
 	Report   *report.Report
 	Profiles []diagnose.Profile
 	Facts    []Fact
 	Note     string // what was left out; empty: nothing
 }
 
-// Read reads the part of a recording that a selection names. An error in the selection is one for
-// which recording.IsMistaken holds.
+// Read reads the selected part of a recording. recording.IsMistaken holds for an error in the selection.
 func Read(ctx context.Context, rec store.Recording, sel recording.Selection) (*Side, error) {
 	v, err := sel.View(ctx, rec)
 	if err != nil {
@@ -66,13 +65,13 @@ func study(ctx context.Context, v *recording.View, w store.Window) (*Side, error
 	s.Report, s.Profiles = diagnose.Study(ins)
 	if len(v.PIDs) == 1 {
 		for i := range s.Profiles {
-			s.Profiles[i].Rank = -1 // the user said what is to be compared with what
+			s.Profiles[i].Rank = -1 // the user said what to compare with what
 		}
 	}
 	return s, nil
 }
 
-// session is the last one of a node; nil if there is none. Recordings of one node may not name it.
+// session returns the last session of a node; nil if there is none. Recordings of one node may not name it.
 func session(sum *store.Summary, node string) *store.Session {
 	for i := range slices.Backward(sum.Sessions) {
 		if s := &sum.Sessions[i]; node == "" || s.Node == node || s.Node == "" {

@@ -11,22 +11,22 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// Sources are the recordings of which a reader may ask for a side: the one that is served, and
-// others that the server was started with. No other file can be asked for.
+// Sources are the recordings that a reader may ask for a side of: the served one, and others that the server was
+// started with. No other file can be asked for.
 type Sources struct {
 	Own    recording.Source
 	Others []recording.Source
 }
 
-// NoSideError says that a reader asked for something that is no side.
+// NoSideError means that a reader asked for something that is not a side.
 type NoSideError struct{ err error }
 
 func (e *NoSideError) Error() string { return e.err.Error() }
 func (e *NoSideError) Unwrap() error { return e.err }
 
-// Side reads what a reader asks for: all of the served recording ("" or "all"), a part of it ("0s-30s",
-// "rank=0"), another one by its file name ("main.db"), or a part of that ("main.db@0s-30s"). The
-// error is a *NoSideError if there is no such side.
+// Side returns the side that a reader asks for: all of the served recording ("" or "all"), a part of it ("0s-30s",
+// "rank=0"), another one by its file name ("main.db"), or a part of that ("main.db@0s-30s"). The error is a
+// *NoSideError if there is no such side.
 func (s *Sources) Side(ctx context.Context, text string) (side *Side, err error) {
 	src, part, err := s.find(text)
 	if err != nil {
@@ -55,7 +55,7 @@ func (s *Sources) Side(ctx context.Context, text string) (side *Side, err error)
 	return side, nil
 }
 
-// find finds the recording that a text is about, and the part of it; empty: all of it.
+// find returns the recording that a text names, and the part of it; empty: all of it.
 func (s *Sources) find(text string) (src recording.Source, part string, err error) {
 	if text == "all" {
 		text = ""
@@ -75,7 +75,7 @@ func (s *Sources) find(text string) (src recording.Source, part string, err erro
 	return nil, "", fmt.Errorf("there is no recording %q to compare with%s", name, s.or())
 }
 
-// or adds the recordings that may be named.
+// or lists the recordings that may be named.
 func (s *Sources) or() string {
 	var names []string
 	for _, o := range s.Others {

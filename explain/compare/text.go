@@ -11,7 +11,7 @@ import (
 	"github.com/ingero-io/ingero/explain/report"
 )
 
-// verdict is the result in one sentence.
+// verdict returns the result in one sentence.
 func (r *Result) verdict() string {
 	if len(r.Threads) == 0 {
 		return "nothing to compare: no thread of one does what a thread of the other does"
@@ -41,7 +41,7 @@ func (r *Result) verdict() string {
 	return s
 }
 
-// Words say how a pair's units differ.
+// Words describes how a pair's units differ.
 func (t *Thread) Words() string {
 	ns := func(v float64) string { return report.Duration(uint64(math.Max(0, v))) }
 	if !t.Changed {
@@ -154,7 +154,7 @@ func (t *Thread) write(wrap func(label, s string)) {
 	}
 }
 
-// Words say what a cause costs a thread on both sides.
+// Words describes the cost of a cause to a thread on both sides.
 func (c *Cause) Words(t *Thread) string {
 	who := c.Who
 	if who != "" {
@@ -163,7 +163,7 @@ func (c *Cause) Words(t *Thread) string {
 	return fmt.Sprintf("%s%s: %s instead of %s lost %s; %s", c.Kind, who, orNone(c.BNS), orNone(c.ANS), t.in(), c.Summary)
 }
 
-// Words say what differs, without of what.
+// Words describes what differs, without its owner.
 func (c *Change) Words() string {
 	return report.Printable(fmt.Sprintf("%s: %s, then %s", c.What, c.A, c.B))
 }

@@ -13,7 +13,7 @@ import (
 type unit struct {
 	name string
 	op   event.Op // whose calls are counted; 0: steps as they were found, or seconds
-	per  float64  // calls of op in a unit
+	per  float64  // calls of op per unit
 	time bool     // seconds
 }
 
@@ -23,11 +23,10 @@ const (
 	second = "second"
 )
 
-// commonUnit is the step of both threads, if the same operation ends it or occurs equally often in
-// it. If steps differ too much for that, or only one has steps, it is a call of the operation that ends
-// a step in one, or else of the one that launches most work in both; without one, a second. An operation
-// that both call in one proportion to others is preferred: the number of calls of another in a step may
-// be what changed.
+// commonUnit returns the step of both threads, if the same operation ends it or occurs equally often in it. If steps
+// differ too much for that, or only one thread has steps, it is a call of the operation that ends a step in one, or
+// of the one that launches most work in both; without one, a second. An operation that both call in a fixed
+// proportion to others is preferred: the number of another one's calls per step may be what changed.
 func commonUnit(a, b *diagnose.Profile) unit {
 	if a.Count > 0 && b.Count > 0 {
 		if a.Steps.Op == b.Steps.Op && (a.Steps.Least == 0) == (b.Steps.Least == 0) {
@@ -54,7 +53,7 @@ func commonUnit(a, b *diagnose.Profile) unit {
 	return unit{name: second, time: true}
 }
 
-// minUnits is how often both call an operation by which they are measured.
+// minUnits is how often both must call the operation that they are measured by.
 const minUnits = 8
 
 func called(p *diagnose.Profile, op event.Op) uint64 {
@@ -66,8 +65,7 @@ func called(p *diagnose.Profile, op event.Op) uint64 {
 	return 0
 }
 
-// equallyOften is an operation that both call equally often in a step, the rarest first, and how
-// often.
+// equallyOften returns an operation that both call equally often per step, the rarest first, and how often.
 func equallyOften(a, b *diagnose.Profile) (op event.Op, n int) {
 	for _, x := range a.Steps.Calls {
 		for _, y := range b.Steps.Calls {
@@ -79,12 +77,12 @@ func equallyOften(a, b *diagnose.Profile) (op event.Op, n int) {
 	return op, n
 }
 
-// sameProportion is by how much the ratios of two operations' calls in B and A may differ.
+// sameProportion bounds how much the ratios of two operations' calls in B and A may differ.
 const sameProportion = 1.01
 
-// inProportion are the operations that both threads call in one proportion to each other, the rarest
-// first: as many as there are. It is nil if there are no two, or if none is a launch, as the others may
-// have nothing to do with the work. Operations that are called only now and then do not count.
+// inProportion returns the operations that both threads call in a fixed proportion to each other, the rarest first:
+// the largest such group. It is nil if there are not two, or if none is a launch, since the others may be unrelated
+// to the work. Operations that are called only now and then do not count.
 func inProportion(a, b *diagnose.Profile) []event.Op {
 	var ops []event.Op
 	ratio := map[event.Op]float64{}
@@ -143,7 +141,7 @@ func mostLaunched(a, b *diagnose.Profile) (op event.Op) {
 	return op
 }
 
-// units is how many units a thread did.
+// units returns how many units a thread did.
 func (u *unit) units(p *diagnose.Profile) float64 {
 	switch {
 	case u.time:
@@ -154,7 +152,7 @@ func (u *unit) units(p *diagnose.Profile) float64 {
 	return float64(called(p, u.op)) / u.per
 }
 
-// share is a thread's mean unit.
+// share returns a thread's mean unit.
 func (u *unit) share(p *diagnose.Profile, units float64) *difference.Share {
 	s := &difference.Share{Ops: map[event.Op]*difference.OpShare{}}
 	n := units

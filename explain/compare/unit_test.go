@@ -10,8 +10,8 @@ import (
 	"github.com/ingero-io/ingero/explain/compare"
 )
 
-// Of a thread with many calls, only some are stored, and with several waits in a step it may not be
-// seen that its calls repeat. A wait is no measure then: there are three of them where there was one.
+// If a thread makes many calls, only some are stored, and with several waits per step its repetition may not be
+// visible. A wait is then not a measure: there are three where there was one.
 func TestAnOperationThatIsCalledMoreOftenIsNoUnit(t *testing.T) {
 	other := normal
 	other.syncs = 3

@@ -71,7 +71,7 @@ func (ev *evidence) account(sub *subject, e *ledger.Episode) *account {
 	return a
 }
 
-// queued is the run-queue time that has to be explained, ns. Waits too short for a row of their own
+// queued returns the run-queue time that has to be explained, ns. Waits too short for a row of their own
 // count as wake-up latency, unless they add up within the episode and are long on average.
 func queued(e *ledger.Episode, ns uint64) uint64 {
 	var listed uint64
@@ -141,8 +141,8 @@ func (a *account) excess(split *ledger.Split) {
 // minCalls is the least number of calls whose median is used as the usual duration.
 const minCalls = 10
 
-// baseline is what a call of this kind usually takes on its thread, ns; 0 if there are too few
-// calls. For a first call, two calls are enough. A copy is compared with a copy of its size.
+// baseline returns what a call of this kind usually takes on its thread, ns; 0 if there are too few calls. For a
+// first call, two calls are enough. A copy is compared with copies of its size.
 func (cs *callStats) baseline(c *event.Call, first bool) uint64 {
 	st := cs.stats[threadOp{c.Thread, c.Op}]
 	if st == nil || st.Hist == nil || st.Calls < 2 || st.Calls < minCalls && !first {
@@ -159,12 +159,12 @@ func (cs *callStats) baseline(c *event.Call, first bool) uint64 {
 	return base
 }
 
-// manyEmpty is from which share of empty waits on the median of all says too little of the others. If it is more
-// than half, see gpu_work.go.
+// manyEmpty is the share of empty waits from which on the median of all says too little about the others. If it is
+// more than half, see gpu_work.go.
 const manyEmpty = 0.2
 
-// median is the median duration of an operation's calls, ns; of waits for the GPU, if many found nothing queued, that
-// of the others: a program that waits elsewhere from some time on finds nothing left to wait for.
+// median returns the median duration of an operation's calls, ns. If many waits for the GPU found nothing queued, it
+// is the median of the others: a program that waits elsewhere from some time on finds nothing left to wait for.
 func (cs *callStats) median(st *store.OpStat) uint64 {
 	v, ok := cs.medians[st]
 	if !ok {
@@ -180,7 +180,7 @@ func (cs *callStats) median(st *store.OpStat) uint64 {
 	return v
 }
 
-// take claims up to v ns of the time that was lost in a class, and returns how much it was.
+// take claims up to v ns of the time that was lost in a class, and returns the claimed amount.
 func (a *account) take(c event.Class, v uint64) uint64 {
 	v = min(v, a.left[c])
 	a.left[c] -= v

@@ -49,7 +49,7 @@ func (ev *evidence) unclaimed(t *subject, claimed []claim) *unattributed {
 	return r
 }
 
-// itself is the time of an operation's calls without the waits that need no baseline (disk, CPU
+// itself returns the time of an operation's calls without the waits that need no baseline (disk, CPU
 // quota, run queue and so on), ns.
 func itself(o *store.OpStat) uint64 {
 	var host uint64
@@ -106,7 +106,7 @@ func (cs *callStats) aggregateBeside(t *subject, o *store.OpStat, kind string, v
 	return claims
 }
 
-// typical is a call that stands for all calls of its operation: the longest with a known stack,
+// typical returns a call that stands for all calls of its operation: the longest with a known stack,
 // else the longest, else one made up from the statistics.
 func (cs *callStats) typical(t *subject, o *store.OpStat) *account {
 	var best *ledger.Episode

@@ -20,7 +20,7 @@ var hostWaits = []event.Class{
 	event.Network,
 }
 
-// own is the time of a call of the given duration and ledger without host waits, ns: on a CPU, or
+// own returns the time of a call of the given duration and ledger without host waits, ns: on a CPU, or
 // asleep in the driver.
 func own(duration uint64, l *event.Ledger) uint64 {
 	var w uint64
@@ -69,7 +69,7 @@ func (as *allocations) churning(t *subject) map[event.Op]bool {
 	return ops
 }
 
-// memoryOps are the statistics of a process's outermost calls that allocate or free. The runtime
+// memoryOps returns the statistics of a process's outermost calls that allocate or free. The runtime
 // calls the driver inside its own calls: where a process calls the runtime, the driver's calls are
 // left out.
 func (as *allocations) memoryOps(pid uint32) []*store.OpStat {
@@ -161,7 +161,7 @@ func describeChurn(ev *evidence, f *finding, c *report.Chain) {
 		advicePool)
 }
 
-// freeing is the part of the lost time that was in calls that free, ns.
+// freeing returns the part of the lost time that was in calls that free, ns.
 func freeing(claims claimList) uint64 {
 	var ns uint64
 	for _, cl := range claims {

@@ -68,7 +68,7 @@ func (ev *evidence) before(m *cluster.Operation) (at *evidence, t event.Thread, 
 	return at, t, cluster.Interval{From: cluster.Moved(from, ahead), To: cluster.Moved(last.At, ahead)}
 }
 
-// spans are the times before each collective operation of a finding, in order and joined where they
+// spans returns the times before each collective operation of a finding, in order and joined where they
 // overlap.
 func (ev *evidence) spans(f *finding) (list []cluster.Interval) {
 	seen := map[*cluster.Operation]bool{}
@@ -82,7 +82,7 @@ func (ev *evidence) spans(f *finding) (list []cluster.Interval) {
 	return cluster.Joined(list)
 }
 
-// inside is how much of the lost time is within the spans, ns.
+// inside returns how much of the lost time is within the spans, ns.
 func (l claimList) inside(spans []cluster.Interval) (within uint64) {
 	for _, cl := range l {
 		if cl.aggregate {

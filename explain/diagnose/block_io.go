@@ -41,7 +41,7 @@ func claimBlockIO(ev *evidence, a *account) []claim {
 	return append(claims, cl)
 }
 
-// between is the on-CPU time that belongs to waits for the disk: filling the page cache, submitting
+// between returns the on-CPU time that belongs to waits for the disk: filling the page cache, submitting
 // and completing the requests, ns. Only the short stretches between many waits count, and never
 // more than the waits themselves.
 func (a *account) between(waits uint64) uint64 {
@@ -148,7 +148,7 @@ var flavours = struct{ mapped, writeback, read, other flavour }{
 	},
 }
 
-// flavour is the kind of disk wait in which most time was lost.
+// flavour returns the kind of disk wait in which most time was lost.
 func (hs *hostState) flavour(claims claimList) flavour {
 	by := map[flavour]uint64{}
 	for _, cl := range claims {
@@ -175,7 +175,7 @@ func (hs *hostState) flavour(claims claimList) flavour {
 	return best
 }
 
-// ioTime is how long a thread did disk I/O, ns: its block-I/O waits, and the short stretches on a
+// ioTime returns how long a thread did disk I/O, ns: its block-I/O waits, and the short stretches on a
 // CPU between two of them, which submit and complete the requests. It is at most twice the waits.
 //
 // Waits that are too short for a row of their own are known by their sum only. If it is so large
@@ -197,7 +197,7 @@ func ioTime(l *ledger.Link) uint64 {
 // shortWait is the duration from which waits are recorded one by one, ns (probe.Options).
 const shortWait = 100_000
 
-// unlisted is the block-I/O time of a link that is in its totals but not in its rows, ns.
+// unlisted returns the block-I/O time of a link that is in its totals but not in its rows, ns.
 func unlisted(l *ledger.Link) uint64 {
 	var listed uint64
 	for _, o := range l.Rows {
@@ -213,7 +213,7 @@ func unlisted(l *ledger.Link) uint64 {
 // operation. Copying a megabyte into the page cache takes 0.3 to 1 ms.
 const mergeGap = 1_000_000
 
-// mergedIO is the length of the block-I/O waits in [from, to), ns. Waits close to each other are
+// mergedIO returns the length of the block-I/O waits in [from, to), ns. Waits close to each other are
 // joined.
 func mergedIO(rows []*event.OffCPU, from, to uint64) uint64 {
 	var total uint64
@@ -221,7 +221,7 @@ func mergedIO(rows []*event.OffCPU, from, to uint64) uint64 {
 	return total
 }
 
-// longestIO is the longest of the joined block-I/O waits.
+// longestIO returns the longest of the joined block-I/O waits.
 func longestIO(rows []*event.OffCPU) uint64 {
 	var most uint64
 	joinIO(rows, 0, ^uint64(0), func(b, e uint64) { most = max(most, e-b) })

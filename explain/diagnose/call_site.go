@@ -74,7 +74,7 @@ func waitsOf(list []store.SiteSecond) (n uint64) {
 	return n
 }
 
-// phases are the Unix seconds at which the launches for each wait of an operation change.
+// phases returns the Unix seconds at which the launches for each wait of an operation change.
 func (ev *evidence) phases(k threadOp) (begins []uint64) {
 	i := slices.IndexFunc(ev.subjects, func(t *subject) bool { return t.Thread == k.Thread })
 	if i < 0 {
@@ -104,7 +104,7 @@ func (cs *callStats) byPhase(t *subject, op event.Op, seconds []waitSecond) [][]
 	return append(parts, seconds)
 }
 
-// siteUsual is what a wait from the call's call site usually takes in that phase, ns. Where the
+// siteUsual returns what a wait from the call's call site usually takes in that phase, ns. Where the
 // waits from there are of two kinds (short and long), it is that of waits for the same work. It is
 // false if the operation's waits have only one call site and phase, or if there are too few.
 func (cs *callStats) siteUsual(t *subject, c *event.Call) (uint64, bool) {
@@ -132,7 +132,7 @@ func (cs *callStats) siteUsual(t *subject, c *event.Call) (uint64, bool) {
 	return max(u.ns, work), u.ns != 0
 }
 
-// median is the median of a call site's waits in a phase, or of all its waits if there are too few
+// median returns the median of a call site's waits in a phase, or of all its waits if there are too few
 // in the phase. Where waits suddenly became longer and stayed so, only those before the Unix second
 // before count; 0: all.
 func (w *waitSites) median(k sitePhase, before uint64) siteUsual {

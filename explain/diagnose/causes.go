@@ -50,30 +50,29 @@ var Kinds = []string{
 	ThermalThrottle, NUMAMisplacement, Hang, Unknown,
 }
 
-// cause explains one kind of lost time. Each cause has its own file, which holds a value of this
-// type. All fields but the kind may be left out. Causes differ by their fields: no other file tests
-// for a kind.
+// cause explains one kind of lost time. Each cause has its own file, which holds a value of this type. All fields but
+// the kind may be left out. Causes differ by their fields: no other file tests for a kind.
 type cause struct {
 	kind string
 	// unexplained says that the reason for the lost time is not known.
 	unexplained bool
 
-	// What it claims of a thread's time.
+	// Its claims on a thread's time.
 
-	// claimEpisode takes the time that the cause explains out of an account.
+	// claimEpisode takes the time that the cause explains from an account.
 	claimEpisode func(*evidence, *account) []claim
-	// claimAggregate takes time that is always lost, so that no median shows it. It looks at how
-	// often a thread calls what, and takes only time that no other claim took.
+	// claimAggregate takes time that is always lost, so that no median shows it. It looks at how often a thread calls
+	// what, and takes only time that no other claim took.
 	claimAggregate func(*evidence, *subject) []claim
 	// refinable says that its claims are waits for the GPU. The refine function of another cause
 	// may move them to what made the GPU slow.
 	refinable bool
 	refine    func(*evidence, *subject, []*claim)
-	// inLink is how much of the time of a thread that was waited for is due to this cause, ns.
-	// Causes are asked in the order of linkCauses.
+	// inLink returns how much of the time of a thread that was waited for is due to this cause, ns. Causes are asked in
+	// the order of linkCauses.
 	inLink func(*evidence, *ledger.Link) uint64
 
-	// What the root of a wait for another thread is (root.go).
+	// The root of a wait for another thread (root.go).
 
 	// idle says that it is waiting for work, which is not lost time.
 	idle bool
@@ -83,10 +82,10 @@ type cause struct {
 	answered string
 	// passedOn is the kind to use instead if the wait was for input that is passed on.
 	passedOn string
-	// signalled is the kind to use instead if the driver may have signalled the end of the wait (host_func.go).
-	signalled string
+	// hostFunc is the kind to use instead if the driver may have announced the end of the wait (host_func.go).
+	hostFunc string
 
-	// What belongs to one finding.
+	// One finding.
 
 	// joinsThreads says that all threads of another process count as one root: pipeline.go.
 	joinsThreads bool
@@ -101,7 +100,7 @@ type cause struct {
 	// nil: the thread that was waited for.
 	sharedRoot func(*evidence, *finding) string
 
-	// How it is judged.
+	// Judgement.
 
 	// leastPct is the least share of a thread's time for which it is reported, percent; nil:
 	// minPct.
@@ -113,13 +112,13 @@ type cause struct {
 	counts []event.Class
 	// lacks says what claims do not explain until complete has run.
 	lacks string
-	// why says what is missing for an explanation; nil: the evidence covers too little of the time.
+	// why describes what is missing for an explanation; nil: the evidence covers too little of the time.
 	why func(*finding) string
 
-	// What would be without it.
+	// The time without the cause.
 
-	// gpuSide says that the time is the GPU's own: without the cause, nothing else would be hidden
-	// behind the GPU's work.
+	// gpuSide says that the time is the GPU's own: without the cause, nothing else would be hidden behind the GPU's
+	// work.
 	gpuSide bool
 	// once says that it does not happen in every step.
 	once bool
@@ -127,7 +126,7 @@ type cause struct {
 	// if there is no such limit or it is not known.
 	leastStep func(*evidence, *finding) (ns uint64, why string)
 
-	// How it is described.
+	// Description.
 
 	// describe fills in a finding's summary, cause and recommendations.
 	describe func(*evidence, *finding, *report.Chain)
@@ -135,15 +134,14 @@ type cause struct {
 	culprits func(*evidence, *finding) []report.Culprit
 	// busyGPU says that the cause is on the GPU, or that the GPU is not idle in the lost time.
 	busyGPU bool
-	// saysHow says that the name of the kind already tells how the thread waited.
+	// saysHow says that the name of the kind already says how the thread waited.
 	saysHow bool
 	// ownLosses says that the root is another rank, whose own losses say why it was late:
 	// attribute_straggler.go.
 	ownLosses bool
 	// foremost says that it is reported first.
 	foremost bool
-	// lossless says that no time was found to be lost by it: no verdict begins with it where something else is
-	// known to be wrong.
+	// lossless says that it loses no time: no verdict begins with it if something else is known to be wrong.
 	lossless bool
 }
 
@@ -201,8 +199,8 @@ var linkCauses = []*cause{
 // unasked are causes that take no time of a thread.
 var unasked = []*cause{&causeHang, &causeMisplaced}
 
-// causeOf returns the cause of a kind. Where several have the same kind, the last one describes
-// findings. A kind that takes no thread's time, such as a memory leak, has an empty cause.
+// causeOf returns the cause of a kind. If several have the same kind, the last one describes findings. A kind that
+// takes no thread's time, such as a memory leak, has an empty cause.
 func causeOf(kind string) *cause {
 	for _, list := range [...][]*cause{causes, unasked} {
 		for _, c := range slices.Backward(list) {
@@ -214,8 +212,8 @@ func causeOf(kind string) *cause {
 	return &cause{kind: kind}
 }
 
-// claims is what the causes claim of a thread's time: first of its episodes one by one, then of the
-// time that is known from statistics only.
+// claims returns what the causes claim of a thread's time: first for its episodes one by one, then for the time that
+// is known from statistics only.
 func (ev *evidence) claims(t *subject) []claim {
 	t.usual, t.usualCollective = ev.usualWaits(t), ev.ranks.usualCollectives(t)
 	t.recaptures = ev.calls.recaptured(t)
@@ -242,7 +240,7 @@ func (ev *evidence) claims(t *subject) []claim {
 	return claims
 }
 
-// refinable are the claims that refine may move to what made the GPU slow.
+// refinable returns the claims that refine may move to what made the GPU slow.
 func refinable(claims []claim) []*claim {
 	var list []*claim
 	for i := range claims {

@@ -51,7 +51,7 @@ func TestOnlyACauseKnowsItsKind(t *testing.T) {
 	}
 }
 
-// kindNames are the constants for kinds in causes.go.
+// kindNames returns the constants for kinds in causes.go.
 func kindNames(file *ast.File) []string {
 	var names []string
 	for _, d := range file.Decls {
@@ -64,7 +64,7 @@ func kindNames(file *ast.File) []string {
 	return names
 }
 
-// ownKinds are the kinds of the causes whose values are in a file.
+// ownKinds returns the kinds of the causes whose values are in a file.
 func ownKinds(file *ast.File) []string {
 	var kinds []string
 	for _, d := range file.Decls {

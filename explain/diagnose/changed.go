@@ -12,24 +12,24 @@ import (
 	"github.com/ingero-io/ingero/explain/report"
 )
 
-// Steps that take longer from some time on are reported, whatever the cause: a program that began
-// to wait more often loses no time by any single call. Package change finds them; here it is
-// decided whose steps they are, and what a finding explains already.
+// Steps that take longer from some time on are reported, whatever the cause: a program that began to wait more often
+// loses no time by any single call. Package change finds them; this file decides whose steps they are, and what
+// findings already explain.
 
 const (
 	maxChangeIdle = 10 // percent of the time: a thread that waits for work has no steady steps
 	minRateCalls  = 50 // calls that wait for the GPU, of a thread whose steps are not known
 )
 
-// Changes finds the changes of a recording, also those that findings explain, those that lost most first.
+// Changes returns the changes of a recording, including those that findings explain, those that lost most first.
 func Changes(in *Input) []report.Change { return newEvidence(in).allChanges() }
 
-// changes are those that the findings do not explain.
+// changes returns those that the findings do not explain.
 func (ev *evidence) changes(chains []report.Chain) []report.Change {
 	return slices.DeleteFunc(ev.allChanges(), func(c report.Change) bool { return ev.explained(&c, chains) })
 }
 
-// allChanges are the changes of all threads, those that lost most first.
+// allChanges returns the changes of all threads, those that lost most first.
 func (ev *evidence) allChanges() []report.Change {
 	var list []report.Change
 	waits := map[event.Thread]map[changeKey]event.Ledger{}
@@ -60,8 +60,8 @@ func (ev *evidence) allChanges() []report.Change {
 	return append(list, ev.memoryGrowth()...)
 }
 
-// memoryGrowth is the memory of processes that grows up to the end, once their threads work. Memory of
-// the device is a matter of growths.
+// memoryGrowth returns the memory of processes that grows up to the end, once their threads work. Device memory is
+// handled by growths.
 func (ev *evidence) memoryGrowth() (list []report.Change) {
 	works := map[uint32][2]uint64{} // the first and the last call of a process
 	first := ev.to
@@ -99,8 +99,8 @@ type changeKey struct {
 	op     event.Op
 }
 
-// stepsOf says by which calls a thread's steps are counted: those that end one, or if no steps were
-// found, those that wait for the GPU most.
+// stepsOf returns which calls count a thread's steps: those that end one, or if no steps were found, those that wait
+// for the GPU most.
 func (ev *evidence) stepsOf(t *subject) (change.Thread, bool) {
 	of := change.Thread{Thread: t.Thread, Process: ev.procs.name(t.PID, ""), Op: t.steps.Op}
 	if t.count > 0 {
@@ -121,7 +121,7 @@ func (ev *evidence) stepsOf(t *subject) (change.Thread, bool) {
 	return of, of.Op != 0
 }
 
-// seconds are the parts of the series in which the thread worked from begin to end.
+// seconds returns the parts of the series in which the thread worked from begin to end.
 func (ev *evidence) seconds(t *subject, width uint64, waits map[changeKey]event.Ledger) []change.Second {
 	by := map[uint64]*change.Second{}
 	var order []uint64
@@ -148,7 +148,7 @@ func (ev *evidence) seconds(t *subject, width uint64, waits map[changeKey]event.
 	return list
 }
 
-// places adds where a thread waited for the GPU to its seconds, which are by time.
+// places adds the places where a thread waited for the GPU to its seconds, which are by time.
 func (ev *evidence) places(t *subject, seconds []change.Second) {
 	for i := range ev.in.WaitSites {
 		o := &ev.in.WaitSites[i]
@@ -163,8 +163,8 @@ func (ev *evidence) places(t *subject, seconds []change.Second) {
 	}
 }
 
-// explained reports whether what the thread's findings lost because of a change, or more precisely
-// after it at a higher rate than before, is half of what the change lost, or more.
+// explained reports whether the thread's findings lost at least half as much after a change, at a higher rate than
+// before, as the change itself.
 func (ev *evidence) explained(c *report.Change, chains []report.Chain) bool {
 	if c.Kind == report.ChangeMemory {
 		return false // it loses no time
@@ -189,9 +189,9 @@ func (ev *evidence) explained(c *report.Change, chains []report.Chain) bool {
 	return lost >= float64(c.LostNS)/2
 }
 
-// changeVerdict is the first change that is worth a verdict, and lost more than so much time beside what
-// more work takes, in one sentence. It is none if steps only launch more, or if the thread waits longer
-// between calls: then it may be that there is less to do.
+// changeVerdict describes in one sentence the first change that is worth a verdict, and that lost more than than,
+// apart from additional work. There is none if steps only launch more, or if the thread waits longer between calls,
+// since there may be less to do then.
 func changeVerdict(list []report.Change, than uint64) string {
 	for i := range list {
 		c := &list[i]
@@ -202,7 +202,7 @@ func changeVerdict(list []report.Change, than uint64) string {
 	return ""
 }
 
-// growthVerdict is memory that grows, in one sentence: it is the verdict where nothing loses time.
+// growthVerdict describes growing memory in one sentence: it is the verdict if nothing loses time.
 func growthVerdict(list []report.Change) string {
 	i := slices.IndexFunc(list, func(c report.Change) bool { return c.Kind == report.ChangeMemory })
 	if i < 0 {

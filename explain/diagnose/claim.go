@@ -37,10 +37,10 @@ func (cl *claim) compare(o *claim) int {
 	return cmp.Or(cmp.Compare(o.lost, cl.lost), cmp.Compare(cl.acc.Start, o.acc.Start))
 }
 
-// besides is the time that the claim does not explain, but that is saved without the cause, ns.
+// besides returns the time that the claim does not explain, but that is saved without the cause, ns.
 func (cl *claim) besides() uint64 { return max(cl.explained, cl.freed) - cl.explained }
 
-// waits are those of the thread in which the cause is found: the one at the root of a wait for
+// waits returns those of the thread in which the cause is found: the one at the root of a wait for
 // another thread, else the thread itself.
 func (cl *claim) waits() []*event.OffCPU {
 	if cl.through() {
@@ -49,7 +49,7 @@ func (cl *claim) waits() []*event.OffCPU {
 	return cl.acc.Rows
 }
 
-// nested is the driver call inside the call that took most of it.
+// nested returns the driver call inside the call that took most of it.
 func (cl *claim) nested() *event.Call {
 	a := cl.acc
 	if len(a.Nested) == 0 || a.Nested[0].Duration < a.Duration/2 {

@@ -30,7 +30,7 @@ func (l claimList) seconds() func(at uint64) bool {
 	}
 }
 
-// passed is how long the thread of a middle link waited for the next, over all claims, ns.
+// passed returns how long the thread of a middle link waited for the next, over all claims, ns.
 func (l claimList) passed(i int, to *ledger.Link) uint64 {
 	var ns uint64
 	for _, cl := range l {
@@ -41,7 +41,7 @@ func (l claimList) passed(i int, to *ledger.Link) uint64 {
 	return ns
 }
 
-// nestedNS is the time in the driver calls inside the slow ones, over all claims, ns.
+// nestedNS returns the time in the driver calls inside the slow ones, over all claims, ns.
 func (l claimList) nestedNS() uint64 {
 	var ns uint64
 	for _, cl := range l {
@@ -52,7 +52,7 @@ func (l claimList) nestedNS() uint64 {
 	return ns
 }
 
-// file is the inode of most of the waits for the disk, 0 if none is known, and the file's path, if
+// file returns the inode of most of the waits for the disk, 0 if none is known, and the file's path, if
 // known. A file with a path goes before those without: a program that writes a new file each time
 // has some that were deleted too soon to be looked up.
 func (l claimList) file(hs *hostState) (inode uint64, path string) {

@@ -37,7 +37,7 @@ func (rs *rankWork) waited(t event.Thread, start, end uint64) (list []lateness) 
 	return list
 }
 
-// usualCollectives is what a thread's waits for collectives usually take, ns, by the start of the
+// usualCollectives returns what a thread's waits for collectives usually take, ns, by the start of the
 // wait: the median of the operation, without the time for which a late rank is to blame. A program
 // that accumulates gradients over several batches also has shorter waits, which are for other work.
 func (rs *rankWork) usualCollectives(t *subject) map[uint64]uint64 {

@@ -70,7 +70,7 @@ func (c *contention) shares(o *contention) bool {
 	return false
 }
 
-// named is the time of the known runners without the tracer, ns.
+// named returns the time of the known runners without the tracer, ns.
 func (c *contention) named() uint64 { return c.runners.Named - min(c.runners.Named, c.self) }
 
 // runner is a process that ran while the thread was runnable.

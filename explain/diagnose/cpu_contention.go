@@ -239,7 +239,7 @@ func whyNobodyNamed(f *finding) string {
 		span(f.explained))
 }
 
-// runnableLink is how long a thread waited for a CPU, without waits for its quota, ns.
+// runnableLink returns how long a thread waited for a CPU, without waits for its quota, ns.
 func runnableLink(ev *evidence, l *ledger.Link) uint64 {
 	queue := l.Split.NS[event.RunQueue]
 	return queue - min(queue, ev.host.throttledIn(l))
@@ -258,11 +258,11 @@ func mostOnCPU(ev *evidence, f *finding) string {
 	return ""
 }
 
-// contentionPct is the least share for which it is reported, percent: higher while a hypervisor
+// contentionPct returns the least share for which it is reported, percent: higher while a hypervisor
 // steals CPU time.
 func contentionPct(ev *evidence) float64 { return minPct + 100*stolenDoubt*ev.host.stealShare() }
 
-// whoRan are the processes that ran while the thread was runnable.
+// whoRan returns the processes that ran while the thread was runnable.
 func whoRan(ev *evidence, f *finding) []report.Culprit {
 	var list []report.Culprit
 	ran := f.contention.ranked(&ev.procs)

@@ -85,7 +85,7 @@ func (ev *evidence) plans() map[*finding]*plan {
 	return ev.planned
 }
 
-// planOf is the plan of a finding; an empty one for a finding that is reported within another.
+// planOf returns the plan of a finding; an empty one for a finding that is reported within another.
 func (ev *evidence) planOf(f *finding) *plan {
 	if p := ev.plans()[f]; p != nil {
 		return p
@@ -111,7 +111,7 @@ func ranOwn(ev *evidence, f *finding) bool {
 	return all > 0 && share(own, all) >= half && t.PID != f.sub.PID && ev.procs.feeds(t.PID, f.sub.PID)
 }
 
-// contenders are the workers that waited for a CPU, and the threads of their program that had it.
+// contenders returns the workers that waited for a CPU, and the threads of their program that had it.
 func contenders(ev *evidence, f *finding) []event.Thread {
 	seen := map[event.Thread]bool{}
 	add := func(t event.Thread) {
@@ -167,7 +167,7 @@ func needsOf(ev *evidence, f *finding) needs {
 	return n
 }
 
-// leastStep is the least duration of a step on the CPUs that a fix can give the program's workers,
+// leastStep returns the least duration of a step on the CPUs that a fix can give the program's workers,
 // ns; 0 if there is no such limit or it is not known.
 func leastStep(ev *evidence, f *finding) (ns uint64, why string) {
 	p := ev.planOf(f)
@@ -206,7 +206,7 @@ const minSampled = 8
 // minAccounted is the least share of the time for which a thread's CPU use must be recorded.
 const minAccounted = 0.5
 
-// onCPU is how long a thread ran on CPUs between two times, ns. If most of that time was recorded,
+// onCPU returns how long a thread ran on CPUs between two times, ns. If most of that time was recorded,
 // the rest is extrapolated.
 func (ps *processes) onCPU(t event.Thread, begin, end uint64) (uint64, bool) {
 	from, to, ok := ps.x.Span(t.TID)
@@ -218,7 +218,7 @@ func (ps *processes) onCPU(t event.Thread, begin, end uint64) (uint64, bool) {
 	return uint64(float64(split.OnCPU) / share(to-from, end-begin)), ok
 }
 
-// least is the least time for the steps if the workers share the given number of CPUs, ns; 0 if it
+// least returns the least time for the steps if the workers share the given number of CPUs, ns; 0 if it
 // is not known.
 func (n *needs) least(cpus int) uint64 {
 	if n.work == 0 || cpus == 0 {
@@ -227,7 +227,7 @@ func (n *needs) least(cpus int) uint64 {
 	return max(n.work/uint64(cpus), n.launch, n.alone)
 }
 
-// saved is how much time that saves, ns, and whether it is known.
+// saved returns how much time that saves, ns, and whether it is known.
 func (n *needs) saved(cpus int) (uint64, bool) {
 	least := n.least(cpus)
 	return n.to - n.from - min(least, n.to-n.from), least > 0

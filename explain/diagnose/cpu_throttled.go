@@ -73,7 +73,7 @@ func (ev *evidence) throttledTime() map[*event.OffCPU]uint64 {
 	return held
 }
 
-// longQueues are the off-CPU intervals that throttling may explain, by their end.
+// longQueues returns the off-CPU intervals that throttling may explain, by their end.
 func (hs *hostState) longQueues() []*event.OffCPU {
 	var l []*event.OffCPU
 	for i := range hs.in.OffCPU {
@@ -122,12 +122,12 @@ func claimThrottled(ev *evidence, a *account) []claim {
 	return append(claims, cl)
 }
 
-// throttledLink is how long a thread was throttled by its CPU quota, ns.
+// throttledLink returns how long a thread was throttled by its CPU quota, ns.
 func throttledLink(ev *evidence, l *ledger.Link) uint64 {
 	return l.Split.NS[event.Throttled] + ev.host.throttledIn(l)
 }
 
-// throttledIn is the run-queue time of a link that was throttling, ns.
+// throttledIn returns the run-queue time of a link that was throttling, ns.
 func (hs *hostState) throttledIn(l *ledger.Link) uint64 {
 	var v uint64
 	for _, o := range l.Rows {
@@ -136,7 +136,7 @@ func (hs *hostState) throttledIn(l *ledger.Link) uint64 {
 	return min(v, l.Split.NS[event.RunQueue])
 }
 
-// throttledGroup is the control group whose quota ran out.
+// throttledGroup returns the control group whose quota ran out.
 func throttledGroup(ev *evidence, f *finding) (string, bool) {
 	q := ev.procs.quotaOf(f.root().PID)
 	if q == nil {
@@ -163,7 +163,7 @@ type quota struct {
 	first, last uint64 // the first and last reading with throttled periods, Unix ns
 }
 
-// quotaOf is the quota that throttled a process longest; nil if none is known. Of nested groups
+// quotaOf returns the quota that throttled a process longest; nil if none is known. Of nested groups
 // that were throttled equally long, the inner one is returned.
 func (ps *processes) quotaOf(pid uint32) *quota {
 	by := map[string]*quota{}

@@ -131,7 +131,7 @@ func (f *finding) reportCause(ev *evidence) report.Cause {
 	}
 }
 
-// id is the same whenever the same thread loses time to the same cause.
+// id returns the same id whenever the same thread loses time to the same cause.
 func (f *finding) id(ev *evidence) string {
 	h := fnv.New64a()
 	at, t := ev.resolveThread(f.Thread)
@@ -146,7 +146,7 @@ func (f *finding) id(ev *evidence) string {
 	return fmt.Sprintf("%s-%012x", strings.ReplaceAll(f.kind, "_", "-"), h.Sum64()>>16)
 }
 
-// stack is the stack of the call that lost most, of those that have one: of the calls that the
+// stack returns the stack of the call that lost most, of those that have one: of the calls that the
 // finding names, if one of them has a stack.
 func (ev *evidence) stack(f *finding) []string {
 	named := f.claims.op()
@@ -210,7 +210,7 @@ func (ev *evidence) lossNote() string {
 	return fmt.Sprintf("%.1f %% of the records were dropped: %s", ev.missing*100, strings.Join(parts, ", "))
 }
 
-// mostLost is the most that a chain lost, ns.
+// mostLost returns the most that a chain lost, ns.
 func mostLost(chains []report.Chain) (ns uint64) {
 	for i := range chains {
 		ns = max(ns, chains[i].LostNS)
@@ -218,7 +218,7 @@ func mostLost(chains []report.Chain) (ns uint64) {
 	return ns
 }
 
-// verdict is the report in one line.
+// verdict returns the report in one line.
 func (ev *evidence) verdict(r *report.Report, worst float64, few int) string {
 	switch {
 	case len(ev.subjects) == 0 && len(r.Chains) == 0 && len(r.InFlight) > 0:

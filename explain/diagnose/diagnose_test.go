@@ -47,7 +47,7 @@ func read(t testing.TB, path string) *eventtext.Recording {
 // inputs caches what input returns.
 var inputs sync.Map
 
-// input is the input of a case. Tests share it and do not change it.
+// input returns the input of a case. Tests share it and do not change it.
 func input(t testing.TB, path string) *diagnose.Input {
 	t.Helper()
 	once, _ := inputs.LoadOrStore(path, sync.OnceValue(func() *diagnose.Input {
@@ -56,7 +56,7 @@ func input(t testing.TB, path string) *diagnose.Input {
 	return once.(func() *diagnose.Input)()
 }
 
-// diagnosed is the input of a case on a machine with two CPUs, and its report. Tests share both and
+// diagnosed returns the input of a case on a machine with two CPUs, and its report. Tests share both and
 // change neither.
 func diagnosed(t testing.TB, path string) (*diagnose.Input, *report.Report) {
 	t.Helper()
@@ -115,7 +115,7 @@ func TestDiagnose(t *testing.T) {
 	}
 }
 
-// checkedText is the part of a report that a case checks.
+// checkedText returns the part of a report that a case checks.
 func checkedText(r *report.Report) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n", r.Verdict)

@@ -20,7 +20,7 @@ type disk struct {
 	kernel        event.RequestSum // of the kernel's own threads
 }
 
-// busy is the time that requests spent in the queue and at the device, ns.
+// busy returns the time that requests spent in the queue and at the device, ns.
 func busy(s *event.RequestSum) uint64 { return s.QueueNS + s.DeviceNS }
 
 func addSum(to, s *event.RequestSum) {
@@ -146,7 +146,7 @@ func (d *disk) words() string {
 	return t
 }
 
-// path is the path under which the process had the file open, empty if it is not known.
+// path returns the path under which the process had the file open, empty if it is not known.
 func (hs *hostState) path(pid uint32, inode uint64) string {
 	if hs.paths == nil {
 		hs.paths = map[event.File]string{}

@@ -53,7 +53,7 @@ func switchesSeen(e *store.Earlier, c *event.Call, excess uint64) bool {
 	return c.Start+switchSlack >= s.From && c.End() <= s.To+switchSlack
 }
 
-// eventID is the id of the event that began at the given time, Unix ns.
+// eventID returns the id of the event that began at the given time, Unix ns.
 func (ev *evidence) eventID(t event.Thread, at uint64, kind store.EventKind) string {
 	if ev.in.Earlier != nil {
 		if id := ev.in.Earlier.IDs[store.CallKey{Thread: t, Start: at}]; id != "" {
@@ -127,7 +127,7 @@ func supported(in *Input, c *store.StoredChain) string {
 	return text
 }
 
-// opName is our name of the operation, or else the recorded one.
+// opName returns our name of the operation, or else the recorded one.
 func opName(c *store.StoredChain) string {
 	if c.Call != 0 {
 		return c.Call.String()

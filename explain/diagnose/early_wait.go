@@ -59,7 +59,7 @@ func (ev *evidence) readEarlyWaits() {
 	}
 }
 
-// waitRates are the seconds of a process in which it launches, by time. The first and the last
+// waitRates returns the seconds of a process in which it launches, by time. The first and the last
 // second count only if it made calls in minOfSecond of them.
 func (ev *evidence) waitRates(pid uint32) []waitRate {
 	launches := ev.launchesOf(pid)

@@ -24,7 +24,7 @@ type place struct {
 	op   event.Op
 }
 
-// op is the operation that lost most; gaps count as one operation.
+// op returns the operation that lost most; gaps count as one operation.
 func (l claimList) op() place {
 	lost := map[place]uint64{}
 	for _, cl := range l {

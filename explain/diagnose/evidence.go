@@ -60,13 +60,13 @@ type gapTotals struct {
 	ledger event.Ledger
 }
 
-// name is a process's name, or else the given task name, or its PID.
+// name returns a process's name, or else the given task name, or its PID.
 func (ps *processes) name(pid uint32, comm string) string {
 	_, main, _ := ps.x.Thread(pid)
 	return printable(cmp.Or(ps.names[pid], main, comm, "pid "+itoa(pid)))
 }
 
-// comm is a thread's own name, empty if unknown.
+// comm returns a thread's own name, empty if unknown.
 func (ps *processes) comm(t event.Thread) string {
 	_, c, _ := ps.x.Thread(t.TID)
 	return printable(c)
@@ -87,7 +87,7 @@ func missing(in *Input) float64 {
 	return float64(lost) / (float64(lost) + float64(events(in)))
 }
 
-// outermostCalls is the number of outermost calls in the window.
+// outermostCalls returns the number of outermost calls in the window.
 func (cs *callStats) outermostCalls() (n uint64) {
 	if cs.in.Events != 0 {
 		return cs.in.Events
@@ -98,7 +98,7 @@ func (cs *callStats) outermostCalls() (n uint64) {
 	return n
 }
 
-// events is the number of calls in the window, with those within other calls.
+// events returns the number of calls in the window, with those within other calls.
 func events(in *Input) uint64 {
 	if in.Events != 0 {
 		return in.Events

@@ -9,8 +9,8 @@ type Spent struct {
 	Lost    map[string]uint64 // ns by kind of cause; Unknown is unexplained
 	GPUBusy uint64            // ns of Lost in which the GPU is said to be busy
 	GPUIdle uint64            // ns of the thread's time in which the GPU is said to be idle between launches
-	Episode uint64            // episodes of which more time was claimed than they took
-	Op      uint64            // operations of which more time was claimed than they took
+	Episode uint64            // episodes with more claimed time than they took
+	Op      uint64            // operations with more claimed time than they took
 }
 
 // Spend finds what each thread of a recording lost.

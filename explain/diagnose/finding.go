@@ -86,7 +86,7 @@ func (f *finding) explains(ev *evidence) bool {
 	return !f.cause.unexplained && f.explainedPct(ev) >= minShare
 }
 
-// root is the thread in which the cause is found.
+// root returns the thread in which the cause is found.
 func (f *finding) root() event.Thread {
 	if f.Thread != (event.Thread{}) {
 		return f.Thread
@@ -124,7 +124,7 @@ func (f *finding) step(ev *evidence, state, on string, ns uint64) report.Step {
 	}
 }
 
-// path is the path of steps from the thread through those it waited for to the one at the root,
+// path returns the path of steps from the thread through those it waited for to the one at the root,
 // which was in the given state.
 func (f *finding) path(ev *evidence, state, on string) []report.Step {
 	chain := f.worst.chain

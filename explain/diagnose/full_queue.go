@@ -10,23 +10,22 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// A launch, a fill or an asynchronous copy that finds the launch queue full spins on a CPU until the
-// GPU has finished an earlier one. So does every program whose host is faster than its GPU and seldom
-// waits for it, as in training that reads its loss every 20 steps: the GPU is at work all the time,
-// and the host has nothing to lose. On an H100 (driver 580) launches of 4 us took up to 2.8 ms so, in
-// a training loop of 1,800 launches a step.
+// A launch, a fill or an asynchronous copy that finds the launch queue full spins on a CPU until the GPU has finished
+// an earlier one. This happens to every program whose host is faster than its GPU and rarely waits for it, as in
+// training that reads its loss every 20 steps: the GPU is always at work, and the host loses nothing. On an H100
+// (driver 580) launches of 4 us took up to 2.8 ms this way, in a training loop of 1,800 launches a step.
 
 const (
-	// fewQueued is how many launches for each wait for the GPU count as enough to fill the queue if the
-	// GPU was busy: a program may also wait where work is left in the queue (an event, another stream).
+	// fewQueued is how many launches per wait for the GPU suffice to fill the queue if the GPU was busy: a program may
+	// also wait where work is left in the queue (an event, another stream).
 	fewQueued = event.LaunchQueue / 2
 	// fullUtil is the least utilisation of a GPU that has work queued all the time, percent.
 	fullUtil = 95
-	// A reading is of up to a second before it. Those from utilFrom after a second's start to utilUntil after
-	// its end are of that second, at least in part.
+	// A reading covers up to a second before it. Those from utilFrom after a second's start to utilUntil after its end
+	// cover at least a part of that second.
 	utilFrom, utilUntil = 500 * time.Millisecond, 1500 * time.Millisecond
-	// minFullShare is the least share of a thread's seconds in which the queue is full, so that the mean
-	// duration of its launches is the GPU's pace.
+	// minFullShare is the least share of a thread's seconds in which the queue is full for the mean duration of its
+	// launches to be the GPU's pace.
 	minFullShare = 0.8
 	// minQueuePct is the least share of a thread's time for which its waits for room are reported, percent.
 	minQueuePct = 5.0
@@ -39,9 +38,8 @@ func enqueues(op event.Op) bool {
 	return op.Role() == event.RoleLaunch || op.Role() == event.RoleCopy && asynchronous(op)
 }
 
-// readQueues finds the seconds in which the launch queue of a thread's process can have been full: it
-// made enough launches for each wait for the GPU, and the GPU, where it was read, was at work
-// throughout.
+// readQueues finds the seconds in which the launch queue of a thread's process may have been full: it made enough
+// launches per wait for the GPU, and the GPU, where it was read, was at work throughout.
 func (ev *evidence) readQueues() {
 	for _, t := range ev.subjects {
 		t.fullQueue = map[uint64]bool{}
@@ -61,8 +59,8 @@ func (ev *evidence) readQueues() {
 	}
 }
 
-// waitsOf is the number of a process's waits for the GPU, by second of the series. Waits within other
-// calls are left out.
+// waitsOf returns the number of a process's waits for the GPU, by second of the series. Waits within other calls are
+// left out.
 func (ev *evidence) waitsOf(pid uint32) map[uint64]uint64 {
 	waits := map[uint64]uint64{}
 	for _, t := range ev.subjects {
@@ -78,8 +76,8 @@ func (ev *evidence) waitsOf(pid uint32) map[uint64]uint64 {
 	return waits
 }
 
-// utilOf is the highest utilisation, percent, read of a process's GPU for the seconds from one on; false if
-// none was read.
+// utilOf returns the highest utilisation, percent, of a process's GPU in the readings from a second on; false if
+// there are none.
 func (gs *gpuReadings) utilOf(pid uint32, second, step uint64) (pct uint32, known bool) {
 	from, to := second*1e9+uint64(utilFrom), (second+step)*1e9+uint64(utilUntil)
 	for _, g := range gs.readings(pid, event.NoGPU) {
@@ -96,9 +94,9 @@ func (ev *evidence) inFullQueue(t *subject, c *event.Call) bool {
 	return c != nil && enqueues(c.Op) && (t.fullQueue[c.Start/1e9/step*step] || t.fullQueue[c.End()/1e9/step*step])
 }
 
-// claimFullQueue takes the time on a CPU of calls that waited for room in the launch queue: it is the
-// GPU's usual work and no loss. Where the GPU became slower, aggregateGrowingWaits finds the loss.
-// Calls that slept are left to gpu_wait.
+// claimFullQueue takes the time on a CPU of calls that waited for room in the launch queue: it is the GPU's usual
+// work and no loss. If the GPU became slower, aggregateGrowingWaits finds the loss. Calls that slept are left to
+// gpu_wait.
 func claimFullQueue(ev *evidence, a *account) []claim {
 	var slept uint64
 	for _, c := range soft {
@@ -125,8 +123,8 @@ func (ev *evidence) paced(t *subject, op event.Op) bool {
 	return float64(full) >= minFullShare*float64(all)
 }
 
-// queueWaits lists the threads that waited for room in the launch queue: how much longer than usual
-// their calls took in the seconds in which it was full.
+// queueWaits lists the threads that waited for room in the launch queue: how much longer than usual their calls took
+// in the seconds in which it was full.
 func (ev *evidence) queueWaits() []report.QueueWait {
 	var list []report.QueueWait
 	for _, t := range ev.subjects {

@@ -26,11 +26,11 @@ type rival struct {
 	share float64      // of the thread's time in which it was busy
 }
 
-// device is the GPU that a call is for. If none was chosen, it is GPU 0 (cudaSetDevice in the CUDA
+// device returns the GPU that a call is for. If none was chosen, it is GPU 0 (cudaSetDevice in the CUDA
 // runtime API).
 func device(gpu int8) int8 { return max(gpu, 0) }
 
-// devices are the GPUs that a process's calls are known to be for.
+// devices returns the GPUs that a process's calls are known to be for.
 func (ev *evidence) devices(pid uint32) map[int8]bool {
 	d := map[int8]bool{}
 	for i := range ev.in.Busy {
@@ -41,7 +41,7 @@ func (ev *evidence) devices(pid uint32) map[int8]bool {
 	return d
 }
 
-// rivals are the other processes on a thread's GPUs, by PID. Their GPU use is known from from to
+// rivals returns the other processes on a thread's GPUs, by PID. Their GPU use is known from from to
 // to.
 func (ev *evidence) rivals(t *subject) (list []rival, from, to uint64) {
 	from, to = t.from, t.to
@@ -84,7 +84,7 @@ func (gs *gpuReadings) sharing(a, b uint32, sameNumber bool) bool {
 	}
 }
 
-// heldByBoth are the GPUs on which both processes have memory, according to the driver.
+// heldByBoth returns the GPUs on which both processes have memory, according to the driver.
 func (gs *gpuReadings) heldByBoth(a, b uint32) []int {
 	var both []int
 	for _, gpu := range gs.holds[a] {
@@ -110,7 +110,7 @@ func union(spans []store.Busy) []store.Busy {
 	return out
 }
 
-// busyIn is how much of [from, to) the spans cover, ns.
+// busyIn returns how much of [from, to) the spans cover, ns.
 func busyIn(spans []store.Busy, from, to uint64) uint64 {
 	i, _ := slices.BinarySearchFunc(spans, from, func(b store.Busy, at uint64) int {
 		if b.End <= at {

@@ -41,7 +41,7 @@ func (t *subject) compare(cycles []cycle) {
 	}
 }
 
-// excess is the time of a wait beyond the usual, as far as its work took longer, ns. over is the
+// excess returns the time of a wait beyond the usual, as far as its work took longer, ns. over is the
 // time beyond the usual.
 func (t *subject) excess(c *event.Call, over uint64) uint64 {
 	if v, ok := t.later[c.Start]; ok {
@@ -56,9 +56,8 @@ type queuedWait struct {
 	began uint64 // earliest time at which the work can have been launched, Unix ns; 0 if unknown
 }
 
-// longWaits are the waits of a thread that found work queued, by operation and in order of time.
-// Only operations count of which most calls found nothing queued and whose work is not known
-// otherwise.
+// longWaits returns the waits of a thread that found work queued, by operation and in order of time. An operation
+// counts only if most of its calls found nothing queued and its work is not known otherwise.
 func (cs *callStats) longWaits(t *subject) map[event.Op][]queuedWait {
 	long := map[event.Op][]queuedWait{}
 	began := uint64(0)

@@ -39,7 +39,7 @@ func (ev *evidence) gpuErrors() []report.GPUError {
 	return list
 }
 
-// failedAfter are the operations that failed after an error, in processes that use that GPU.
+// failedAfter returns the operations that failed after an error, in processes that use that GPU.
 func (ev *evidence) failedAfter(x *store.Xid) []report.FailedAfter {
 	type key struct {
 		pid uint32
@@ -78,7 +78,7 @@ func (ev *evidence) failedAfter(x *store.Xid) []report.FailedAfter {
 	return list
 }
 
-// xidOf is the error that a call in flight hangs after: the first error since the call began, or
+// xidOf returns the error that a call in flight hangs after: the first error since the call began, or
 // else the last fatal one before it; nil if there is none. A thread that waits for another thread's
 // lock, a file or the network does not wait for a GPU.
 func (gs *gpuReadings) xidOf(f *inFlightCall) *store.Xid {

@@ -76,7 +76,7 @@ func (ev *evidence) readLevels() {
 	}
 }
 
-// launchesOf is the number of a process's launches, by second of the series. Launches within other
+// launchesOf returns the number of a process's launches, by second of the series. Launches within other
 // calls are left out: they are not always counted.
 func (ev *evidence) launchesOf(pid uint32) map[uint64]uint64 {
 	if known := ev.launched[pid]; known != nil {
@@ -230,7 +230,7 @@ func waitsIn(list []waitSecond) (n uint64) {
 	return n
 }
 
-// weighted is a quantile of a value of the seconds, weighted by their waits.
+// weighted returns a quantile of a value of the seconds, weighted by their waits.
 func weighted(list []waitSecond, q float64, of func(*waitSecond) float64) float64 {
 	return quantileOf(list, q, of, func(v *waitSecond) uint64 { return v.calls })
 }

@@ -16,10 +16,9 @@ import (
 // seconds.
 const maxAge = 5 * time.Second
 
-// readGPUs indexes the readings and the series, and finds the GPU of each process: the one on which
-// it has memory, if the driver tells. Else it is the one that the process chose, or the first; but
-// CUDA_VISIBLE_DEVICES renumbers GPUs, which is not recorded. On a machine with a single GPU it is
-// that one.
+// readGPUs indexes the readings and the series, and finds the GPU of each process: the one on which it has memory, if
+// the driver reports that. Otherwise it is the one that the process chose, or the first; but CUDA_VISIBLE_DEVICES
+// renumbers GPUs, which is not recorded. On a machine with a single GPU it is that one.
 func (ev *evidence) readGPUs() {
 	ev.calls.series = map[threadOp][]store.OpSecond{}
 	ev.gpus.byIndex, ev.gpus.chosen = map[int][]store.GPUSnapshot{}, map[uint32]int{}
@@ -56,7 +55,7 @@ func (gs *gpuReadings) mayUse(pid uint32, gpu int) bool {
 	return len(held) == 0 || gpu < 0 || slices.Contains(held, gpu)
 }
 
-// readings are the readings of the GPU that a process's call is for, by time.
+// readings returns the readings of the GPU that a process's call is for, by time.
 func (gs *gpuReadings) readings(pid uint32, gpu int8) []store.GPUSnapshot {
 	if len(gs.byIndex) == 1 {
 		for _, list := range gs.byIndex {
@@ -72,7 +71,7 @@ func (gs *gpuReadings) readings(pid uint32, gpu int8) []store.GPUSnapshot {
 	return gs.byIndex[int(gpu)]
 }
 
-// reading is the reading of the call's GPU nearest to a time, nil if none is within maxAge.
+// reading returns the reading of the call's GPU nearest to a time, nil if none is within maxAge.
 func (gs *gpuReadings) reading(pid uint32, gpu int8, at uint64) *store.GPUSnapshot {
 	list := gs.readings(pid, gpu)
 	after := sort.Search(len(list), func(i int) bool { return list[i].At >= at })
@@ -111,7 +110,7 @@ func (gs *gpuReadings) busyMeanwhile(f *finding) string {
 		sum/weight)
 }
 
-// utilisation is the GPU utilisation while a claim's time was lost, percent; for an aggregate claim
+// utilisation returns the GPU utilisation while a claim's time was lost, percent; for an aggregate claim
 // the mean over the thread's time.
 func (gs *gpuReadings) utilisation(t *subject, cl *claim) (pct float64, ok bool) {
 	gpu := int8(event.NoGPU)

@@ -112,7 +112,7 @@ func aggregateGrowingWaits(ev *evidence, t *subject) []claim {
 	return claims
 }
 
-// slowCalls is how many calls of an operation were claimed one by one because they were slow
+// slowCalls returns how many calls of an operation were claimed one by one because they were slow
 // against usual, ns.
 func (t *subject) slowCalls(op event.Op, usual uint64) (n uint64) {
 	for i := range t.episodes {

@@ -10,7 +10,7 @@ import (
 	"github.com/ingero-io/ingero/explain/diagnose/diagnosetest"
 )
 
-// waits is a recording in which the thread waits for the device. Each value of us is the length of
+// waits returns a recording in which the thread waits for the device. Each value of us is the length of
 // the waits, in us, for about one second.
 func waits(t *testing.T, us ...int) *eventtext.Recording {
 	t.Helper()

@@ -9,17 +9,17 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// Where steps have different amounts of work, as with sequences of any length, half of the waits for
-// the GPU are longer than the median, and nothing is lost in them. What tells this from a GPU that is
-// slow at times, or shared: the longer waits are many, not much longer, and come by chance. A GPU that
-// is slow stays so for some time, so that a slow wait follows a slow wait.
+// If steps have different amounts of work, as with sequences of any length, half of the waits for the GPU are longer
+// than the median, and nothing is lost in them. This differs from a GPU that is slow at times, or shared: the longer
+// waits are many, not much longer, and random. A slow GPU stays slow for some time, so that a slow wait follows a
+// slow wait.
 
 const (
 	variableLeast  = 50   // slow waits
-	variableShare  = 0.2  // of all waits that are slow: fewer are exceptions
-	variableChance = 0.15 // by which slow waits may follow slow ones more often than by chance
+	variableShare  = 0.2  // least share of slow waits: fewer are exceptions
+	variableChance = 0.15 // how much more often than by chance slow waits may follow slow ones
 	variableBulk   = 0.95 // quantile of all waits up to which their length is that of the work
-	variableWithin = 0.9  // share of the slow waits that are not above mixedWork times the median
+	variableWithin = 0.9  // share of the slow waits that do not exceed mixedWork times the median
 	variableOwn    = 0.9  // share of the waits' time that is not delay by the host
 )
 
@@ -51,8 +51,8 @@ func (cs *callStats) byItself(t *subject, op event.Op) bool {
 	return float64(own) >= variableOwn*float64(all)
 }
 
-// variable is up to which duration, ns, waits of an operation count as usual because their work varies;
-// 0 if it does not.
+// variable returns the duration, ns, up to which waits of an operation count as usual because their work varies; 0 if
+// it does not.
 func variable(o *store.OpStat, episodes []ledger.Episode) uint64 {
 	if o.Hist == nil || o.Calls == 0 || o.Last <= o.First {
 		return 0
@@ -75,8 +75,8 @@ func variable(o *store.OpStat, episodes []ledger.Episode) uint64 {
 		return 0
 	}
 	slices.SortFunc(slow, func(a, b *event.Call) int { return cmp.Compare(a.Start, b.Start) })
-	// From the end of a wait to the begin of the next one. With a wait between two others it is twice that, and
-	// the wait.
+	// From the end of a wait to the begin of the next one. With a wait between two others it is twice that, plus the
+	// wait.
 	mean := float64(o.SumNS) / float64(o.Calls)
 	between := max(0, float64(o.Last-o.First)/float64(o.Calls)-mean)
 	next := between + (between+float64(o.Hist.Quantile(0.1)))/2

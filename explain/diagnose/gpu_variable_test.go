@@ -11,8 +11,8 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// TestWorkThatVariesIsTold: waits of any length, one as likely as another, are for different amounts of
-// work. Slow waits that come together, or seldom, or are far longer, are not.
+// TestWorkThatVariesIsTold: waits of any length, all equally likely, are for different amounts of work. Slow waits
+// that come together, or rarely, or are far longer, are not.
 func TestWorkThatVariesIsTold(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	const n, usual = 2000, 4_000_000 // waits, ns

@@ -54,7 +54,7 @@ func (ev *evidence) readWork() {
 	}
 }
 
-// seldomWaits are the waits of threads that seldom wait, by thread, if all their work is known.
+// seldomWaits returns the waits of threads that seldom wait, by thread, if all their work is known.
 // They are usable in a thinned recording, too.
 func (cs *callStats) seldomWaits() map[event.Thread][]ledger.Wait {
 	by := map[event.Thread][]ledger.Wait{}
@@ -159,7 +159,7 @@ func (ev *evidence) byLength(t *subject) {
 	}
 }
 
-// usualFor is what a wait for the work of a call usually takes, ns; 0 if the median of its
+// usualFor returns what a wait for the work of a call usually takes, ns; 0 if the median of its
 // operation is to be used.
 func (t *subject) usualFor(c *event.Call) uint64 {
 	if v := t.usualCollective[c.Start]; v > 0 {

@@ -24,7 +24,7 @@ func breaksCapture(c *event.Call) bool {
 	return c.Ret >= captureUnsupported && c.Ret <= captureLast && !strings.HasSuffix(c.Op.GraphStep(), "Capture")
 }
 
-// captureBreakers are the first n calls that were not allowed during a capture.
+// captureBreakers returns the first n calls that were not allowed during a capture.
 func captureBreakers(calls []event.Call, n int) []*event.Call {
 	var list []*event.Call
 	for i := range calls {
@@ -79,7 +79,7 @@ func (sp *captureBreaker) sets() bool {
 	return r == event.RoleAlloc || r == event.RoleLoad || r == event.RoleOther
 }
 
-// by is the library that made the call, empty if it was the program itself.
+// by returns the library that made the call, empty if it was the program itself.
 func (sp *captureBreaker) by() string {
 	if sp.caller == nil || !strings.HasPrefix(sp.caller.Module, "lib") {
 		return ""

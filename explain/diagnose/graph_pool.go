@@ -15,13 +15,13 @@ const (
 	poolFast      = 1.0 // graphs a second from which the severity is MEDIUM
 )
 
-// left is how many executable graphs were made and not destroyed.
+// left returns how many executable graphs were made and not destroyed.
 func (g *graphUse) left() uint64 {
 	made, gone := g.calls(graphMake), g.calls(graphDestroy)
 	return made - min(gone, made)
 }
 
-// growth is by how many graphs the pool grew in each quarter of the time.
+// growth returns by how many graphs the pool grew in each quarter of the time.
 func (g *graphUse) growth() (by [4]int64) {
 	for i := range g.seconds {
 		by[4*i/len(g.seconds)] += int64(g.seconds[i].made) - int64(g.seconds[i].gone)

@@ -89,13 +89,13 @@ func (r *graphRates) attribute(parts [2][]graphSecond, width float64) {
 // eager reports whether kernels are launched one by one instead.
 func (r *graphRates) eager() bool { return r.kernels-r.kernelsB >= eagerEach*(r.before-r.now) }
 
-// missing is the time that the missing launches would have taken, ns, if launches were few in half
+// missing returns the time that the missing launches would have taken, ns, if launches were few in half
 // of the seconds.
 func (r *graphRates) missing(seconds int) float64 {
 	return (1 - r.now/r.before) * float64(seconds) / 2 * 1e9
 }
 
-// hostTook is the time that causes on the host took from the thread of a process that lost most to
+// hostTook returns the time that causes on the host took from the thread of a process that lost most to
 // them, ns.
 func (ev *evidence) hostTook(pid uint32) float64 {
 	var most uint64

@@ -67,7 +67,7 @@ func (cs *callStats) capturesOf(t *subject) captures {
 	return c
 }
 
-// whileCapturing is the usual time between the begin and the end of a capture that is not in
+// whileCapturing returns the usual time between the begin and the end of a capture that is not in
 // capture calls, ns. It counts as making graphs: the calls made meanwhile are captured and give the
 // GPU no work.
 func (cs *callStats) whileCapturing(t *subject) uint64 {

@@ -92,7 +92,7 @@ func (g *graphUse) add(t *subject) {
 	}
 }
 
-// graphSeconds are the seconds of a process from its first launch to its last, including those
+// graphSeconds returns the seconds of a process from its first launch to its last, including those
 // without a launch.
 func (ev *evidence) graphSeconds(pid uint32) []graphSecond {
 	by := map[uint64]*graphSecond{}
@@ -159,7 +159,7 @@ func (ev *evidence) graphFaults() []report.Chain {
 	return chains
 }
 
-// graphChain is a finding about one step of a process's graphs.
+// graphChain returns a finding about one step of a process's graphs.
 func (ev *evidence) graphChain(g *graphUse, kind, severity string, o *graphOp) report.Chain {
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%s|%d", kind, g.pid)
@@ -186,7 +186,7 @@ func graphPath(c *report.Chain, op event.Op, state, on string, ns uint64) {
 	}}
 }
 
-// middle is the median.
+// middle returns the median.
 func middle(v []uint64) float64 {
 	if len(v) == 0 {
 		return 0

@@ -103,7 +103,7 @@ func steady(rows []event.Memory) bool {
 	return slope(rows[half:]) >= leakSteady*slope(rows[:half+1])
 }
 
-// slope is the Theil–Sen estimate of how fast live memory rises, in bytes per ns:
+// slope returns the Theil–Sen estimate of how fast live memory rises, in bytes per ns:
 // the median over all pairs, which single jumps do not move.
 func slope(rows []event.Memory) float64 {
 	step := (len(rows) + maxLeakRow - 1) / maxLeakRow
@@ -193,7 +193,7 @@ func (g *growth) places() {
 	g.from = min(g.from, g.bytes)
 }
 
-// capacity is how much memory of the space there is, bytes; 0 if unknown.
+// capacity returns how much memory of the space there is, bytes; 0 if unknown.
 func (as *allocations) capacity(space event.Space) uint64 {
 	if space == event.PinnedMemory {
 		return as.in.RAM

@@ -20,7 +20,7 @@ type part struct {
 	sync bool // in a call that waits for collectives
 }
 
-// blocked is how much of a wait is within the part, ns.
+// blocked returns how much of a wait is within the part, ns.
 func (p *part) blocked(o *event.OffCPU) uint64 {
 	from, to := ledger.Blocked(o)
 	from, to = max(from, p.From), min(to, p.To)
@@ -70,7 +70,7 @@ func (rs *rankWork) split(list []part, t event.Thread, when cluster.Interval) []
 	return list
 }
 
-// handed is the thread that gave another thread the work it waited for.
+// handed returns the thread that gave another thread the work it waited for.
 func (ps *processes) handed(o *event.OffCPU) (by event.Thread, ok bool) {
 	if o.Class != event.Futex || !ps.launchers[o.Thread] {
 		return by, false
@@ -83,7 +83,7 @@ func (ps *processes) handed(o *event.OffCPU) (by event.Thread, ok bool) {
 	return by, ok && by.PID == o.PID && ps.launchers[by]
 }
 
-// thread is the late rank's thread that spent most time in the class of the reason.
+// thread returns the late rank's thread that spent most time in the class of the reason.
 func (r *reason) thread(f *finding) event.Thread {
 	_, most := r.at.resolveThread(f.Thread)
 	var ns uint64

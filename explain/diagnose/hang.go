@@ -95,7 +95,7 @@ func (cs *callStats) hangs(f *inFlightCall) bool {
 	return f.Age() >= hangAge
 }
 
-// usually is how many calls of the operation returned in the process, and how long the longest
+// usually returns how many calls of the operation returned in the process, and how long the longest
 // took, ns. They may be from before the window: a short window may have begun after the call.
 func (cs *callStats) usually(f *inFlightCall) (calls, longest uint64) {
 	ops := cs.in.before()
@@ -107,7 +107,7 @@ func (cs *callStats) usually(f *inFlightCall) (calls, longest uint64) {
 	return calls, longest
 }
 
-// before are the statistics that calls in flight are compared with.
+// before returns the statistics that calls in flight are compared with.
 func (in *Input) before() []store.OpStat {
 	if in.Before != nil {
 		return in.Before
@@ -182,7 +182,7 @@ func (ev *evidence) hang(f *inFlightCall, stack []string) report.Chain {
 
 func after(a, b uint64) uint64 { return a - min(a, b) }
 
-// sameNS is how much of the call's time the thread spent in the state it is in now, ns.
+// sameNS returns how much of the call's time the thread spent in the state it is in now, ns.
 func (f *inFlightCall) sameNS() uint64 {
 	switch f.Doing {
 	case event.Running:
@@ -283,7 +283,7 @@ func (ps *processes) hangPath(f *inFlightCall) []report.Step {
 	return steps
 }
 
-// on is what a link of the path waits for.
+// on returns what a link of the path waits for.
 func on(f *event.InFlight) string {
 	switch f.Doing {
 	case event.Blocked:

@@ -59,7 +59,7 @@ func (as *allocations) heap(pid uint32, space event.Space) *heap {
 	return nil
 }
 
-// figures are a process's device memory for the report, nil if it had none.
+// figures returns a process's device memory for the report, nil if it had none.
 func (as *allocations) figures(pid uint32) *report.Memory {
 	h := as.heap(pid, event.DeviceMemory)
 	if h == nil {

@@ -50,7 +50,7 @@ func (ev *evidence) delayed(r *root, before uint64) {
 	r.kind, r.explained, r.freed = CPUContention, sooner, sooner
 }
 
-// resumed is when a worker began the work that it finished at the end of a link: the end of its
+// resumed returns when a worker began the work that it finished at the end of a link: the end of its
 // last wait for another process, Unix ns, or 0.
 func (ev *evidence) resumed(l *ledger.Link) uint64 {
 	rows := ev.procs.x.Overlapping(l.Thread.TID, l.To-min(l.To, maxBatch), l.To)

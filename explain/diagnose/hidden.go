@@ -139,7 +139,7 @@ type queuedSteps struct {
 // lead is the time from the end of a long wait, at Unix ns, to the process's next launch, ns.
 type lead struct{ at, ns uint64 }
 
-// leadTimes are the durations of the leads in [from, to), Unix ns.
+// leadTimes returns the durations of the leads in [from, to), Unix ns.
 func leadTimes(leads []lead, from, to uint64) (ns []uint64) {
 	for _, l := range leads {
 		if l.at >= from && l.at < to {
@@ -177,7 +177,7 @@ func (cs *callStats) queuedSteps() map[uint32]queuedSteps {
 	return steps
 }
 
-// costless is how much of a delay in an episode cost nothing, ns. Within a wait for the GPU, a
+// costless returns how much of a delay in an episode cost nothing, ns. Within a wait for the GPU, a
 // delay costs nothing if the GPU still had work when the delay was over, except as far as the wait
 // was longer than usual: the waiting thread may also have to feed the GPU. over is the time beyond
 // the usual that earlier delays have not accounted for.

@@ -11,7 +11,7 @@ import (
 )
 
 // A long recording has few of the usual waits one by one, but a row for each delay. The sums of the
-// waits in each second tell whether the GPU was busy.
+// waits in each second show whether the GPU was busy.
 func TestDelaysBeforeUnlistedWaitsAreHidden(t *testing.T) {
 	for name, want := range map[string]string{
 		"control_hidden_delays":      "nothing wrong",

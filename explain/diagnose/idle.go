@@ -60,7 +60,7 @@ func (ev *evidence) idleThreads() []report.Idle {
 	return list
 }
 
-// idleOf is how long a thread waited for work, ns, and in which kind of wait most. The sums between
+// idleOf returns how long a thread waited for work, ns, and in which kind of wait most. The sums between
 // calls are of whole seconds, which may begin before the window; what was lost in the window does
 // not count as idle.
 func (cs *callStats) idleOf(t *subject) (total uint64, most string) {
@@ -76,7 +76,7 @@ func (cs *callStats) idleOf(t *subject) (total uint64, most string) {
 	return min(total, t.wall()-min(t.wall(), t.lost)), most
 }
 
-// idleBy is how long a thread waited for work, ns, by kind of wait.
+// idleBy returns how long a thread waited for work, ns, by kind of wait.
 func (cs *callStats) idleBy(t *subject) map[string]uint64 {
 	on := map[string]uint64{}
 	for k, v := range t.idle {

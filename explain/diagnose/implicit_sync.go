@@ -64,14 +64,14 @@ func (ev *evidence) shortWaitsOf(t *subject) (w waitMix, many bool) {
 	return w, w.steps > 0 && float64(w.calls) >= minWaits*max(w.steps, 1)
 }
 
-// last is the duration of the longest call of an operation in a step, ns: that call waits for the
+// last returns the duration of the longest call of an operation in a step, ns: that call waits for the
 // step's work.
 func (w *waitMix) last(o *store.OpStat) uint64 {
 	n := max(1, float64(o.Calls)/max(w.steps, 1))
 	return o.Hist.Quantile(1 - 1/(2*n))
 }
 
-// usualWaits is the duration of the longest wait in each step, ns, by operation, where many short
+// usualWaits returns the duration of the longest wait in each step, ns, by operation, where many short
 // waits of the same operation hide it from the median.
 func (ev *evidence) usualWaits(t *subject) map[event.Op]uint64 {
 	w, many := ev.shortWaitsOf(t)

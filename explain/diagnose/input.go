@@ -119,7 +119,7 @@ var tables = []loader{
 	{"GPU use", (*Input).loadBusy},
 }
 
-// tracers are the PIDs of all tracers.
+// tracers returns the PIDs of all tracers.
 func (in *Input) tracers() []uint32 {
 	list := slices.Clone(in.Tracers)
 	if in.SelfPID != 0 {

@@ -22,7 +22,7 @@ var causeInputStarvation = cause{
 // claimInput takes waits for data from a worker of the same program that was computing it.
 func claimInput(_ *evidence, a *account) []claim { return a.through(InputStarvation) }
 
-// sameWorkers is the workers' name without their number.
+// sameWorkers returns the workers' name without their number.
 func sameWorkers(ev *evidence, f *finding) (string, bool) {
 	return strings.TrimRight(ev.procs.name(f.root().PID, ""), "0123456789"), true
 }

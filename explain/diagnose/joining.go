@@ -18,7 +18,7 @@ const joining = "joining"
 // share.
 type joins map[uint64][]*event.Call
 
-// joinID is the id of the communicator that a call joins, 0 if it joins none.
+// joinID returns the id of the communicator that a call joins, 0 if it joins none.
 func joinID(c *event.Call) uint64 {
 	info := c.Op.Info()
 	if info == nil || c.Ret != 0 || info.Shape != event.ShapeInitRank && info.Shape != event.ShapeInitScalable {

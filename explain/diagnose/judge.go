@@ -39,7 +39,7 @@ func (f *finding) negligible(ev *evidence) bool {
 	return f.lost < negligibleNS && percent(f.lost, ev.to-ev.from) < negligiblePct
 }
 
-// leastPct is the least share of the thread's time for which a finding is reported, percent.
+// leastPct returns the least share of the thread's time for which a finding is reported, percent.
 func (f *finding) leastPct(ev *evidence) float64 {
 	if f.cause.leastPct != nil {
 		return f.cause.leastPct(ev)
@@ -77,7 +77,7 @@ func (f *finding) concentrated(ev *evidence) bool {
 	return percent(lost, uint64(LiveWindow)) >= highPct
 }
 
-// stretch is the time lost in the live window that lost most, and when it began, Unix ns. It
+// stretch returns the time lost in the live window that lost most, and when it began, Unix ns. It
 // consists of whole seconds, one more than the live window has, because that may begin within a
 // second.
 func (l *loss) stretch(ev *evidence) (lost, from uint64) {

@@ -52,7 +52,7 @@ func (ev *evidence) readKernelLoads() {
 	}
 }
 
-// launchesBefore is the number of a process's launches in the seconds before a time, Unix ns.
+// launchesBefore returns the number of a process's launches in the seconds before a time, Unix ns.
 func (ev *evidence) launchesBefore(pid uint32, at uint64) (n uint64) {
 	step := max(ev.in.SeriesStep, 1)
 	for second, v := range ev.launchesOf(pid) {

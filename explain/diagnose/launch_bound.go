@@ -74,7 +74,7 @@ func (l *launching) addPart(t *subject, m *launching, part, times float64) {
 	}
 }
 
-// share is the share of the time that goes to launches.
+// share returns the share of the time that goes to launches.
 func (l *launching) share() float64 { return share(l.launches.ns, l.room) }
 
 func (l *launching) bound() bool {
@@ -149,7 +149,7 @@ func (cs *callStats) launchingBySecond(t *subject) []*launching {
 	return seconds
 }
 
-// busyIn is the time in an operation's calls that no other cause took, ns. In waits for the GPU,
+// busyIn returns the time in an operation's calls that no other cause took, ns. In waits for the GPU,
 // the time that gpu_wait took counts as well: the GPU was at work in it.
 func (t *subject) busyIn(o *store.OpStat) uint64 {
 	ns := t.unattributed.ops[o.Op]

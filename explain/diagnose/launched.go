@@ -18,7 +18,7 @@ func (ev *evidence) readKernels() {
 	}
 }
 
-// kernelOf is the name of the kernel that a call launches, empty if it launches none or the name is
+// kernelOf returns the name of the kernel that a call launches, empty if it launches none or the name is
 // not known.
 func (cs *callStats) kernelOf(c *event.Call) string {
 	if c == nil || !c.Op.LaunchesKernel() {
@@ -27,7 +27,7 @@ func (cs *callStats) kernelOf(c *event.Call) string {
 	return printable(cs.kernels[processFunc{c.PID, c.Args[0]}])
 }
 
-// kernel is the kernel whose launches lost more than half of the time in calls, empty if
+// kernel returns the kernel whose launches lost more than half of the time in calls, empty if
 // there is none.
 func (l claimList) kernel(cs *callStats) string {
 	by := map[string]uint64{}

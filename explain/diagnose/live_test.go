@@ -54,7 +54,7 @@ func without[T any](list []T, out func(*T) bool) []T {
 	return kept
 }
 
-// lastSeconds is the input of a live diagnosis at the time now.
+// lastSeconds returns the input of a live diagnosis at the time now.
 func lastSeconds(all *eventtext.Recording, now uint64) *diagnose.Input {
 	from := now - min(now, uint64(diagnose.LiveWindow))
 	out := func(start, end uint64) bool { return start < from || end > now }

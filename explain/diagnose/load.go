@@ -19,7 +19,7 @@ const (
 	SeldomCalls = 10_000 // calls read for each; 40,000 take some 20 ms
 )
 
-// SeldomOps are the operations, by thread, that seldom wait and sometimes wait long.
+// SeldomOps returns the operations, by thread, that seldom wait and sometimes wait long.
 func (in *Input) SeldomOps() []store.OpStat {
 	var list []store.OpStat
 	for i := range in.Ops {
@@ -111,7 +111,7 @@ func (in *Input) loadWindow(ctx context.Context, r store.Reader, w store.Window)
 // ns.
 const beforeCall = 60_000_000_000
 
-// beforeFlights is the window, or a longer one that begins beforeCall before the calls in flight.
+// beforeFlights returns the window, or a longer one that begins beforeCall before the calls in flight.
 func (in *Input) beforeFlights(w store.Window) store.Window {
 	for i := range in.InFlight {
 		start := in.InFlight[i].Start

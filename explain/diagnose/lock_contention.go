@@ -13,7 +13,7 @@ var causeLockContention = cause{
 	kind:         LockContention,
 	claimEpisode: claimLock,
 	passedOn:     InputStarvation,
-	signalled:    idleKind,
+	hostFunc:     idleKind,
 	place:        sameLock,
 	describe:     describeLock,
 }

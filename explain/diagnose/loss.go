@@ -56,7 +56,7 @@ func (l *loss) recount() {
 	}
 }
 
-// during is the time in which the loss happened, without the few waits at its beginning and end
+// during returns the time in which the loss happened, without the few waits at its beginning and end
 // (fewWaits each).
 func (l *loss) during(t *subject) (from, to uint64) {
 	list := slices.Clone(l.claims)

@@ -11,7 +11,7 @@ import (
 	"github.com/ingero-io/ingero/explain/report"
 )
 
-// machineOf is the machine of one rank of a job of three; all ranks have the same PIDs. Rank 1 has
+// machineOf returns the machine of one rank of a job of three; all ranks have the same PIDs. Rank 1 has
 // to share its CPU. ahead is by how many seconds the machine's clock is ahead.
 func machineOf(t *testing.T, rank int, ahead int64) *diagnose.Input {
 	t.Helper()

@@ -106,7 +106,7 @@ func (g *growth) where(ev *evidence, c *report.Chain) {
 	c.Recommendations = append(c.Recommendations, ev.procs.advise(g.pid, nil, adviceLeak)...)
 }
 
-// namable is the frame to name: the innermost Python frame, or else the innermost frame with a
+// namable returns the frame to name: the innermost Python frame, or else the innermost frame with a
 // symbol.
 func namable(frames []event.Frame) *event.Frame {
 	for i := range frames {

@@ -72,7 +72,7 @@ func overlap(a, b, from, to uint64) uint64 {
 	return b - min(a, b)
 }
 
-// pressed is the time of a link that went to memory reclaim or swap, ns.
+// pressed returns the time of a link that went to memory reclaim or swap, ns.
 func (ev *evidence) pressed(l *ledger.Link) uint64 {
 	ns := ledger.ReclaimIn(ev.host.reclaims[l.Thread], l.From, l.To)
 	for _, o := range l.Rows {
@@ -84,7 +84,7 @@ func (ev *evidence) pressed(l *ledger.Link) uint64 {
 	return min(ns, l.Split.Wall)
 }
 
-// pressedGroup is the control group that was short of memory.
+// pressedGroup returns the control group that was short of memory.
 func pressedGroup(ev *evidence, f *finding) (string, bool) {
 	if p := ev.procs.byPID[f.root().PID]; p != nil {
 		return p.Cgroup, true

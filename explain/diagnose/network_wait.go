@@ -40,7 +40,7 @@ func asked(o *event.OffCPU) bool {
 	return o.Class == event.Network && known && !serves
 }
 
-// beyond is the longest wait in a link that was for a server's answer, nil if there is none, and
+// beyond returns the longest wait in a link that was for a server's answer, nil if there is none, and
 // the time of all such waits, ns. Who caused them is not known.
 func beyond(l *ledger.Link) (*event.OffCPU, uint64) {
 	var most *event.OffCPU
@@ -59,13 +59,13 @@ func beyond(l *ledger.Link) (*event.OffCPU, uint64) {
 	return most, all
 }
 
-// answerLink is how long a thread waited for a server's answer, ns.
+// answerLink returns how long a thread waited for a server's answer, ns.
 func answerLink(_ *evidence, l *ledger.Link) uint64 {
 	_, ns := beyond(l)
 	return ns
 }
 
-// endpointOf is the server that most time was lost to.
+// endpointOf returns the server that most time was lost to.
 func endpointOf(claims claimList) string {
 	by := map[string]uint64{}
 	for _, cl := range claims {

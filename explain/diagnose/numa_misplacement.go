@@ -12,14 +12,14 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// causeMisplaced takes no time of a thread: all it does is a little slower, and nothing shows by how much. It is
-// not among the causes that are asked.
+// causeMisplaced takes no time of a thread: all that the process does is a little slower, and nothing shows how much.
+// It is not in the list causes.
 var causeMisplaced = cause{kind: NUMAMisplacement, lossless: true}
 
 // When a thread counts as running on the wrong memory node.
 const (
-	minWakeUps   = 20  // of a thread, recorded one by one, that tell where it runs
-	minElsewhere = 0.9 // share of them that is on CPUs of other nodes than its GPU's
+	minWakeUps   = 20  // recorded wake-ups of a thread, which show where it runs
+	minElsewhere = 0.9 // least share of them on CPUs of other nodes than its GPU's
 )
 
 // misplaced is a process whose threads give a GPU its work from CPUs of other memory nodes.
@@ -27,21 +27,21 @@ type misplaced struct {
 	*subject          // the thread with most wake-ups there
 	gpu      gpuPlace // where its GPU is
 	cpus     map[uint16]bool
-	nodes    map[int]bool // of these CPUs
+	nodes    map[int]bool // memory nodes of these CPUs
 	wakeUps  int
-	there    int      // of them, on these CPUs
-	tids     []string // of all its threads of which the same is true
+	there    int      // wake-ups on these CPUs
+	tids     []string // all threads of the process that are misplaced
 }
 
-// gpuPlace is the memory node that all GPUs which a process may use are attached to.
+// gpuPlace is the memory node of all GPUs that a process may use.
 type gpuPlace struct {
 	node int
 	cpus []uint16 // of the node
 	gpus []int    // by NVML's index
-	held bool     // the process has memory of them; else these are all of the machine's
+	held bool     // the process has memory on them; otherwise they are all GPUs of the machine
 }
 
-// misplacements tells of processes that run on CPUs of other memory nodes than their GPU's.
+// misplacements returns a chain for each process that runs on CPUs of other memory nodes than its GPU's.
 func (ev *evidence) misplacements() []report.Chain {
 	nodes := ev.cpuNodes()
 	if len(nodes) == 0 {
@@ -70,7 +70,7 @@ func (ev *evidence) misplacements() []report.Chain {
 	return chains
 }
 
-// cpuNodes are the memory nodes of CPUs; empty if there is but one that has any.
+// cpuNodes returns the memory nodes of CPUs; empty if only one node has CPUs.
 func (ev *evidence) cpuNodes() map[uint16]int {
 	of, some := map[uint16]int{}, map[int]bool{}
 	for node, list := range ev.in.Nodes {
@@ -84,8 +84,8 @@ func (ev *evidence) cpuNodes() map[uint16]int {
 	return of
 }
 
-// misplacement looks where a thread ran again after each wait that was recorded. A CPU of no known node counts
-// as one of the right node.
+// misplacement counts where a thread ran again after each recorded wait. A CPU of an unknown node counts as one of
+// the right node.
 func (ev *evidence) misplacement(t *subject, nodes map[uint16]int) (*misplaced, bool) {
 	if !ev.procs.workers[t.Thread] {
 		return nil, false
@@ -110,8 +110,8 @@ func (ev *evidence) misplacement(t *subject, nodes map[uint16]int) (*misplaced, 
 	return m, m.wakeUps >= minWakeUps && float64(m.there) >= minElsewhere*float64(m.wakeUps)
 }
 
-// placeOfGPUs is where the GPUs are of whose memory a process has some; if the driver tells of none, where all
-// GPUs of the machine are. It is false unless all of them are known to be at one node that has CPUs.
+// placeOfGPUs returns the place of the GPUs on which a process has memory; if the driver does not say, that of all
+// GPUs of the machine. It returns false unless all are known to be at one node that has CPUs.
 func (ev *evidence) placeOfGPUs(pid uint32) (gpuPlace, bool) {
 	nodes := map[int]int{}
 	for _, d := range ev.in.GPUDevices {
@@ -135,7 +135,7 @@ func (ev *evidence) placeOfGPUs(pid uint32) (gpuPlace, bool) {
 	return p, len(p.cpus) > 0
 }
 
-// words say which GPUs these are, as a subject.
+// words names these GPUs, as the subject of a sentence.
 func (p *gpuPlace) words() string {
 	switch {
 	case len(p.gpus) == 1 && p.held:
@@ -148,12 +148,12 @@ func (p *gpuPlace) words() string {
 	return fmt.Sprintf("GPUs %s, all there are, are", listed(p.gpus))
 }
 
-// listed writes numbers as 0, 1, 4.
+// listed formats numbers as 0, 1, 4.
 func listed(numbers []int) string {
 	return strings.Trim(strings.ReplaceAll(fmt.Sprint(numbers), " ", ", "), "[]")
 }
 
-// chain tells of the process. It loses no time that could be summed, so it is LOW, whatever it costs.
+// chain describes the process. It loses no time that could be summed, so its severity is LOW.
 func (m *misplaced) chain(ev *evidence) report.Chain {
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%s|%d|%d", NUMAMisplacement, m.PID, m.gpu.node)
@@ -190,7 +190,7 @@ func (m *misplaced) chain(ev *evidence) report.Chain {
 	return c
 }
 
-// effect describes what the thread calls most of what gives a GPU work.
+// effect describes the operation that the thread calls most of those that give a GPU work.
 func (m *misplaced) effect(ev *evidence) report.Effect {
 	e := report.Effect{
 		Op: betweenCalls, Process: ev.procs.name(m.PID, ""), PID: m.PID, TID: m.TID, Thread: ev.procs.comm(m.Thread),
@@ -207,7 +207,7 @@ func (m *misplaced) effect(ev *evidence) report.Effect {
 	return e
 }
 
-// fixes bind the process to its GPU's node.
+// fixes recommends how to bind the process to its GPU's node.
 func (m *misplaced) fixes(ev *evidence) []string {
 	list := []string{
 		fmt.Sprintf("start %s on the node of its GPU, and compare what a step takes: "+
@@ -222,8 +222,8 @@ func (m *misplaced) fixes(ev *evidence) []string {
 	return list
 }
 
-// move recommends to move the threads while they run, to CPUs there that have room and that no launching thread
-// needs. Other threads of the process stay where they are: for all of them there may be too few.
+// move recommends how to move the threads while they run, to CPUs there with room that no launching thread needs.
+// Other threads of the process stay: there may be too few CPUs for all of them.
 func (m *misplaced) move(ev *evidence) string {
 	need, busy := ev.reserve(), ev.busyCPUs()
 	free := slices.DeleteFunc(slices.Clone(m.gpu.cpus), func(c uint16) bool { return need[c] || busy[c] })

@@ -23,7 +23,7 @@ func printable(s string) string { return report.Printable(s) }
 // called shortens the name of a function or call site for use in a sentence.
 func called(s string) string { return report.ShortName(printable(s), report.NameWidth) }
 
-// percent is part of whole, in [0, 100].
+// percent returns part of whole, in [0, 100].
 func percent(part, whole uint64) float64 { return 100 * share(part, whole) }
 
 // round keeps one decimal; the evidence is not more exact than that.
@@ -91,7 +91,7 @@ func sum(v []float64) (t float64) {
 	return t
 }
 
-// median is the median of values in any order; 0 if there are none.
+// median returns the median of values in any order; 0 if there are none.
 func median(v []float64) float64 { return stats.Middle(v) }
 
 // minCorrelation is the least correlation of two series that are taken to grow together. A lower
@@ -108,7 +108,7 @@ func goTogether(x, y []float64) bool {
 	return r >= minCorrelation || len(x) > 2 && r > 0 && r*math.Sqrt(float64(len(x)-2)/(1-r*r)) >= minT
 }
 
-// correlation is Pearson's coefficient, 0 if a series does not vary.
+// correlation returns Pearson's coefficient, 0 if a series does not vary.
 func correlation(x, y []float64) float64 {
 	n := float64(len(x))
 	if n == 0 {

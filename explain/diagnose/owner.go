@@ -4,7 +4,7 @@ import (
 	"github.com/ingero-io/ingero/explain/report"
 )
 
-// owner says to whom a process belongs, nil if only its name is known.
+// owner returns what a process belongs to, nil if only its name is known.
 func (ps *processes) owner(pid uint32) *report.Owner {
 	p := ps.byPID[pid]
 	if p == nil {
@@ -31,7 +31,7 @@ func (ps *processes) owner(pid uint32) *report.Owner {
 	return r
 }
 
-// owners are the owners of the processes that a chain names, in the order of its path.
+// owners returns the owners of the processes that a chain names, in the order of its path.
 func (ps *processes) owners(c *report.Chain) []report.Owner {
 	pids := []uint32{c.Effect.PID}
 	for i := range c.Path {

@@ -41,7 +41,7 @@ func (hs *hostState) addressLock(o *event.OffCPU) bool {
 	return (o.Class == event.Fault || o.Class == event.BlockIO) && hs.within(o, addresses)
 }
 
-// locked is the time of an episode that looks like block I/O but is a wait for the lock of the
+// locked returns the time of an episode that looks like block I/O but is a wait for the lock of the
 // address space, ns.
 func (hs *hostState) locked(a *account) uint64 {
 	var ns uint64

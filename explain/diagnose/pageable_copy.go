@@ -38,7 +38,7 @@ const (
 // finds out.
 var hostKinds = map[uint64]bool{1: true, 2: true, 4: true}
 
-// hostCopy is the size of a large copy between host and device in bytes, 0 for any other call.
+// hostCopy returns the size of a large copy between host and device in bytes, 0 for any other call.
 func hostCopy(c *event.Call) uint64 {
 	if !store.IsBulkCopy(c) {
 		return 0
@@ -59,7 +59,7 @@ func hostCopy(c *event.Call) uint64 {
 	return c.Args[i.BytesArg()]
 }
 
-// copying is how long a call that copies was on a CPU, ns. It is false if the call mostly slept, as
+// copying returns how long a call that copies was on a CPU, ns. It is false if the call mostly slept, as
 // it does while it waits for the GPU.
 func copying(split *ledger.Split) (uint64, bool) {
 	var asleep uint64
@@ -69,7 +69,7 @@ func copying(split *ledger.Split) (uint64, bool) {
 	return split.OnCPU, float64(asleep) <= maxAsleep*float64(asleep+split.OnCPU)
 }
 
-// stagedRate is the rate of a copy if the CPU made it, bytes per ns; false if the CPU cannot have
+// stagedRate returns the rate of a copy if the CPU made it, bytes per ns; false if the CPU cannot have
 // made it.
 func stagedRate(c *event.Call, split *ledger.Split) (float64, bool) {
 	on, awake := copying(split)
@@ -173,7 +173,7 @@ func claimPageable(ev *evidence, a *account) []claim {
 
 func asynchronous(op event.Op) bool { return strings.Contains(op.String(), "Async") }
 
-// backToBack is the longest time lost in copies that directly follow one another, ns.
+// backToBack returns the longest time lost in copies that directly follow one another, ns.
 func backToBack(claims claimList) uint64 {
 	list := slices.Clone(claims)
 	slices.SortFunc(list, func(a, b *claim) int { return cmp.Compare(a.acc.Start, b.acc.Start) })

@@ -21,7 +21,7 @@ func (f *finding) pattern(ev *evidence) *report.Pattern {
 	return l.Pattern()
 }
 
-// pieces are the times that were lost in single calls and gaps.
+// pieces returns the times that were lost in single calls and gaps.
 func (l claimList) pieces() (list []pattern.Stretch) {
 	for _, cl := range l {
 		if !cl.aggregate && cl.lost > 0 {

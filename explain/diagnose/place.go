@@ -58,7 +58,7 @@ func (ev *evidence) placeKey(f *finding) string {
 // sharePlace reports whether findings with the same key are at the same place.
 func sharePlace(a, b *finding) bool { return a.cause.samePlace == nil || a.cause.samePlace(a, b) }
 
-// sameProcess is the place of a loss whose root may be any thread of a process.
+// sameProcess returns the place of a loss whose root may be any thread of a process.
 func sameProcess(_ *evidence, f *finding) (string, bool) { return itoa(f.root().PID), true }
 
 // join adds the time of another finding about the same problem.
@@ -101,7 +101,7 @@ func (f *finding) about(ev *evidence) string {
 	return f.parts.names(&ev.procs, f.sub.PID)
 }
 
-// culprits are the threads that a finding is about, with their shares: those that had the CPU of a
+// culprits returns the threads that a finding is about, with their shares: those that had the CPU of a
 // runnable thread, else those that were waited for. It is nil if there is only one.
 func (f *finding) culprits(ev *evidence) []report.Culprit {
 	var list []report.Culprit
@@ -117,7 +117,7 @@ func (f *finding) culprits(ev *evidence) []report.Culprit {
 	return list
 }
 
-// also are other kinds under which users may look for the finding if they know only how the thread
+// also returns other kinds under which users may look for the finding if they know only how the thread
 // waited: for data from its workers, or for a lock.
 func (f *finding) also(ev *evidence) []string {
 	if !f.worst.followed() || f.cause.unexplained || f.cause.saysHow {

@@ -19,7 +19,7 @@ const (
 	maxBusy  = 50.0 // percent; a CPU that is busier has no room for other threads
 )
 
-// cpusOf are the CPUs that a thread is known to have used, the most used first.
+// cpusOf returns the CPUs that a thread is known to have used, the most used first.
 func (ev *evidence) cpusOf(t event.Thread) []uint16 {
 	n := map[uint16]int{}
 	all := 0
@@ -59,7 +59,7 @@ func (ev *evidence) reserve() map[uint16]bool {
 	return need
 }
 
-// busyCPUs are the CPUs without room for other threads, as far as their load was recorded.
+// busyCPUs returns the CPUs without room for other threads, as far as their load was recorded.
 func (ev *evidence) busyCPUs() map[uint16]bool {
 	busy := map[uint16]bool{}
 	for cpu, pct := range ev.cpuLoads() {
@@ -68,7 +68,7 @@ func (ev *evidence) busyCPUs() map[uint16]bool {
 	return busy
 }
 
-// cpuLoads are how busy CPUs were in the window, percent; empty where it was not recorded.
+// cpuLoads returns how busy CPUs were in the window, percent; empty where it was not recorded.
 func (ev *evidence) cpuLoads() map[uint16]float64 {
 	sum, n := map[uint16]float64{}, map[uint16]int{}
 	for i := range ev.in.Snapshots {
@@ -113,7 +113,7 @@ func (ev *evidence) loadWords(f *finding) string {
 	return strings.Join(parts, ", ") + ", CPU " + cpuList(room) + " for less than half"
 }
 
-// allowed are the CPUs that a thread may run on; empty if that was not recorded.
+// allowed returns the CPUs that a thread may run on; empty if that was not recorded.
 func (hs *hostState) allowed(t event.Thread) []uint16 {
 	q, ok := hs.scheduling(t)
 	if !ok {

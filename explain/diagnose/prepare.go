@@ -129,7 +129,7 @@ func (ev *evidence) readNames() {
 	}
 }
 
-// known are the threads that a lock word may name.
+// known returns the threads that a lock word may name.
 func (ev *evidence) known() []ledger.Known {
 	var l []ledger.Known
 	for _, t := range ev.in.Threads {

@@ -48,7 +48,7 @@ func TestStepsOfPreparationSayWhatTheyNeed(t *testing.T) {
 	}
 }
 
-// nameOf is a method's name.
+// nameOf returns a method's name.
 func nameOf(method func(*evidence)) string {
 	full := runtime.FuncForPC(reflect.ValueOf(method).Pointer()).Name()
 	return full[strings.LastIndex(full, ".")+1:]
@@ -59,7 +59,7 @@ func nameOf(method func(*evidence)) string {
 // parts.
 type methodUses map[string]map[string]bool
 
-// of are the fields that a method uses, directly or in methods that it calls.
+// of returns the fields that a method uses, directly or in methods that it calls.
 func (u methodUses) of(method string, seen map[string]bool) []string {
 	seen[method] = true
 	fields := map[string]bool{}
@@ -76,7 +76,7 @@ func (u methodUses) of(method string, seen map[string]bool) []string {
 	return slices.Sorted(maps.Keys(fields))
 }
 
-// partsByType are the names of evidence's parts by type; the name of evidence itself is empty.
+// partsByType returns the names of evidence's parts by type; the name of evidence itself is empty.
 func partsByType() map[string]string {
 	parts := map[string]string{"evidence": ""}
 	for f := range reflect.TypeFor[evidence]().Fields() {
@@ -117,7 +117,7 @@ func fieldsUsed(t *testing.T) methodUses {
 	return uses
 }
 
-// named are the fields and methods of the receiver that a method uses.
+// named returns the fields and methods of the receiver that a method uses.
 func named(fn *ast.FuncDecl, receiver, part string, parts []string) map[string]bool {
 	names := map[string]bool{}
 	ast.Inspect(fn, func(n ast.Node) bool {
@@ -144,7 +144,7 @@ func named(fn *ast.FuncDecl, receiver, part string, parts []string) map[string]b
 	return names
 }
 
-// productionFiles are this package's files without tests, by name.
+// productionFiles returns this package's files without tests, by name.
 func productionFiles(t *testing.T) map[string]*ast.File {
 	names, err := filepath.Glob("*.go")
 	if err != nil {

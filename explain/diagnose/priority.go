@@ -12,7 +12,7 @@ import (
 // some 10 % (kernel/sched/core.c, sched_prio_to_weight).
 const minNicer = 3
 
-// scheduling is a thread's scheduling policy; false if it was not recorded.
+// scheduling returns a thread's scheduling policy; false if it was not recorded.
 func (hs *hostState) scheduling(t event.Thread) (store.Scheduling, bool) {
 	for _, q := range hs.in.Scheduling {
 		if q.Thread == t {
@@ -45,7 +45,7 @@ func (hs *hostState) priority(victim event.Thread, c *runner) (why, fix string) 
 	return "", ""
 }
 
-// nodeOf is the memory node of a CPU, -1 if there is only one or the CPU is in none.
+// nodeOf returns the memory node of a CPU, -1 if there is only one or the CPU is in none.
 func (hs *hostState) nodeOf(cpu uint16) int {
 	for node, list := range hs.in.Nodes {
 		if slices.Contains(parseCPUs(list), cpu) {

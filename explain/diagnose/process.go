@@ -8,7 +8,7 @@ import (
 	"github.com/ingero-io/ingero/explain/report"
 )
 
-// processes is the per-process table.
+// processes returns the per-process table.
 func (ev *evidence) processes() []report.Process {
 	var list []report.Process
 	for pid, ops := range recording.OpTable(ev.in.Ops) {

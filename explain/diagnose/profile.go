@@ -104,7 +104,7 @@ func LoadLaunches(ctx context.Context, r store.Reader, in *Input) (err error) {
 	return err
 }
 
-// launches are a thread's launches by the kernel's name.
+// launches returns a thread's launches by the kernel's name.
 func (in *Input) launches() map[event.Thread]map[string]KernelLaunches {
 	type function struct {
 		pid  uint32

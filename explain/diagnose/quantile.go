@@ -6,12 +6,12 @@ import (
 	"slices"
 )
 
-// medianOf is the median of a value of the list's elements.
+// medianOf returns the median of a value of the list's elements.
 func medianOf[T any](list []T, of func(*T) float64) float64 {
 	return quantileOf(list, 0.5, of, func(*T) uint64 { return 1 })
 }
 
-// quantileOf is a quantile of a value of the list's elements, weighted; 0 if there are none.
+// quantileOf returns a quantile of a value of the list's elements, weighted; 0 if there are none.
 func quantileOf[T any](list []T, q float64, of func(*T) float64, weight func(*T) uint64) float64 {
 	type value struct {
 		v float64
@@ -33,7 +33,7 @@ func quantileOf[T any](list []T, q float64, of func(*T) float64, weight func(*T)
 	return 0
 }
 
-// extremesOf are the smallest and the largest value of the list's elements.
+// extremesOf returns the smallest and the largest value of the list's elements.
 func extremesOf[T any](list []T, of func(*T) float64) (low, high float64) {
 	low = math.MaxFloat64
 	for i := range list {

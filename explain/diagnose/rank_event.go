@@ -2,8 +2,8 @@ package diagnose
 
 import "github.com/ingero-io/ingero/explain/report"
 
-// rankEvents is what a fleet said of ranks in the window, an entry for each beginning with its end. What
-// only ended in the window began before it.
+// rankEvents returns a fleet's events about ranks in the window, with begin and end in one entry. What only ended in
+// the window began before it.
 func (in *Input) rankEvents() []report.RankEvent {
 	var list []report.RankEvent
 	at := map[string]int{} // by id
@@ -14,7 +14,7 @@ func (in *Input) rankEvents() []report.RankEvent {
 		case known && e.Resolved:
 			list[n].EndedNS = e.At
 			continue
-		case known: // again, with its culprit
+		case known: // repeated with its culprit
 			list[n].Cause, list[n].Culprit, list[n].Summary = e.Cause, e.Culprit, e.Summary
 			continue
 		}
@@ -34,7 +34,7 @@ func (in *Input) rankEvents() []report.RankEvent {
 	return list
 }
 
-// rankVerdict is the first event that lasts, empty if there is none.
+// rankVerdict returns the first event that lasts, empty if there is none.
 func rankVerdict(list []report.RankEvent) string {
 	for i := range list {
 		if list[i].EndedNS == 0 {

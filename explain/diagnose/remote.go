@@ -81,7 +81,7 @@ func (ev *evidence) threadLabel(t event.Thread, from uint32) string {
 	return at.procs.who(own, 0) + " on " + at.in.Node
 }
 
-// machineOf is the name of another evidence's machine, empty for this one.
+// machineOf returns the name of another evidence's machine, empty for this one.
 func (ev *evidence) machineOf(at *evidence) string {
 	if at == ev {
 		return ""

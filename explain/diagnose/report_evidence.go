@@ -30,7 +30,7 @@ func (f *finding) reportEvidence(ev *evidence) report.Evidence {
 	return e
 }
 
-// event is the row of the recording that shows a claim: the call in which the time was lost;
+// event returns the row of the recording that shows a claim: the call in which the time was lost;
 // between calls, the longest wait, or else the gap. Reclaim between calls that was not recorded one
 // by one has no event.
 func (cl *claim) event() (at uint64, kind store.EventKind, ok bool) {

@@ -13,7 +13,7 @@ type line struct {
 	remotePort, local uint16
 }
 
-// resentAt are the times of retransmissions on each connection, from either end: the other end may
+// resentAt returns the times of retransmissions on each connection, from either end: the other end may
 // be on this machine, too.
 func (hs *hostState) resentAt() map[line][]uint64 {
 	if hs.resends != nil {

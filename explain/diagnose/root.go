@@ -17,7 +17,7 @@ type root struct {
 	turn      bool          // the waiter had handed its work to the next thread of the chain
 }
 
-// last is the link at the root.
+// last returns the link at the root.
 func (r *root) last() *ledger.Link { return &r.chain[len(r.chain)-1] }
 
 // half is the least share of a wait for a state to be its root.

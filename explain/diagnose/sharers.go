@@ -30,7 +30,7 @@ func (ss sharers) sort() {
 // several reports whether there is more than one thread.
 func (ss sharers) several() bool { return len(ss) > 1 }
 
-// was is the verb for the threads; for the only one, if there are none.
+// was returns the verb for the threads; for the only one, if there are none.
 func (ss sharers) was() string {
 	if ss.several() {
 		return "were"
@@ -73,7 +73,7 @@ const maxNamed = 4
 // maxParts is how many of the threads that a finding is about are steps of its path.
 const maxParts = 3
 
-// steps are the parallel ends of the path: what each of the root threads did.
+// steps returns the parallel ends of the path: what each of the root threads did.
 func (ss sharers) steps(ps *processes, state, on string) []report.Step {
 	var steps []report.Step
 	for i, p := range ss[:min(len(ss), maxParts)] {
@@ -85,7 +85,7 @@ func (ss sharers) steps(ps *processes, state, on string) []report.Step {
 	return steps
 }
 
-// culprits are the threads with their shares of the lost time, ns.
+// culprits returns the threads with their shares of the lost time, ns.
 func (ss sharers) culprits(ps *processes, lost uint64) (list []report.Culprit) {
 	for _, p := range ss[:min(len(ss), maxRunners)] {
 		list = append(list, report.Culprit{

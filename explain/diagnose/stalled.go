@@ -48,7 +48,7 @@ func claimStalled(ev *evidence, a *account) []claim {
 	return claims
 }
 
-// stalled is how long the CPU of an episode was stalled during it, ns. If no off-CPU interval names
+// stalled returns how long the CPU of an episode was stalled during it, ns. If no off-CPU interval names
 // the CPU, all CPUs count: a thread's stall is more likely on its own CPU than on another.
 func (hs *hostState) stalled(a *account) uint64 {
 	on := map[uint16]bool{}
@@ -84,7 +84,7 @@ func sorted(stalls []event.Stall) []event.Stall {
 	return stalls
 }
 
-// stealShare is the share of the CPUs' busy time in the window that the hypervisor took.
+// stealShare returns the share of the CPUs' busy time in the window that the hypervisor took.
 func (hs *hostState) stealShare() float64 {
 	var busy, stolen float64
 	for _, n := range hs.in.Snapshots {

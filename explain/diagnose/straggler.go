@@ -62,7 +62,7 @@ func (ev *evidence) reason(f *finding) *reason {
 	return r
 }
 
-// costliest are the collective operations of a finding that cost most, by time.
+// costliest returns the collective operations of a finding that cost most, by time.
 func costliest(f *finding) (ops []*cluster.Operation) {
 	seen := map[*cluster.Operation]bool{}
 	var longest uint64
@@ -131,7 +131,7 @@ func busyWithIO(split *ledger.Split, l *ledger.Link) {
 	}
 }
 
-// every is k if the rank was late for each k-th of the communicator's collectives, 0 if it was not
+// every returns k if the rank was late for each k-th of the communicator's collectives, 0 if it was not
 // that regular.
 func (r *reason) every() uint32 {
 	var d []uint32
@@ -156,7 +156,7 @@ func (r *reason) every() uint32 {
 	return k
 }
 
-// median is the median lateness, ns.
+// median returns the median lateness, ns.
 func (r *reason) median() uint64 {
 	var l []uint64
 	for _, m := range r.ops {
@@ -166,7 +166,7 @@ func (r *reason) median() uint64 {
 	return l[len(l)/2]
 }
 
-// culprit is the process that ran most while the rank was runnable.
+// culprit returns the process that ran most while the rank was runnable.
 func (r *reason) culprit() (c event.Culprit, ok bool) {
 	for _, c := range r.runners.Ranked() {
 		if !r.at.in.isTracer(c.PID) {
@@ -176,7 +176,7 @@ func (r *reason) culprit() (c event.Culprit, ok bool) {
 	return c, false
 }
 
-// file is the path, or else the inode, of the file with the longest waits for the disk; empty if
+// file returns the path, or else the inode, of the file with the longest waits for the disk; empty if
 // unknown.
 func (r *reason) file() string {
 	by := map[uint64]uint64{}

@@ -118,7 +118,7 @@ func (ev *evidence) readWaits(t *subject) {
 // renewGap is how soon after a time-out a thread waits again if it continues the same wait, ns.
 const renewGap = 1_000_000
 
-// renewed is the i-th of an episode's waits. If it timed out and the thread at once waited for the
+// renewed returns the i-th of an episode's waits. If it timed out and the thread at once waited for the
 // same futex again, it gets the waker of the later wait. CPython waits for its interpreter lock
 // like this, with a time-out of 5 ms.
 func renewed(rows []*event.OffCPU, i int) *event.OffCPU {

@@ -52,7 +52,7 @@ func (ps *processes) settleTurns(t *subject) {
 	}
 }
 
-// behind is the TID of the thread of the waiter's own process that released what it waited for; 0
+// behind returns the TID of the thread of the waiter's own process that released what it waited for; 0
 // if the wait ended otherwise.
 func (r *root) behind(o *event.OffCPU) uint32 {
 	if len(r.chain) < 2 || !byFutex(&r.chain[1]) || r.chain[1].Thread.PID != o.PID || o.Holder != 0 {

@@ -93,7 +93,7 @@ func did(c event.Class) unexplainedPart {
 	return unexplainedPart{"it " + doingWords[c], c.String()}
 }
 
-// largest are the largest parts, and one part for the remainder of all, both as shares of the lost
+// largest returns the largest parts, and one part for the remainder of all, both as shares of the lost
 // time, ns. The parts are of a wait, a hold or the lost time itself, in words.
 func (u unexplainedTime) largest(all, lost uint64, of string) []report.Rest {
 	if percent(all, lost) < minUnexplained {

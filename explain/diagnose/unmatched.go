@@ -21,7 +21,7 @@ func (ev *evidence) matchRunning() {
 	ev.ranks.unmatched = collective.Infer(ev.ranks.collectives, ev.procs.ranks())
 }
 
-// ranks are the ranks of the processes: from their environment, or from NCCL's answers to them.
+// ranks returns the ranks of the processes: from their environment, or from NCCL's answers to them.
 func (ps *processes) ranks() map[uint32]collective.Rank {
 	list := map[uint32]collective.Rank{}
 	for pid, p := range ps.byPID {

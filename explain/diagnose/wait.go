@@ -22,7 +22,7 @@ func (w *threadWait) through() bool { return w.row != nil }
 // followed reports whether there is one, and the thread that ended it is known.
 func (w *threadWait) followed() bool { return w.through() && len(w.chain) > 1 }
 
-// last is the link at the root of the wait.
+// last returns the link at the root of the wait.
 func (w *threadWait) last() *ledger.Link { return &w.chain[len(w.chain)-1] }
 
 // lock names the lock that the thread waited for.

@@ -13,7 +13,7 @@ import (
 // accuracy benchmark checks.
 const bandShare = 0.15
 
-// whatIf is the duration of a step without the cause. Work that the GPU did while the host was
+// whatIf returns the duration of a step without the cause. Work that the GPU did while the host was
 // delayed would have to be waited for without the delay: synchronisations that returned early show
 // how much that was.
 func (f *finding) whatIf(ev *evidence) *report.WhatIf {
@@ -52,7 +52,7 @@ func (f *finding) whatIf(ev *evidence) *report.WhatIf {
 // early is the share of the median below which a synchronisation counts as having returned early.
 const early = 0.7
 
-// absorbed is how much shorter than usual the early synchronisations were, ns: the GPU went on
+// absorbed returns how much shorter than usual the early synchronisations were, ns: the GPU went on
 // working while the host was delayed. Delays by the host in such calls do not count as usual.
 // Delays that cost nothing also shortened them; these are subtracted, because they are not in any
 // loss.
@@ -74,7 +74,7 @@ func (ev *evidence) absorbed(t *subject) uint64 {
 // reported, percent.
 const minAlternative = 1.0
 
-// alternatives are the other kinds found in the same calls and gaps. Their shares are of the time
+// alternatives returns the other kinds found in the same calls and gaps. Their shares are of the time
 // lost there to all kinds, so that they add up with the finding's own.
 func (f *finding) alternatives(all []*finding) []report.Alternative {
 	in := map[*account]bool{}

@@ -43,7 +43,7 @@ func (ev *evidence) readSteps() {
 	}
 }
 
-// countSteps is how many calls end a step. If only long calls do, they are recorded one by one;
+// countSteps returns how many calls end a step. If only long calls do, they are recorded one by one;
 // there are at least as many steps as were sampled.
 func (cs *callStats) countSteps(t *subject) uint64 {
 	if t.steps.Least == 0 {
@@ -61,13 +61,13 @@ func (cs *callStats) countSteps(t *subject) uint64 {
 	return max(n, uint64(len(t.steps.Sampled)))
 }
 
-// active is the time in which a thread was not idle, ns.
+// active returns the time in which a thread was not idle, ns.
 func (cs *callStats) active(t *subject) uint64 {
 	idle, _ := cs.idleOf(t)
 	return t.wall() - min(idle, t.wall())
 }
 
-// stepNS is the mean duration of a step without waits for work, ns; 0 if there are no steps.
+// stepNS returns the mean duration of a step without waits for work, ns; 0 if there are no steps.
 func (cs *callStats) stepNS(t *subject) uint64 {
 	if t.count == 0 {
 		return 0
@@ -91,7 +91,7 @@ func (ev *evidence) workloads() []report.Workload {
 	return list
 }
 
-// warmup is how long the first, slower steps took, ns.
+// warmup returns how long the first, slower steps took, ns.
 func warmup(t *subject) uint64 {
 	n := t.steps.Warmup()
 	if n == 0 {
@@ -101,7 +101,7 @@ func warmup(t *subject) uint64 {
 	return end - min(t.from, end)
 }
 
-// perStep is the loss in each of the thread's steps, nil if it makes none.
+// perStep returns the loss in each of the thread's steps, nil if it makes none.
 func (l *loss) perStep(t *subject) *report.PerStep {
 	n := t.count
 	if n == 0 || l.lost == 0 {

@@ -11,10 +11,10 @@ import (
 	"github.com/ingero-io/ingero/explain/report"
 )
 
-// Unknown is the class of time of which the class is not known.
+// Unknown is the class of time whose class is not known.
 const Unknown = event.NumClasses + 1
 
-// numClasses are those of event, on a CPU, and Unknown.
+// numClasses counts those of event, on a CPU, and Unknown.
 const numClasses = event.NumClasses + 2
 
 // Share is a thread's time and calls in a mean step, or in a mean unit of another kind.
@@ -28,7 +28,7 @@ type Share struct {
 type OpShare struct {
 	Calls float64
 	NS    float64
-	By    [numClasses]float64 // of NS, by class; sums up to NS
+	By    [numClasses]float64 // of NS, by class; adds up to NS
 }
 
 // What is the kind of a part.
@@ -46,13 +46,13 @@ type Part struct {
 	What  What
 	Op    event.Op    // 0 between calls
 	Class event.Class // unless What is Calls
-	A, B  float64     // calls in a step; ns of the class in a call; or ns of the class in a step
+	A, B  float64     // calls per step; ns of the class per call; or ns of the class per step
 	NS    float64     // of the difference
 }
 
-// Split splits the difference of two mean steps into parts that add up to it, the largest first. A change of the number
-// of calls counts with the mean of both sides' durations, and a change of a call's duration with the
-// mean of both sides' numbers, so that neither side is preferred and nothing is left over.
+// Split splits the difference of two mean steps into parts that add up to it, the largest first. A change of the
+// number of calls counts with the mean of both sides' durations, and a change of a call's duration with the mean of
+// both sides' numbers, so that neither side is preferred and nothing is left over.
 func Split(a, b *Share) []Part {
 	var list []Part
 	ops := map[event.Op]bool{}
@@ -96,7 +96,7 @@ func splitOp(op event.Op, a, b *OpShare) []Part {
 	return list
 }
 
-// Words say what changed: "17 instead of 1 cudaStreamSynchronize".
+// Words describes what changed: "17 instead of 1 cudaStreamSynchronize".
 func (p *Part) Words() string {
 	ns := func(v float64) string {
 		if v < 0.5 {
@@ -126,7 +126,7 @@ func (p *Part) Words() string {
 	return fmt.Sprintf("%s between calls: %s instead of %s", p.Class.Title(), ns(p.B), ns(p.A))
 }
 
-// Number is a count that may be a fraction.
+// Number formats a count that may be a fraction.
 func Number(v float64) string {
 	if v >= 9.95 || math.Abs(v-math.Round(v)) < 0.005 {
 		return report.Count(uint64(math.Round(v)))

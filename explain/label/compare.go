@@ -12,8 +12,8 @@ import (
 	"github.com/ingero-io/ingero/explain/report"
 )
 
-// Comparison is how long each value of a label took on two sides, such as each epoch of two runs.
-// Times are nanoseconds, and means of the intervals in which a value held.
+// Comparison is how long each value of a label took on two sides, such as each epoch of two runs. Times are
+// nanoseconds, and means over the intervals in which a value held.
 type Comparison struct {
 	Schema int           `json:"schema"`
 	Key    string        `json:"key"`
@@ -45,15 +45,15 @@ type Part struct {
 	NS    float64 `json:"ns"`
 }
 
-// What parts are.
+// What parts are about.
 const (
 	InCalls      = "in calls"
 	BetweenCalls = "between calls"
 	NoWait       = "not in a recorded wait" // on a CPU, or in waits that are too short to be recorded
 )
 
-// Compare pairs the values of two results of the same key. Processes of a value are paired by name, and
-// by process id where several have the same.
+// Compare pairs the values of two results of the same key. Processes with a value are paired by name, and by process
+// id if several have the same name.
 func Compare(a, b *Result) *Comparison {
 	c := &Comparison{
 		Schema: Schema, Key: b.Key, A: a.DB, B: b.DB, Source: b.Source, Rows: []ComparedRow{},
@@ -135,7 +135,7 @@ func (c *Comparison) SlowerThan(percent float64) bool {
 	return slices.ContainsFunc(c.Rows, func(r ComparedRow) bool { return r.SlowerPct > percent })
 }
 
-// WriteText writes a comparison in lines of at most so many columns.
+// WriteText writes a comparison in lines of at most width columns.
 func (c *Comparison) WriteText(w io.Writer, width int) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "by %s: %s on both sides\n", c.Key, report.Plural(uint64(len(c.Rows)), "value"))
@@ -170,10 +170,10 @@ func (c *Comparison) WriteText(w io.Writer, width int) error {
 	return err
 }
 
-// mostOnly is how many values of one side the text has.
+// mostOnly is how many values of only one side the text has.
 const mostOnly = 12
 
-// shown are the rows that the text has: all, or those that differ most, in their order.
+// shown returns the rows that the text has: all, or those that differ most, in their order.
 func (c *Comparison) shown() []*ComparedRow {
 	var list []*ComparedRow
 	order := map[*ComparedRow]int{}

@@ -8,8 +8,8 @@ import (
 	"github.com/ingero-io/ingero/explain/label"
 )
 
-// TestValuesOfTwoRunsAreCompared has an epoch that waits longer for its data, one that is the same, one that only
-// one run has, and two processes of a name.
+// TestValuesOfTwoRunsAreCompared has an epoch that waits longer for its data, one that is unchanged, one that only
+// one run has, and two processes of the same name.
 func TestValuesOfTwoRunsAreCompared(t *testing.T) {
 	const second = 1_000_000_000
 	row := func(value string, pid uint32, intervals int, each uint64, pipe uint64) label.Row {

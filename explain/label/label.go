@@ -1,6 +1,6 @@
-// Package label sums up what processes did by what they said they work on: for each value of a label,
-// such as each epoch, how long it took, how many calls were made in it, what the thread that makes them
-// waited for, and which causes of lost time the diagnosis finds in it. It decides nothing itself.
+// Package label sums what processes did by what they said they work on. For each value of a label, such as each
+// epoch, it has how long it took, how many calls were made, what the calling thread waited for, and which causes of
+// lost time the diagnosis finds in it. It decides nothing itself.
 package label
 
 import (
@@ -27,9 +27,9 @@ type Result struct {
 	DB     string `json:"db"`
 	Key    string `json:"key"`
 	Source string `json:"source"` // of the sums: seconds, calls
-	Note   string `json:"note"`   // what the sums are of
+	Note   string `json:"note"`   // what the sums cover
 	Rows   []Row  `json:"rows"`   // by the begin of the first interval
-	Checks int    `json:"checks"` // rows that were diagnosed, those that waited most
+	Checks int    `json:"checks"` // diagnosed rows: those that waited most
 }
 
 // The sources of sums.
@@ -43,10 +43,10 @@ type Row struct {
 	Value     string `json:"value"`
 	Process   string `json:"process"`
 	PID       uint32 `json:"pid"`
-	Node      string `json:"node,omitempty"` // in a recording of several machines
+	Node      string `json:"node,omitempty"` // if the recording has several machines
 	FromNS    uint64 `json:"from_ns"`        // Unix ns, begin of the first interval
 	Intervals int    `json:"intervals"`      // in which it held
-	TimeNS    uint64 `json:"time_ns"`        // of all of them
+	TimeNS    uint64 `json:"time_ns"`        // total
 	// of the thread with most time in calls, which the rest is about; 0: none. Ranges of a thread are about its own
 	TID       uint32            `json:"tid"`
 	Calls     uint64            `json:"calls"` // without nested calls
@@ -74,21 +74,21 @@ type Cause struct {
 // span is an interval in which a value held, half-open, Unix ns.
 type span struct{ from, to uint64 }
 
-// sums are those of a thread in a row.
+// sums are a thread's sums in a row.
 type sums struct {
 	calls, callNS uint64
 	in, between   event.Ledger
 }
 
-// Options say what is asked.
+// Options define the question.
 type Options struct {
 	Key string
 	DB  string // for users
 
-	SumsOnly bool // no causes are looked for
+	SumsOnly bool // skip the search for causes
 }
 
-// The limits of what is shown and diagnosed.
+// Limits of what is shown and diagnosed.
 const (
 	exactFrom    = 10 * time.Second // median length of intervals from which sums of seconds are used
 	mostExact    = 2000             // intervals that are summed up by seconds
@@ -96,10 +96,10 @@ const (
 	mostDiagnose = 8                // rows that are diagnosed
 )
 
-// NoKeyError says that nothing has such a label.
+// NoKeyError means that nothing has such a label.
 type NoKeyError struct {
 	Key  string
-	Have []string // keys that there are
+	Have []string // existing keys
 }
 
 // Error implements error.
@@ -110,7 +110,7 @@ func (e *NoKeyError) Error() string {
 	return fmt.Sprintf("no label %q was recorded in this time; there are: %s", e.Key, strings.Join(e.Have, ", "))
 }
 
-// By sums up a view by a label.
+// By sums a view by a label.
 func By(ctx context.Context, v *recording.View, o Options) (*Result, error) {
 	machines, done, err := recording.Machines(ctx, v.Recording)
 	if err != nil {
@@ -172,7 +172,7 @@ type machine struct {
 	rows []*Row
 }
 
-// read reads the labels of the key, and notes all keys.
+// read reads the labels with the key, and notes all keys.
 func (m *machine) read(ctx context.Context, v *recording.View, key string, several bool, keys map[string]bool) error {
 	labels, err := m.Labels(ctx, v.Window)
 	if err != nil {
@@ -219,8 +219,7 @@ func (m *machine) read(ctx context.Context, v *recording.View, key string, sever
 	return nil
 }
 
-// add adds an interval, which begins no earlier than those before: one that overlaps the last one
-// extends it.
+// add adds an interval that begins no earlier than those before. If it overlaps the last one, it extends that.
 func (r *Row) add(s span) {
 	if n := len(r.intervals); n > 0 && s.from < r.intervals[n-1].to {
 		last := &r.intervals[n-1]
@@ -233,7 +232,7 @@ func (r *Row) add(s span) {
 	r.Intervals++
 }
 
-// source says of what the sums can be.
+// source returns what the sums can be made from.
 func source(list []machine) string {
 	var lengths []uint64
 	for i := range list {
@@ -253,7 +252,7 @@ func source(list []machine) string {
 // has reports whether calls of a thread have the label.
 func (r *Row) has(t event.Thread) bool { return r.PID == t.PID && (r.only == 0 || r.only == t.TID) }
 
-// of are the sums of a thread.
+// of returns the sums of a thread.
 func (r *Row) of(tid uint32) *sums {
 	s := r.sums[tid]
 	if s == nil {
@@ -263,8 +262,8 @@ func (r *Row) of(tid uint32) *sums {
 	return s
 }
 
-// choose takes over the sums of one thread of each process: of those whose calls have the label, the one with
-// most time in calls over all rows.
+// choose takes over the sums of one thread per process: of those whose calls have the label, the one with most time
+// in calls over all rows.
 func choose(rows []*Row) {
 	type process struct{ pid, only uint32 }
 	totals := map[process]map[uint32]*[2]uint64{} // by thread: in calls, waiting between them
@@ -307,7 +306,7 @@ func (r *Row) take(s *sums) {
 	}
 }
 
-// total is the time of all classes, ns.
+// total returns the time of all classes, ns.
 func total(l *event.Ledger) (ns uint64) {
 	for _, n := range l.NS {
 		ns += n
@@ -315,8 +314,7 @@ func total(l *event.Ledger) (ns uint64) {
 	return ns
 }
 
-// check diagnoses the longest intervals of the rows that waited most between calls, for their share of
-// the time.
+// check diagnoses the longest intervals of the rows that waited most between calls, relative to their time.
 func check(ctx context.Context, list []machine, r *Result) error {
 	type candidate struct {
 		*machine
@@ -355,7 +353,7 @@ func check(ctx context.Context, list []machine, r *Result) error {
 	return nil
 }
 
-// longest is the longest interval.
+// longest returns the longest interval.
 func (r *Row) longest() (s span) {
 	for _, x := range r.intervals {
 		if x.to-x.from > s.to-s.from {

@@ -19,8 +19,8 @@ import (
 
 const t0 = uint64(1_735_689_600_000_000_000)
 
-// trained is a recording of a process whose epochs have 100 steps of a given length each: a launch of 1 ms, then 4 ms
-// in a call that waits for the GPU. Every step of epoch 2 waits for its data as long again, on a pipe.
+// trained returns a recording of a process whose epochs have 100 steps of a given length each: a launch of 1 ms, then
+// 4 ms in a call that waits for the GPU. Every step of epoch 2 waits equally long for its data, on a pipe.
 func trained(t *testing.T, step time.Duration) store.Recording {
 	t.Helper()
 	launch, _ := event.ByName("cudaLaunchKernel")
@@ -73,7 +73,7 @@ func trained(t *testing.T, step time.Duration) store.Recording {
 	return r
 }
 
-// half is a label that changes within a wait.
+// half returns a label that changes within a wait.
 func half(at uint64, value string) event.Label {
 	return event.Label{Arrived: at, Since: at, PID: 7, StartTime: 1, Key: "half", Value: value}
 }
@@ -88,7 +88,7 @@ func by(t *testing.T, r store.Recording, key string, q recording.Question) (*lab
 	return label.By(t.Context(), v, label.Options{Key: key, DB: "x.db"})
 }
 
-// within reports whether two times differ by at most so much.
+// within reports whether two times differ by at most by.
 func within(a, b, by uint64) bool { return max(a, b)-min(a, b) <= by }
 
 func TestEpochsAreSummedUpBySecondsAndByCalls(t *testing.T) {

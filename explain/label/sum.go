@@ -18,7 +18,7 @@ func (m *machine) sum(ctx context.Context, source string) error {
 	return m.sumCalls(ctx)
 }
 
-// sumSeconds adds up the exact sums of whole seconds.
+// sumSeconds sums exact values of whole seconds.
 func (m *machine) sumSeconds(ctx context.Context) error {
 	for _, r := range m.rows {
 		for _, s := range r.intervals {
@@ -52,14 +52,14 @@ type interval struct {
 	row *Row
 }
 
-// timeline are the intervals of a process by begin, and where a reader of events by time stands in them.
+// timeline has the intervals of a process by begin, and the position of a reader of events by time.
 type timeline struct {
 	list   []interval
-	next   int        // the first one that had not begun at the last time asked for
-	active []interval // those that had, and had not ended
+	next   int        // the first one that had not begun at the last time
+	active []interval // those that had begun, and not ended
 }
 
-// timelines are those of all processes.
+// timelines returns the timelines of all processes.
 func (m *machine) timelines() map[uint32]*timeline {
 	all := map[uint32]*timeline{}
 	for _, r := range m.rows {
@@ -78,7 +78,7 @@ func (m *machine) timelines() map[uint32]*timeline {
 	return all
 }
 
-// at goes on to a time, not before the last one, and calls f for each row that holds for a thread then.
+// at advances to a time, not before the last one, and calls f for each row that holds for a thread then.
 func (t *timeline) at(at uint64, of event.Thread, f func(*Row)) {
 	for t.next < len(t.list) && t.list[t.next].from <= at {
 		t.active = append(t.active, t.list[t.next])
@@ -92,8 +92,7 @@ func (t *timeline) at(at uint64, of event.Thread, f func(*Row)) {
 	}
 }
 
-// share calls f with the rows that hold for a thread between the last time asked for and an end, and which part
-// of that time each has.
+// share calls f with the rows that hold for a thread between the last time and end, and each one's part of that time.
 func (t *timeline) share(from, end uint64, of event.Thread, f func(r *Row, part float64)) {
 	all := float64(max(end-from, 1))
 	tell := func(i *interval, from uint64) {
@@ -109,7 +108,7 @@ func (t *timeline) share(from, end uint64, of event.Thread, f func(r *Row, part 
 	}
 }
 
-// window is the time in which there are intervals. Events that begin earlier may reach into it.
+// window returns the time that has intervals. Events that begin earlier may reach into it.
 func (m *machine) window() (w store.Window) {
 	for _, r := range m.rows {
 		for _, s := range r.intervals {
@@ -123,8 +122,8 @@ func (m *machine) window() (w store.Window) {
 	return w
 }
 
-// sumCalls adds up stored calls and the gaps between them. A call is counted where it begins; what it took, and
-// what its thread waited for, is of the intervals that it lasted through, by their time.
+// sumCalls sums stored calls and the gaps between them. A call counts where it begins. Its duration and its thread's
+// waits are shared among the intervals that it spans, by time.
 func (m *machine) sumCalls(ctx context.Context) error {
 	if len(m.rows) == 0 {
 		return nil
@@ -159,7 +158,7 @@ func (m *machine) sumCalls(ctx context.Context) error {
 	})
 }
 
-// addPart adds a part of a ledger's times to another one.
+// addPart adds a part of a ledger's times to another ledger.
 func addPart(to, l *event.Ledger, part float64) {
 	for c, ns := range l.NS {
 		if ns > 0 {

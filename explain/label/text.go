@@ -15,7 +15,7 @@ import (
 // mostRows is how many rows the text has. JSON has all.
 const mostRows = 40
 
-// WriteText writes a result in lines of at most so many columns.
+// WriteText writes a result in lines of at most width columns.
 func WriteText(w io.Writer, r *Result, width int) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "by %s: %s\n", r.Key, report.Plural(uint64(len(r.Rows)), "value"))
@@ -51,7 +51,7 @@ func WriteText(w io.Writer, r *Result, width int) error {
 	return err
 }
 
-// words are a cause in a line.
+// words describes a cause in a line.
 func (c *Cause) words() string {
 	if c.Kind == "" {
 		return fmt.Sprintf("%.0f %% lost, not explained: %s", c.LostPct, c.Summary)
@@ -59,7 +59,7 @@ func (c *Cause) words() string {
 	return fmt.Sprintf("%.0f %% lost: %s (%s)", c.LostPct, c.Summary, c.Kind)
 }
 
-// shown are the rows that the text has: all, or those that waited most, by time.
+// shown returns the rows that the text has: all, or those that waited most, by time.
 func (r *Result) shown() (list []*Row, left int) {
 	for i := range r.Rows {
 		list = append(list, &r.Rows[i])
@@ -74,7 +74,7 @@ func (r *Result) shown() (list []*Row, left int) {
 	return list, left
 }
 
-// between is how long the thread waited between calls, ns.
+// between returns how long the thread waited between calls, ns.
 func (r *Row) between() (ns uint64) {
 	for _, n := range r.BetweenNS {
 		ns += n
@@ -93,12 +93,12 @@ func (r *Row) cells() []string {
 	}
 }
 
-// pct is a share of the row's time.
+// pct formats a share of the row's time.
 func (r *Row) pct(ns uint64) string {
 	return fmt.Sprintf("%.0f %%", 100*float64(ns)/float64(max(r.TimeNS, 1)))
 }
 
-// waitWords has the classes of waits between calls that took 1 % of the time or more, most first.
+// waitWords returns the classes of waits between calls that took 1 % of the time or more, most first.
 func (r *Row) waitWords() string {
 	type wait struct {
 		title string
@@ -128,7 +128,7 @@ func columnWidths(cells [][]string) []int {
 	return widths
 }
 
-// padded is a line of the table; numbers are on the right of their columns.
+// padded formats a line of the table; numbers are right-aligned.
 func padded(line []string, widths []int) string {
 	var b strings.Builder
 	for i, c := range line {

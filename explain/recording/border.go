@@ -9,9 +9,9 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// Statistics by second count a call, or a gap, in the second in which it began. At the ends of a
-// window, this includes time outside of it and leaves out time in it: seconds for a long call.
-// border has the time to subtract and to add.
+// Statistics by second count a call, or a gap, in the second in which it began. At the ends of a window, this
+// includes time outside it and leaves out time inside it: seconds for a long call. border has the time to subtract
+// and to add.
 type border struct {
 	off, add   event.Ledger
 	offNS      uint64 // of the whole time, not only of waits

@@ -9,7 +9,7 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// crossing are calls, some of which cross a given moment.
+// crossing are calls, some of which cross a given time.
 type crossing []event.Call
 
 func (r crossing) Reaching(

@@ -11,13 +11,13 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// CallSite is a place in a process that calls of an operation were made from. Its statistics are
-// exact, of the whole seconds of the window.
+// CallSite is a place in a process that calls of an operation were made from. Its statistics are exact, for the whole
+// seconds of the window.
 type CallSite struct {
 	PID  uint32
-	Addr uint64 // to which the calls return; 0: places beyond those that are told apart, or not known
+	Addr uint64 // return address of the calls; 0: places beyond those that are distinguished, or not known
 	report.Op
-	OfNS uint64 // that all of the process's calls of the operation took, ns
+	OfNS uint64 // of all the process's calls of the operation, ns
 
 	stacks []taken // of calls from there, most calls first
 }
@@ -27,8 +27,7 @@ type taken struct {
 	id, calls uint64
 }
 
-// CallSites are the places that the program waits for the GPU at: calls of other operations do not
-// tell theirs.
+// CallSites are the places where the program waits for the GPU: only such calls have a recorded place.
 type CallSites struct {
 	List     []CallSite // most time first
 	Unplaced uint64     // such calls whose place was not recorded
@@ -40,8 +39,7 @@ type siteAt struct {
 	addr uint64
 }
 
-// FindCallSites has the statistics of each place, those only of processes and operations that are
-// wanted.
+// FindCallSites returns the statistics of each place, for the wanted processes and operations.
 func (v *View) FindCallSites(ctx context.Context, wants func(pid uint32, op event.Op) bool) (*CallSites, error) {
 	list, err := v.WaitSites(ctx, v.Window, ^uint64(0))
 	if err != nil {
@@ -78,7 +76,7 @@ func (v *View) FindCallSites(ctx context.Context, wants func(pid uint32, op even
 	return s, err
 }
 
-// callSitesOf puts the threads of each process together.
+// callSitesOf joins the threads of each process.
 func callSitesOf(list []store.SiteSecond) []CallSite {
 	type key struct {
 		siteAt
@@ -109,7 +107,7 @@ func callSitesOf(list []store.SiteSecond) []CallSite {
 	return sites
 }
 
-// countAll holds the places against the operations' own statistics.
+// countAll compares the places with the operations' own statistics.
 func (s *CallSites) countAll(ctx context.Context, v *View, wants func(pid uint32, op event.Op) bool) error {
 	type key struct {
 		pid uint32
@@ -119,7 +117,7 @@ func (s *CallSites) countAll(ctx context.Context, v *View, wants func(pid uint32
 	if err != nil {
 		return err
 	}
-	var calls, told uint64
+	var calls, placed uint64
 	ns := map[key]uint64{}
 	for i := range all {
 		if o := &all[i]; o.Op.TellsSite() && wants(o.PID, o.Op) {
@@ -129,23 +127,23 @@ func (s *CallSites) countAll(ctx context.Context, v *View, wants func(pid uint32
 	}
 	for i := range s.List {
 		o := &s.List[i]
-		told += o.Calls
+		placed += o.Calls
 		o.OfNS = ns[key{o.PID, o.Op.Op}]
 	}
-	s.Unplaced = calls - min(told, calls)
+	s.Unplaced = calls - min(placed, calls)
 	return nil
 }
 
-// Place is what is known of a place in the code: from stacks, which are mostly taken of slow calls.
+// Place describes a place in the code, from stacks, which are mostly of slow calls.
 type Place struct {
-	Name    string   // function and file, or library and offset; empty: no stack of a call from there was taken
-	Callers []string // the frames of the program's own code that lead there, if others; of the commonest stack first
+	Name    string   // function and file, or library and offset; empty: no call from there has a stack
+	Callers []string // other frames of the program's own code that lead there; those of the commonest stack first
 }
 
-// placeStacks is of how many stacks a place's callers are found out.
+// placeStacks is how many stacks are searched for a place's callers.
 const placeStacks = 16
 
-// Place finds out what a place of FindCallSites is called.
+// Place finds the name of a place from FindCallSites.
 func (v *View) Place(ctx context.Context, s *CallSite) (p Place, err error) {
 	for _, t := range s.stacks[:min(len(s.stacks), placeStacks)] {
 		st, err := v.Stack(ctx, t.id)
@@ -153,7 +151,7 @@ func (v *View) Place(ctx context.Context, s *CallSite) (p Place, err error) {
 			if ctx.Err() != nil {
 				return p, ctx.Err()
 			}
-			continue // it was lost
+			continue // its record was dropped
 		}
 		at := slices.IndexFunc(st.Frames, func(f event.Frame) bool {
 			return f.Kind == event.FrameNative && f.Addr == s.Addr

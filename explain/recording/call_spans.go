@@ -8,8 +8,8 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// How many spans of calls are read to find steps, and how many calls of each: enough for the steps
-// of a few threads, and quick to read.
+// Number of spans of calls to read to find steps, and of calls in each: enough for the steps of a few threads, and
+// quick to read.
 const (
 	MaxSpans  = 12
 	SpanCalls = 2000

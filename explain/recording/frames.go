@@ -5,7 +5,7 @@ import (
 	"github.com/ingero-io/ingero/explain/report"
 )
 
-// Frames are the lines of a stack, innermost first.
+// Frames returns the lines of a stack, innermost first.
 func Frames(st *event.Stack) []string {
 	lines := make([]string, len(st.Frames))
 	for i := range st.Frames {

@@ -6,9 +6,8 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// Machines are the recordings of the machines in a recording, in the order in which they were
-// merged; the recording itself if there is only one. done closes those that were opened; it is
-// never nil.
+// Machines returns the recordings of the machines in a recording, in the order in which they were merged; the
+// recording itself if there is only one. done closes those that were opened; it is never nil.
 func Machines(ctx context.Context, r store.Reader) (list []store.Reader, done func(), err error) {
 	done = func() {}
 	m, ok := r.(store.Merged)

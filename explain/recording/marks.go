@@ -34,7 +34,7 @@ type measure struct {
 	what  func(before, after float64) string
 }
 
-// measures are the values that marks are made from.
+// measures returns the values that marks are made from.
 func (t *Timeline) measures() []measure {
 	second := float64(time.Second)
 	list := []measure{{

@@ -15,7 +15,7 @@ type threadReader interface {
 	Threads(ctx context.Context) ([]store.ThreadInfo, error)
 }
 
-// Names are the names of the recording's processes, by process id.
+// Names returns the names of the recording's processes, by process id.
 func (v *View) Names(ctx context.Context) (map[uint32]string, error) {
 	if v.names != nil {
 		return v.names, nil
@@ -31,7 +31,7 @@ func (v *View) Names(ctx context.Context) (map[uint32]string, error) {
 	return v.names, nil
 }
 
-// ThreadNames are the names of a recording's threads.
+// ThreadNames returns the names of a recording's threads.
 func ThreadNames(ctx context.Context, r threadReader) (map[event.Thread]string, error) {
 	list, err := r.Threads(ctx)
 	if err != nil {
@@ -44,7 +44,7 @@ func ThreadNames(ctx context.Context, r threadReader) (map[event.Thread]string, 
 	return names, nil
 }
 
-// Traced are the names of the traced processes of a recording.
+// Traced returns the names of the traced processes of a recording.
 func Traced(ctx context.Context, r processReader) (names []string, err error) {
 	list, err := r.Processes(ctx)
 	for i := range list {

@@ -9,15 +9,14 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// statsReader is a recording with statistics, and with what is needed to find nested calls that
-// they do not mark.
+// statsReader is a recording with statistics, and with what is needed to find nested calls that they do not mark.
 type statsReader interface {
 	OpStats(ctx context.Context, w store.Window) ([]store.OpStat, error)
 	NotableCalls(ctx context.Context, w store.Window, visit func(*event.Call) bool) error
 }
 
-// Nesting finds which operations call other ones, as most of their known calls do: the value is the
-// number of such calls less the others. The first call of each operation is among the notable ones.
+// Nesting finds which operations call others, as most of their known calls do. The value is the number of such calls
+// minus the others. The first call of each operation is among the notable ones.
 type Nesting map[opOfThread]int
 
 type opOfThread struct {
@@ -34,9 +33,9 @@ func (n Nesting) Add(c *event.Call) {
 	}
 }
 
-// Outermost are the operations of a thread whose time is not also part of another one. If a
-// recording does not say which calls are nested, this is derived from known calls. A driver
-// operation without known calls counts only if the thread makes no runtime calls.
+// Outermost returns the operations of a thread whose time is not also part of another one. If a recording does not
+// say which calls are nested, this is derived from known calls. A driver operation without known calls counts only if
+// the thread makes no runtime calls.
 func (n Nesting) Outermost(all []store.OpStat, t event.Thread) []*store.OpStat {
 	var ops, driver []*store.OpStat
 	for i := range all {
@@ -76,8 +75,7 @@ func ReadNesting(ctx context.Context, r statsReader, w store.Window, ops []store
 	})
 }
 
-// Outermost are the statistics of calls that are not within another one, so that sums over
-// operations count no time twice.
+// Outermost returns the statistics of calls outside other calls, so that sums over operations count no time twice.
 func Outermost(ctx context.Context, r statsReader, w store.Window, ops []store.OpStat) ([]store.OpStat, error) {
 	n, err := ReadNesting(ctx, r, w, ops)
 	if err != nil {
@@ -86,7 +84,7 @@ func Outermost(ctx context.Context, r statsReader, w store.Window, ops []store.O
 	return n.OfAll(ops), nil
 }
 
-// OfAll are the statistics of all threads' outermost calls.
+// OfAll returns the statistics of all threads' outermost calls.
 func (n Nesting) OfAll(ops []store.OpStat) []store.OpStat {
 	var list []store.OpStat
 	done := map[event.Thread]bool{}

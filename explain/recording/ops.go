@@ -10,8 +10,7 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// OpTable is the exact statistics of each process's operations, over all threads, those with most
-// time first.
+// OpTable returns the exact statistics of each process's operations, over all threads, those with most time first.
 func OpTable(all []store.OpStat) map[uint32][]report.Op {
 	type sums struct {
 		op   report.Op
@@ -50,7 +49,7 @@ func OpTable(all []store.OpStat) map[uint32][]report.Op {
 	return table
 }
 
-// setQuantiles has an operation say how long its calls were.
+// setQuantiles sets how long an operation's calls were.
 func setQuantiles(o *report.Op, h *stats.Histogram) {
 	o.P50NS = min(h.Quantile(0.5), o.MaxNS)
 	o.P95NS = min(h.Quantile(0.95), o.MaxNS)
@@ -58,7 +57,7 @@ func setQuantiles(o *report.Op, h *stats.Histogram) {
 	o.Kinds = OpKinds(h, o.MaxNS)
 }
 
-// OpKinds are short and long calls, if there are two kinds. longest is the longest call, ns.
+// OpKinds returns short and long calls, if there are two kinds. longest is the longest call, ns.
 func OpKinds(h *stats.Histogram, longest uint64) []report.OpKind {
 	brief, long, two := h.Kinds()
 	if !two {

@@ -1,7 +1,6 @@
-// Package recording answers questions about a recording: which part of it a question is about
-// (Ask), and what can be answered without a diagnosis. The command line, the MCP tools and the node
-// API use it, so that the same question covers the same part everywhere, and each answer says what
-// it leaves out. It reads no file itself.
+// Package recording answers questions about a recording: which part of it a question is about (Ask), and what can be
+// answered without a diagnosis. The command line, the MCP tools and the node API use it, so that the same question
+// covers the same part everywhere, and each answer says what it leaves out. It reads no file itself.
 package recording
 
 import (
@@ -57,8 +56,8 @@ func (p *Part) Whole() bool { return p.fromBegin() && p.toEnd() }
 func (p *Part) fromBegin() bool { return p.Window.From <= p.Sum.First }
 func (p *Part) toEnd() bool     { return p.Window.To == 0 || p.Window.To > p.Sum.Last }
 
-// Bounds are those of the window, or of the recording where it is open; Unix ns, 0 if nothing was
-// recorded. The second bound is exclusive.
+// Bounds returns the bounds of the window, or of the recording where it is open; Unix ns, 0 if nothing was recorded.
+// The second bound is exclusive.
 func (p *Part) Bounds() (from, to uint64) {
 	from, to = p.Window.From, p.Window.To
 	if from == 0 {
@@ -70,7 +69,7 @@ func (p *Part) Bounds() (from, to uint64) {
 	return from, to
 }
 
-// leftOut says how many calls of the recording are outside of the part.
+// leftOut describes how many calls of the recording are outside the part.
 func (p *Part) leftOut(ctx context.Context, r Reader) (string, error) {
 	if p.Whole() {
 		return "", nil

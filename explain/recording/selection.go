@@ -71,8 +71,8 @@ func (sel *Selection) add(item string) error {
 	return nil
 }
 
-// Window is the selected time of a recording, from and to the nearest whole seconds, by which
-// statistics are kept. For its errors IsMistaken holds.
+// Window returns the selected time of a recording, from and to the nearest whole seconds, by which statistics are
+// kept. IsMistaken holds for its errors.
 func (sel *Selection) Window(sum store.Summary) (w store.Window, err error) {
 	if w, err = sel.window(sum); err != nil {
 		return w, spanError{err}
@@ -107,7 +107,7 @@ func (sel *Selection) window(sum store.Summary) (w store.Window, err error) {
 	return w, nil
 }
 
-// View is what is selected of a recording. For an error in the selection IsMistaken holds.
+// View returns the selected part of a recording. IsMistaken holds for an error in the selection.
 func (sel *Selection) View(ctx context.Context, r store.Recording) (v *View, err error) {
 	v = &View{Recording: r}
 	if v.Sum, err = r.Summary(ctx); err != nil {
@@ -122,12 +122,11 @@ func (sel *Selection) View(ctx context.Context, r store.Recording) (v *View, err
 	return v, sel.label(ctx, v)
 }
 
-// leastLabelled is the share of the time from first to last in which a label has to hold, so that the
-// time between says something about it.
+// leastLabelled is the share of the time from first to last in which a label must hold, so that the time between is
+// meaningful.
 const leastLabelled = 0.8
 
-// label cuts a view to the time in which the label held, in whole seconds, and to the processes that
-// had it.
+// label cuts a view to the time in which the label held, in whole seconds, and to the processes that had it.
 func (sel *Selection) label(ctx context.Context, v *View) error {
 	list, err := v.Labels(ctx, v.Window)
 	if err != nil {
@@ -171,7 +170,7 @@ func (sel *Selection) label(ctx context.Context, v *View) error {
 	return nil
 }
 
-// listed says which values a label had.
+// listed lists the values that a label had.
 func listed(key string, values map[string]bool) string {
 	const most = 12
 	if len(values) == 0 {
@@ -184,8 +183,7 @@ func listed(key string, values map[string]bool) string {
 	return key + " was " + report.Printable(strings.Join(list, ", "))
 }
 
-// Processes are the processes of a selection; none means all. For the error that there are none
-// IsMistaken holds.
+// Processes returns the processes of a selection; none means all. IsMistaken holds for the error that there are none.
 func (sel *Selection) Processes(ctx context.Context, r store.Recording) ([]uint32, error) {
 	if sel.PID == 0 && sel.Rank < 0 {
 		return nil, nil
@@ -222,14 +220,14 @@ func (sel *Selection) Processes(ctx context.Context, r store.Recording) ([]uint3
 // maxTraced is how many processes an error lists.
 const maxTraced = 16
 
-// NearestSecond is the nearest whole second, by which statistics are kept; Unix ns.
+// NearestSecond returns the nearest whole second, by which statistics are kept; Unix ns.
 func NearestSecond(ns uint64) uint64 {
 	const second = uint64(time.Second)
 	return (ns + second/2) / second * second
 }
 
-// moment reads a point in time: a time of day, on the day on which the recording has it; a duration
-// since the recording's begin; or what Span takes.
+// moment parses a point in time: a time of day, on the day on which the recording has it; a duration since the
+// recording's begin; or what Span accepts.
 func moment(s string, sum store.Summary) (uint64, error) {
 	if d, err := time.ParseDuration(s); err == nil && d >= 0 {
 		return sum.First + uint64(d), nil

@@ -41,7 +41,7 @@ type Sites struct {
 	Partial bool   // only notable calls were read, because there are very many
 }
 
-// All sums up the operations.
+// All sums the operations.
 func (s *Sites) All() (all SiteOp) {
 	for _, o := range s.Ops {
 		all.Calls, all.TotalNS = all.Calls+o.Calls, all.TotalNS+o.TotalNS
@@ -50,7 +50,7 @@ func (s *Sites) All() (all SiteOp) {
 	return all
 }
 
-// allCalls is the number of stored calls up to which all are read.
+// allCalls is the greatest number of stored calls of which all are read.
 const allCalls = 100_000
 
 // sitesReader is a recording whose calls can all be read.
@@ -60,8 +60,8 @@ type sitesReader interface {
 	Calls(ctx context.Context, w store.Window, visit func(*event.Call) bool) error
 }
 
-// FindSites sums up the calls of each site, only of wanted processes and operations. stored is the
-// number of stored calls of the recording.
+// FindSites sums the calls of each site, for wanted processes and operations. stored is the number of stored calls of
+// the recording.
 func FindSites(
 	ctx context.Context, r sitesReader, w store.Window, stored uint64, wants func(SiteOpKey) bool,
 ) (*Sites, error) {
@@ -109,8 +109,8 @@ func FindSites(
 	return s, err
 }
 
-// visitCalls visits the calls of a window; only notable ones, which is partial, if the recording has
-// very many.
+// visitCalls visits the calls of a window. If the recording has very many, it visits notable ones only, and returns
+// partial.
 func visitCalls(
 	ctx context.Context, r sitesReader, w store.Window, stored uint64, visit func(*event.Call) bool,
 ) (partial bool, err error) {
@@ -120,7 +120,7 @@ func visitCalls(
 	return false, r.Calls(ctx, w, visit)
 }
 
-// countAll takes the wanted operations from the exact statistics.
+// countAll adds the wanted operations from the exact statistics.
 func (s *Sites) countAll(ctx context.Context, r sitesReader, w store.Window, wants func(SiteOpKey) bool) error {
 	list, err := r.OpStats(ctx, w)
 	for i := range list {

@@ -25,13 +25,12 @@ type Source interface {
 	Close() error
 }
 
-// UntrustedLimits are the limits on an SQL statement from an untrusted client. The limit on its
-// length bounds the memory it takes: the number of values it computes at once times the length of a
-// value. The number of rows is for the caller to limit.
+// UntrustedLimits returns the limits on an SQL statement from an untrusted client. The limit on its length bounds its
+// memory: the number of values it computes at once times the length of a value. The caller limits the number of rows.
 func UntrustedLimits() store.Limits {
 	return store.Limits{Value: 256 << 10, Time: 5 * time.Second, Statement: 16 << 10, Columns: 100}
 }
 
-// UntrustedAtOnce is how many such statements run at the same time; further ones wait. One CPU is
-// kept free, so that other questions are answered meanwhile.
+// UntrustedAtOnce returns how many such statements run at the same time; further ones wait. One CPU is kept free, so
+// that other questions are answered meanwhile.
 func UntrustedAtOnce() int { return max(1, min(runtime.GOMAXPROCS(0)-1, 4)) }

@@ -22,10 +22,9 @@ type Span struct {
 // others is all.
 const DefaultSince = "5m"
 
-// Window converts a span to a window of a recording. It is counted from now while the recording is
-// being written, else from its end. The note says how the window was chosen if it differs from the
-// request, or is not the whole recording: a saved recording must never look empty. Choose also says
-// what is left out.
+// Window converts a span to a window of a recording. It counts from now while the recording is being written,
+// otherwise from its end. The note says how the window was chosen if it differs from the request, or is not the whole
+// recording: a saved recording must never look empty. Choose also says what is left out.
 func (s Span) Window(sum store.Summary, now time.Time) (store.Window, string, error) {
 	if s.From != "" || s.To != "" {
 		w, err := s.absolute(sum)
@@ -53,7 +52,7 @@ func (s Span) Window(sum store.Summary, now time.Time) (store.Window, string, er
 	}
 	end := sum.Last + 1
 	if live {
-		end = max(uint64(now.UnixNano()), end) // this clock may be behind that of the recorded machine
+		end = max(uint64(now.UnixNano()), end) // this clock may be behind the recorded machine's
 	}
 	from := end - min(end, uint64(since))
 	note := ""
@@ -90,7 +89,8 @@ func (s Span) absolute(sum store.Summary) (w store.Window, err error) {
 	return w, nil
 }
 
-// timeOfDay reads a time without a date, as "15:04" (local) or "15:04Z", on the last day on which the recording has it.
+// timeOfDay parses a time without a date, as "15:04" (local) or "15:04Z", on the last day on which the recording has
+// it.
 func timeOfDay(value string, sum store.Summary) (time.Time, bool) {
 	zone := time.Local
 	if v, ok := strings.CutSuffix(value, "Z"); ok {
@@ -111,7 +111,7 @@ func timeOfDay(value string, sum store.Summary) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// since reads a positive duration; a bare number is seconds.
+// since parses a positive duration; a bare number is seconds.
 func (s Span) since() (time.Duration, error) {
 	d, err := time.ParseDuration(s.Since)
 	if err != nil {
@@ -128,7 +128,7 @@ func (s Span) since() (time.Duration, error) {
 	return d, nil
 }
 
-// time reads a point in time as Unix nanoseconds.
+// time parses a point in time as Unix nanoseconds.
 func (s Span) time(name, value string, sum store.Summary) (uint64, error) {
 	if t, ok := timeOfDay(value, sum); ok {
 		return uint64(t.UnixNano()), nil
@@ -149,7 +149,7 @@ func (s Span) time(name, value string, sum store.Summary) (uint64, error) {
 		s.Dashes, name, value)
 }
 
-// ended says when a recording ended, in words.
+// ended describes when a recording ended.
 func ended(now time.Time, ns uint64) string {
 	t := time.Unix(0, int64(ns))
 	switch d := now.Sub(t); {

@@ -44,7 +44,7 @@ func Summarize(ctx context.Context, r Reader, now time.Time) (s Summary, err err
 	return s, nil
 }
 
-// uncounted reports whether a recording has no counts of dropped records: one of an earlier Ingero.
+// uncounted reports whether a recording has no counts of dropped records: an earlier Ingero made it.
 func uncounted(r Reader) bool {
 	_, earlier := r.(store.LegacyReader)
 	return earlier

@@ -9,8 +9,7 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// ThreadLedger is how a thread spent its time, from its first call in a window to its last, by
-// exact sums.
+// ThreadLedger is how a thread spent its time, from its first call in a window to its last, in exact sums.
 type ThreadLedger struct {
 	event.Thread
 	From, To uint64 // Unix ns: start of its first call, end of its last one
@@ -20,7 +19,7 @@ type ThreadLedger struct {
 	Between  event.Ledger
 }
 
-// Wall is the time that the ledger splits.
+// Wall returns the time that the ledger splits.
 func (t *ThreadLedger) Wall() uint64 { return t.To - min(t.From, t.To) }
 
 // ledgerReader is a recording with the sums of threads' time.
@@ -30,8 +29,7 @@ type ledgerReader interface {
 	reachingReader
 }
 
-// ThreadLedgers sums up the time of each thread that makes calls, those with most time in calls
-// first.
+// ThreadLedgers sums the time of each thread that makes calls, those with most time in calls first.
 func ThreadLedgers(ctx context.Context, r ledgerReader, w store.Window) ([]ThreadLedger, error) {
 	ops, err := r.OpStats(ctx, w)
 	if err != nil {

@@ -11,9 +11,8 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// Timeline is how a thread spent its time, in equal buckets of whole seconds, by exact sums.
-// Nothing is counted twice: calls are outermost ones, and the waits of a bucket are no longer than
-// the thread existed in it.
+// Timeline is how a thread spent its time, in equal buckets of whole seconds, in exact sums. Nothing is counted
+// twice: calls are outermost ones, and the waits of a bucket are no longer than the thread's time in it.
 type Timeline struct {
 	event.Thread
 	Others   []event.Thread // other threads that make calls, those with most time in calls first
@@ -29,14 +28,14 @@ type Timeline struct {
 
 // TimeBucket is a part of a timeline.
 type TimeBucket struct {
-	SpanNS uint64 // in which the thread made calls: shorter in the first and last bucket
+	SpanNS uint64 // time in which the thread made calls: shorter in the first and last bucket
 	Calls  uint64
 	CallNS uint64
 	Steps  uint64 // steps that ended in it
 	Waits  event.Ledger
 }
 
-// StepNS is the mean duration of the bucket's steps; 0 if none ended in it.
+// StepNS returns the mean duration of the bucket's steps; 0 if none ended in it.
 func (b *TimeBucket) StepNS() float64 {
 	if b.Steps == 0 {
 		return 0
@@ -53,8 +52,8 @@ type timelineReader interface {
 	OpSeries(ctx context.Context, w store.Window, step uint64) ([]store.OpSecond, error)
 }
 
-// ReadTimeline reads the timeline of the wanted thread with most time in calls, in at most so many
-// buckets; nil if no wanted thread made calls.
+// ReadTimeline reads the timeline of the wanted thread with most time in calls, in at most so many buckets; nil if no
+// wanted thread made calls.
 func ReadTimeline(
 	ctx context.Context, r timelineReader, w store.Window, buckets int, wants func(event.Thread) bool,
 ) (*Timeline, error) {
@@ -124,7 +123,7 @@ func chooseThread(list []store.OpStat, nested Nesting, wants func(event.Thread) 
 	return t
 }
 
-// findSteps looks for steps in the thread's calls.
+// findSteps searches for steps in the thread's calls.
 func (t *Timeline) findSteps(ctx context.Context, r timelineReader) error {
 	parts, err := CallSpans(ctx, r, store.Window{From: t.live[0], To: t.live[1]})
 	if err != nil {
@@ -150,19 +149,19 @@ func (t *Timeline) findSteps(ctx context.Context, r timelineReader) error {
 	return nil
 }
 
-// window is that of a bucket.
+// window returns the window of a bucket.
 func (t *Timeline) window(i int) store.Window {
 	from := t.From + uint64(i)*t.BucketNS
 	return store.Window{From: from, To: from + t.BucketNS}
 }
 
-// Begin is the start of a bucket, Unix ns; the first one starts with the thread's first call.
+// Begin returns the start of a bucket, Unix ns; the first one starts with the thread's first call.
 func (t *Timeline) Begin(i int) uint64 { return max(t.window(i).From, t.live[0]) }
 
-// End is when the thread's last call ended, Unix ns.
+// End returns when the thread's last call ended, Unix ns.
 func (t *Timeline) End() uint64 { return t.live[1] }
 
-// count sums up a bucket by the seconds in which calls and gaps began.
+// count sums a bucket by the seconds in which calls and gaps began.
 func (t *Timeline) count(ctx context.Context, r timelineReader, nested Nesting, i int) error {
 	w, b := t.window(i), &t.Buckets[i]
 	b.SpanNS = min(w.To, t.live[1]) - min(max(w.From, t.live[0]), w.To)
@@ -187,8 +186,8 @@ func (t *Timeline) count(ctx context.Context, r timelineReader, nested Nesting, 
 	return err
 }
 
-// spreadLong moves the part of a long call or gap that is in later buckets to these, and counts the
-// steps that end with a long call.
+// spreadLong moves the part of a long call or gap that is in later buckets to these, and counts the steps that end
+// with a long call.
 func (t *Timeline) spreadLong(ctx context.Context, r timelineReader) error {
 	w := store.Window{From: t.From, To: t.window(len(t.Buckets) - 1).To}
 	err := r.NotableCalls(ctx, w, func(c *event.Call) bool {
@@ -212,7 +211,7 @@ func (t *Timeline) spreadLong(ctx context.Context, r timelineReader) error {
 	})
 }
 
-// at is the bucket of a time.
+// at returns the bucket of a time.
 func (t *Timeline) at(ns uint64) int {
 	return int(min((max(ns, t.From)-t.From)/t.BucketNS, uint64(len(t.Buckets)-1)))
 }

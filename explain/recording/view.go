@@ -29,8 +29,7 @@ type View struct {
 	names map[uint32]string // of processes, once needed
 }
 
-// Ask makes the view for a question. IsMistaken distinguishes an error in the question from one of
-// the recording.
+// Ask returns the view for a question. IsMistaken distinguishes an error in the question from one of the recording.
 func Ask(ctx context.Context, r store.Recording, q Question, now time.Time) (*View, error) {
 	v := &View{Recording: r, Op: q.Op}
 	var err error
@@ -81,7 +80,7 @@ func (v *View) CutsSecond() bool {
 	return from%second != 0 && from > sum.First && from <= sum.Last || to%second != 0 && to <= sum.Last
 }
 
-// Condition is the view as a condition for the public SQL views: "timestamp >= … and …".
+// Condition returns the view as a condition for the public SQL views: "timestamp >= … and …".
 func (v *View) Condition() string {
 	from, to := v.Window.From, v.Window.To
 	if to == 0 || to > math.MaxInt64 {

@@ -31,7 +31,7 @@ func (withProcesses) Processes(context.Context) ([]store.Process, error) {
 	}, nil
 }
 
-// minute is a recording of a minute from the 500th millisecond of a second on, complete for an hour.
+// minute returns a recording of a minute from the 500th millisecond of a second on, complete for an hour.
 func minute(now time.Time) withProcesses {
 	first := uint64(now.Add(-time.Hour).UnixNano()) + 500e6
 	last := first + uint64(time.Minute)

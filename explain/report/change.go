@@ -24,22 +24,22 @@ type Change struct {
 	Process  string       `json:"process"`
 	PID      uint32       `json:"pid"`
 	TID      uint32       `json:"tid"`
-	BeforeNS uint64       `json:"before_ns"`           // a step before, from the change before it on
-	AfterNS  uint64       `json:"after_ns"`            // a step after, up to the next change; of a drift, at its end
+	BeforeNS uint64       `json:"before_ns"`           // a step before, back to the previous change
+	AfterNS  uint64       `json:"after_ns"`            // a step after, up to the next change; for a drift, at its end
 	LostNS   uint64       `json:"lost_ns"`             // by all steps after, up to the next change
 	Parts    []ChangePart `json:"parts"`               // of the difference, the largest first; they add up to it
-	MoreWork string       `json:"more_work,omitempty"` // that steps do more, which may be all there is to it
-	PartWork string       `json:"part_work,omitempty"` // the same, if it is only a part
-	WorkNS   uint64       `json:"work_ns,omitempty"`   // of LostNS: what more work takes at the speed of before
-	Between  bool         `json:"between,omitempty"`   // most of it is waiting between calls: there may be less to do
-	// Elsewhere: it waits for the GPU at other places in the program, and no longer at those of before: it may be
-	// another phase.
+	MoreWork string       `json:"more_work,omitempty"` // set if steps do more work, which may be all there is to it
+	PartWork string       `json:"part_work,omitempty"` // the same, if more work explains only a part
+	WorkNS   uint64       `json:"work_ns,omitempty"`   // part of LostNS: additional work, at the former speed
+	Between  bool         `json:"between,omitempty"`   // most of it is waits between calls: there may be less to do
+	// Elsewhere: it waits for the GPU at other places in the program than before, and no longer at the former ones: this
+	// may be another phase.
 	Elsewhere bool `json:"elsewhere,omitempty"`
 
-	UntilNS     uint64 `json:"until_ns,omitempty"`      // Unix, the end of what happened once
-	PerMinuteNS uint64 `json:"per_minute_ns,omitempty"` // by which a step of a drift grows
-	// Of is the operation whose calls are compared, from one to the next, where steps are not known;
-	// of memory, which memory it is.
+	UntilNS     uint64 `json:"until_ns,omitempty"`      // Unix, the end of a change that happened once
+	PerMinuteNS uint64 `json:"per_minute_ns,omitempty"` // growth of a drift's step per minute
+	// Of is the operation whose calls are compared, from one to the next, if steps are not known; for memory, the
+	// memory's name.
 	Of     string  `json:"of,omitempty"`
 	Memory *Growth `json:"memory,omitempty"`
 
@@ -50,7 +50,7 @@ type Change struct {
 type Growth struct {
 	BeforeBytes    uint64 `json:"before_bytes"`     // until then
 	AfterBytes     uint64 `json:"after_bytes"`      // at the end
-	PerMinuteBytes uint64 `json:"per_minute_bytes"` // by which it grows
+	PerMinuteBytes uint64 `json:"per_minute_bytes"` // growth
 }
 
 // ChangePart is a part of the difference between the steps before and after.
@@ -59,7 +59,7 @@ type ChangePart struct {
 	What string `json:"what"` // "17 instead of 1 cudaStreamSynchronize"
 }
 
-// Sentence says what changed, when, and what most of it is made of.
+// Sentence describes what changed, when, and the largest part of it.
 func (c *Change) Sentence() string {
 	s := c.Process + ": " + c.what()
 	if c.BeforeNS > 0 {
@@ -86,7 +86,7 @@ func (c *Change) Sentence() string {
 	return s
 }
 
-// what says what took longer, and when.
+// what describes what took longer, and when.
 func (c *Change) what() string {
 	at, after, before := clock(c.AtNS, time.TimeOnly), Duration(c.AfterNS), Duration(c.BeforeNS)
 	step, every := "a step", ""
@@ -126,7 +126,7 @@ func (t *text) changes(list []Change) {
 	}
 }
 
-// Text is the sentence with all parts of the difference.
+// Text returns the sentence with all parts of the difference.
 func (c *Change) Text() string {
 	var parts []string
 	for _, p := range c.Parts[min(1, len(c.Parts)):] {

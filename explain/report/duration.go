@@ -58,7 +58,7 @@ func FormatDuration(d time.Duration) string {
 	return s
 }
 
-// Signed is a duration with its sign, for differences.
+// Signed formats a duration with its sign, for differences.
 func Signed(ns int64) string {
 	if ns < 0 {
 		return "-" + Duration(uint64(-ns))

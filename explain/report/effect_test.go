@@ -8,7 +8,7 @@ import (
 	"github.com/ingero-io/ingero/explain/report"
 )
 
-// All calls of a kind are not slow against themselves.
+// All calls of a kind together are not slow compared with themselves.
 func TestCallsAreSlowComparedWithOthersOfTheirKind(t *testing.T) {
 	for _, c := range []struct {
 		calls, slow uint64

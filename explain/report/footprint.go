@@ -123,7 +123,7 @@ func (f *Footprint) Verdict() string {
 		Plural(uint64(len(f.Programs)), "program"))
 }
 
-// Calls is how many system calls there were.
+// Calls returns how many system calls there were.
 func (f *Footprint) Calls() (n uint64) {
 	for i := range f.Processes {
 		n += f.Processes[i].Syscalls

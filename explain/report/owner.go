@@ -24,7 +24,7 @@ type Owner struct {
 	WorldSize    *int   `json:"world_size,omitempty"`
 }
 
-// Words is the owner in words, with the rank and the process's id in its namespace.
+// Words describes the owner, with the rank and the process's id in its namespace.
 func (o *Owner) Words() string {
 	s := o.Text
 	add := func(format string, args ...any) {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// RankEvent is what a fleet, which compares the ranks of many nodes, said of a rank on this node, or of
-// all ranks of its job.
+// RankEvent is an event about a rank on this node, or all ranks of its job, from a fleet, which compares the ranks of
+// many nodes.
 type RankEvent struct {
 	ID      string `json:"id"`   // a UUID
 	Type    string `json:"type"` // straggler_state, slow_vs_self, gone, missing, hang, cohort_slow, …
@@ -16,20 +16,20 @@ type RankEvent struct {
 	Rank    *int32 `json:"rank,omitempty"` // null: all
 	Ranks   int32  `json:"ranks,omitempty"`
 	PID     uint32 `json:"pid,omitempty"`
-	AtNS    uint64 `json:"at_ns"`              // Unix ns at which it was said
-	SinceNS uint64 `json:"since_ns,omitempty"` // from which on it was so
-	EndedNS uint64 `json:"ended_ns,omitempty"` // at which it was said to be over; 0: it was not
-	OwnNS   uint64 `json:"own_ns,omitempty"`   // own work in a step, and that of what it is compared with
+	AtNS    uint64 `json:"at_ns"`              // Unix ns of the event
+	SinceNS uint64 `json:"since_ns,omitempty"` // since when the condition holds
+	EndedNS uint64 `json:"ended_ns,omitempty"` // when its end was reported; 0: not yet
+	OwnNS   uint64 `json:"own_ns,omitempty"`   // own work per step, and that of what it is compared with
 	PeerNS  uint64 `json:"peer_ns,omitempty"`
-	Cause   string `json:"cause,omitempty"` // a kind of cause
+	Cause   string `json:"cause,omitempty"` // kind of a cause
 	Culprit string `json:"culprit,omitempty"`
 	Summary string `json:"summary"` // in a sentence
 }
 
-// fewRankEvents is how many of them a text shows.
+// fewRankEvents is how many rank events a text shows.
 const fewRankEvents = 5
 
-// rankEvents shows what lasts first, then the latest.
+// rankEvents shows ongoing events first, then the latest.
 func (t *text) rankEvents(list []RankEvent) {
 	if len(list) == 0 {
 		return
@@ -48,7 +48,7 @@ func (t *text) rankEvents(list []RankEvent) {
 	}
 }
 
-// Line is the event in a sentence, with its times.
+// Line returns the event in a sentence, with its times.
 func (e *RankEvent) Line() string {
 	s := fmt.Sprintf("%s: %s", clock(cmp.Or(e.SinceNS, e.AtNS), time.TimeOnly), e.Summary)
 	if e.EndedNS > 0 {
@@ -57,5 +57,5 @@ func (e *RankEvent) Line() string {
 	return s
 }
 
-// over is 1 if it has ended.
+// over returns 1 if it has ended, otherwise 0.
 func (e *RankEvent) over() int { return int(min(1, e.EndedNS)) }

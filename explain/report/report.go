@@ -115,7 +115,7 @@ type Rest struct {
 	Pct   float64 `json:"pct"` // of LostNS
 }
 
-// FollowedPct is the share of LostNS for which it is known what the thread at the end of the path
+// FollowedPct returns the share of LostNS for which it is known what the thread at the end of the path
 // did: the cause, or something else. For a lock that was held during a write it is the whole hold,
 // of which the disk, the cause, is a part.
 func (c *Chain) FollowedPct() float64 {

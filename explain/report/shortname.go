@@ -8,12 +8,10 @@ import (
 // NameWidth is the maximum length of a function's name in a sentence or a table.
 const NameWidth = 80
 
-// ShortName shortens the name of a C++ function to at most width characters if leaving out
-// arguments is enough: first the function's parameters, then template arguments and parameters of
-// function types, the innermost first. An ellipsis marks them: "at::native::reduce_kernel<512, 1,
-// at::native::ReduceOp<…> >(…)". Other names, such as those of files and of Python functions, stay
-// as they are. JSON has the whole names.
-// those of files and of Python functions, stay as they are. JSON has the whole names.
+// ShortName shortens the name of a C++ function to at most width characters if leaving out arguments is enough: first
+// the function's parameters, then template arguments and parameters of function types, the innermost first. An
+// ellipsis marks them: "at::native::reduce_kernel<512, 1, at::native::ReduceOp<…> >(…)". Other names, such as those
+// of files and of Python functions, stay as they are. JSON has the whole names.
 func ShortName(name string, width int) string {
 	if utf8.RuneCountInString(name) <= width || !strings.ContainsAny(name, "<(") || isPath(name) {
 		return name
@@ -74,7 +72,7 @@ func parseName(s string) ([]namePart, int) {
 		}
 		switch c := s[p.at]; {
 		case c == '-' && strings.HasPrefix(s[p.at:], "->"):
-			p.at++ // and over the '>' below
+			p.at++ // also over the '>' below
 			callable = false
 		case (c == '<' && callable || c == '(' || c == '{') && len(p.stack) <= maxDepth:
 			p.push(c, callable && c != '{')
@@ -120,8 +118,8 @@ func (p *nameParser) push(open byte, args bool) {
 	p.depth = max(p.depth, n)
 }
 
-// pop closes the part that a closing bracket belongs to. A '<' without a closing bracket in it was
-// a comparison. It is false if the bracket closes nothing, and is text.
+// pop closes the part that a closing bracket belongs to. A '<' inside it without a closing bracket was a comparison.
+// It returns false if the bracket closes nothing, and is text.
 func (p *nameParser) pop(c byte) bool {
 	at := len(p.stack) - 1
 	for at > 0 && c != '>' && p.stack[at].open == '<' {
@@ -144,7 +142,7 @@ func (p *nameParser) pop(c byte) bool {
 	return true
 }
 
-// fold puts the innermost open part into the one around it.
+// fold adds the innermost open part to the one around it.
 func (p *nameParser) fold(ended bool) {
 	last := p.stack[len(p.stack)-1]
 	last.ended = ended
@@ -156,7 +154,7 @@ func (p *nameParser) fold(ended bool) {
 // operators are the names of C++ operators that contain brackets, long ones before short ones.
 var operators = []string{"()", "<=>", "<<=", ">>=", "->*", "->", "<<", ">>", "<=", ">=", "<", ">"}
 
-// operator is the length of an operator's name with brackets at a place, 0 if there is none.
+// operator returns the length of an operator's name with brackets at an index, 0 if there is none.
 func operator(s string, at int) int {
 	const word = "operator"
 	if !strings.HasPrefix(s[at:], word) || at > 0 && (isAlphanumeric(s[at-1]) || s[at-1] == '_') {
@@ -176,15 +174,14 @@ func inFunctionType(s string, at int) bool {
 	return at > 0 && s[at-1] == '>' && strings.HasPrefix(s[at:], " (")
 }
 
-// operatorEnds reports whether a name ends in an operator's: a blank stands between
-// that and template arguments.
+// operatorEnds reports whether a name ends in an operator's: a blank stands between it and template arguments.
 func operatorEnds(s string) bool {
 	i := strings.LastIndex(s, "operator")
 	return i >= 0 && operator(s, i) == len(s)-i
 }
 
-// render writes parts without the arguments that are deeper than keep; those of the
-// function itself, which come last, are never kept.
+// render writes parts without the arguments that are deeper than keep; those of the function itself, which come last,
+// are never kept.
 func render(b *strings.Builder, parts []namePart, depth, keep int) {
 	for i := range parts {
 		p := &parts[i]
@@ -195,7 +192,7 @@ func render(b *strings.Builder, parts []namePart, depth, keep int) {
 		case p.args && len(p.parts) > 0 && (depth >= keep || depth == 0 && p.open == '('):
 			b.WriteByte(p.open)
 			b.WriteString(ellipsis)
-			if !p.ended { // the text behind it is gone
+			if !p.ended { // the text behind it was cut
 				return
 			}
 		default:

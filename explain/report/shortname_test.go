@@ -8,8 +8,8 @@ import (
 	"github.com/ianlancetaylor/demangle"
 )
 
-// The names are of llama.cpp (libggml-cuda, libllama) and of PyTorch 2.15 (libtorch_cuda,
-// libtorch_cpu), as their symbol tables have them.
+// The names are from the symbol tables of llama.cpp (libggml-cuda, libllama) and PyTorch 2.15 (libtorch_cuda,
+// libtorch_cpu).
 func TestNamesOfRealFunctionsAreShortened(t *testing.T) {
 	const boxed = "_ZN3c104impl18BoxedKernelWrapperIFNS_13intrusive_ptrIN4c10d4WorkENS_6detail34intrusive_target_" +
 		"default_null_typeIS4_EEEENS_8ArrayRefIN2at6TensorEEERKNS2_INS3_12ProcessGroupENS6_ISD_EEEElEvE4callERKNS_" +

@@ -6,9 +6,8 @@ import (
 	"unicode"
 )
 
-// stored writes the chains that an earlier Ingero recorded. Such recordings
-// repeat a chain every second: those that differ only in numbers are shown once,
-// as they were last.
+// stored writes the chains that an earlier Ingero recorded. Such recordings repeat a chain every second: those that
+// differ only in numbers are shown once, in the last form.
 func (t *text) stored(list []StoredChain) {
 	if len(list) == 0 {
 		return
@@ -55,7 +54,7 @@ func (t *text) storedGroup(group []*StoredChain) {
 	t.wrap("  data   ", last.Supported)
 }
 
-// wordsOf is a summary without its numbers.
+// wordsOf returns a summary without its numbers.
 func wordsOf(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) {

@@ -201,8 +201,8 @@ func (t *text) evidence(ids []string) {
 	t.wrap("  see    ", view+" "+strings.Join(ids[:min(len(ids), 3)], " "))
 }
 
-// viewOf is the SQL view that has an event: gaps between calls and ranks' parts in collective
-// operations have their own views.
+// viewOf returns the SQL view that has an event: gaps between calls and ranks' parts in collective operations have
+// their own views.
 func viewOf(id string) string {
 	switch {
 	case strings.HasSuffix(id, "g"):
@@ -281,7 +281,7 @@ func (t *text) effect(e *Effect) {
 	}
 	s := fmt.Sprintf("%s of %s %s slow", Count(e.SlowCalls), Count(e.Calls), what)
 	switch {
-	case e.SlowCalls == 0: // what counts is how many there are
+	case e.SlowCalls == 0: // what counts is their number
 		s = Count(e.Calls) + " " + what
 	case e.SlowCalls >= e.Calls: // no other calls to compare with
 		s = fmt.Sprintf("each of %s %s", Count(e.Calls), what)

@@ -99,7 +99,7 @@ func (t *text) alone(r *Report) bool {
 	return t.brief && len(r.Chains) == 1 && r.Verdict == r.Chains[0].Summary
 }
 
-// severityColor is that of a finding's label.
+// severityColor returns the colour of a severity's label.
 func severityColor(severity string) string {
 	if severity == "HIGH" {
 		return red

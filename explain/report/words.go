@@ -38,7 +38,7 @@ func odd(r rune) bool {
 	return !unicode.IsPrint(r) || r >= '\ufe00' && r <= '\ufe0f' // these change the width of what they follow
 }
 
-// Plural is "1 call", "2 calls".
+// Plural returns "1 call", "2 calls".
 func Plural(n uint64, one string) string {
 	switch stem, ok := strings.CutSuffix(one, "y"); {
 	case n == 1:
@@ -51,7 +51,7 @@ func Plural(n uint64, one string) string {
 	return Count(n) + " " + one + "s"
 }
 
-// Rate is a number of something in a second.
+// Rate returns a number of something in a second.
 func Rate(perSecond float64) string {
 	if perSecond < 9.95 {
 		return fmt.Sprintf("%.1f", perSecond)

@@ -2,7 +2,7 @@ package report
 
 import "strings"
 
-// Wrapped is s behind a label in lines of so many columns, 0 for 80, the further ones indented below
+// Wrapped returns s behind a label in lines of so many columns, 0 for 80, the further ones indented below
 // the first.
 func Wrapped(width int, label, s string) (lines []string) {
 	if width == 0 {
@@ -25,7 +25,7 @@ func Wrapped(width int, label, s string) (lines []string) {
 	return append(lines, line)
 }
 
-// visible is the number of columns of s, without colours.
+// visible returns the number of columns of s, without colours.
 func visible(s string) int {
 	n, escape := 0, false
 	for _, r := range s {

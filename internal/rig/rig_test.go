@@ -65,7 +65,9 @@ func TestAFindingAboutAnotherProgramMustBeTrue(t *testing.T) {
 	r := Result{
 		Explanation: Explanation{Input: &diagnose.Input{
 			Processes: []store.Process{{PID: 70, Parent: 60}, {PID: 60, Parent: 50}, {PID: 90, Parent: 1}},
-			Lives:     []event.Life{{Kind: event.LifeFork, Thread: event.Thread{PID: 80, TID: 80}, Parent: event.Thread{PID: self}}},
+			Lives: []event.Life{{
+				Kind: event.LifeFork, Thread: event.Thread{PID: 80, TID: 80}, Parent: event.Thread{PID: self},
+			}},
 		}},
 		Traced: Traced{Truth: cudastub.Truth{PID: 50}, OtherTime: time.Second},
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/ingero-io/ingero/echo/store/storetest"
 )
 
-// cpu is how many seconds of CPU time this process has taken.
+// cpu returns this process's CPU time in seconds.
 func cpu(b *testing.B) float64 {
 	b.Helper()
 	var u syscall.Rusage
@@ -23,7 +23,7 @@ func cpu(b *testing.B) float64 {
 	return float64(u.Utime.Sec+u.Stime.Sec) + float64(u.Utime.Usec+u.Stime.Usec)/1e6
 }
 
-// cpuOf is how many seconds a server has taken.
+// cpuOf returns a server's CPU time in seconds.
 func cpuOf(b *testing.B, s *clickhousetest.Server) float64 {
 	b.Helper()
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.PID()))
@@ -32,7 +32,7 @@ func cpuOf(b *testing.B, s *clickhousetest.Server) float64 {
 	}
 	_, rest, _ := strings.Cut(string(stat), ") ")
 	fields := strings.Fields(rest)
-	const utime, stime, ticks = 11, 12, 100 // proc(5), without the first two fields; ticks a second
+	const utime, stime, ticks = 11, 12, 100 // proc(5), without the first two fields; ticks per second
 	user, err := strconv.ParseFloat(fields[utime], 64)
 	if err != nil {
 		b.Fatal(err)

@@ -1,18 +1,18 @@
-// Package clickhouse keeps rows in a database of ClickHouse: a store.Store. It needs no cgo.
+// Package clickhouse keeps rows in a ClickHouse database: a store.Store. It needs no cgo.
 //
-// # What comes twice
+// # Rows that come twice
 //
-// A row that comes twice is one row for those who ask, in two ways. Before rows are written, their keys are compared
-// with those of the same seconds that are there already (package seen), so that most are not even sent, and callers are
-// told how many came twice. That is not enough: an insert whose answer was lost may still go on while its rows are sent
-// again, and another ingero-echo may write to the same database. So the engine is ReplacingMergeTree with the key at
-// the end of the order, and all that may be asked reads with FINAL. Rows of one day are one partition, and what is the
-// same has the same time, so that FINAL never has to compare parts of different days; and it has the same shard.
+// A row that comes twice is one row to readers, for two reasons. First, before rows are written, their keys are
+// compared with those in the same seconds (package seen), so that most duplicates are not even sent, and callers
+// learn how many there were. That is not enough: an insert whose answer was lost may still run while its rows are
+// sent again, and another ingero-echo may write to the same database. So, second, the engine is ReplacingMergeTree
+// with the key at the end of the order, and questions read with FINAL. Rows of a day are a partition, and equal rows
+// have the same time, so FINAL never has to compare parts of different days. Equal rows also have the same shard.
 //
-// # What is kept when Write returns
+// # When Write returns
 //
-// An insert is in files that are synced, of all shards. If Write has an error, a part of the rows may be there. They
-// are known when they are sent again.
+// An insert is in synced files on all shards. If Write returns an error, some of the rows may be there. They are
+// recognised when they are sent again.
 package clickhouse
 
 import (
@@ -35,16 +35,15 @@ import (
 
 // Options of a store.
 type Options struct {
-	// Password of the user, if the address has none.
+	// Password of the user, if it is not in the address.
 	Password string
-	// Cluster is the name of a cluster of the servers' configuration, over whose shards rows are spread; empty: one
-	// server.
+	// Cluster is a cluster in the servers' configuration, whose shards the rows are spread over; empty: one server.
 	Cluster string
-	// Keep is for how long rows are kept by the engine itself, since they came; 0: it deletes none. See Retain, too.
+	// Keep is how long the engine keeps rows after their arrival; 0: it deletes none. See Retain too.
 	Keep time.Duration
-	// Memory is how much a question may take on each server, in bytes; 0: 256 MiB.
+	// Memory bounds the memory of a question on each server, in bytes; 0: 256 MiB.
 	Memory int64
-	// Keys is how many keys of rows are kept in memory, 20 bytes each; 0: 2 million.
+	// Keys is how many keys of rows are kept in memory, in 20 bytes each; 0: 2 million.
 	Keys   int
 	Logger *slog.Logger // nil: silent
 
@@ -66,21 +65,21 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Store is a database that is open.
+// Store is an open database.
 type Store struct {
 	options  Options
 	database string
 	layout   layout
 	conn     clickhouse.Conn
 
-	// open is held for reading while the connection is used, and for writing while it is closed.
+	// open is read-locked while the connection is used, and locked while it is closed.
 	open   sync.RWMutex
 	closed bool
 
-	// writing is held by the one that writes. It guards the rest.
+	// writing is locked by the writer. It guards the rest.
 	writing sync.Mutex
 	seen    *seen.Set
-	newest  int64 // no row has a greater timestamp; 0: there is none
+	newest  int64 // no row has a later timestamp; 0: there are no rows
 
 	ages ages
 }
@@ -89,15 +88,15 @@ var _ store.Store = (*Store)(nil)
 
 const (
 	dialTime = 5 * time.Second
-	// readTime is for how long a server may say nothing while a statement runs.
+	// readTime is how long a server may be silent while a statement runs.
 	readTime = time.Minute
-	// idleConns are connections that stay open.
+	// idleConns connections stay open; there are at most maxConns.
 	idleConns, maxConns = 4, 16
 )
 
-// Open opens a database by its address, such as clickhouse://HOST:9000/DATABASE or http://HOST:8123/DATABASE, and makes
-// it and its tables. Of several hosts, with commas between, the first that answers is used. Errors are *NewerError, or
-// say what is wrong with the address or the server.
+// Open opens a database by its address, such as clickhouse://HOST:9000/DATABASE or http://HOST:8123/DATABASE, and
+// creates the database and its tables if needed. Of several hosts, separated by commas, it uses the first that
+// answers. Errors are *NewerError, or say what is wrong with the address or the server.
 func Open(ctx context.Context, address string, o Options) (*Store, error) {
 	o = o.withDefaults()
 	options, err := parse(address, o.Password)
@@ -118,10 +117,10 @@ func Open(ctx context.Context, address string, o Options) (*Store, error) {
 	return s, nil
 }
 
-// schemes are those of addresses: ClickHouse's own protocol, and HTTP.
+// schemes of addresses: ClickHouse's own protocol, and HTTP.
 var schemes = []string{"clickhouse", "tcp", "http", "https"}
 
-// parse reads an address. The database is "default" if it has none.
+// parse parses an address. Without a database it is "default".
 func parse(address, password string) (*clickhouse.Options, error) {
 	u, err := url.Parse(first(address))
 	if err != nil || u.Host == "" || !slices.Contains(schemes, u.Scheme) {
@@ -147,7 +146,7 @@ func parse(address, password string) (*clickhouse.Options, error) {
 	return options, nil
 }
 
-// first is an address with the first of its hosts: several, with commas between, are no URL.
+// first returns an address with its first host only: several, separated by commas, are not a URL.
 func first(address string) string {
 	scheme, rest, _ := strings.Cut(address, "://")
 	end := len(rest)
@@ -161,11 +160,11 @@ func first(address string) string {
 	return address
 }
 
-// Redacted is an address without its password, and with the first of its hosts.
+// Redacted returns an address without its password, and with its first host only.
 func Redacted(address string) string {
 	u, err := url.Parse(first(address))
 	if err != nil {
-		return "(which is no URL)"
+		return "(not a URL)"
 	}
 	q := u.Query()
 	if q.Has("password") {
@@ -175,7 +174,7 @@ func Redacted(address string) string {
 	return u.Redacted()
 }
 
-// connect connects to a database. If there is none of its name, it is made.
+// connect connects to a database, and creates it if it does not exist.
 func connect(ctx context.Context, options *clickhouse.Options, l layout) (clickhouse.Conn, error) {
 	conn, err := clickhouse.Open(options)
 	if err == nil {
@@ -196,7 +195,7 @@ func connect(ctx context.Context, options *clickhouse.Options, l layout) (clickh
 
 func makeDatabase(ctx context.Context, options *clickhouse.Options, l layout) error {
 	without := *options
-	without.Auth.Database = "default" // there is one on every server
+	without.Auth.Database = "default" // it exists on every server
 	conn, err := clickhouse.Open(&without)
 	if err != nil {
 		return err
@@ -224,7 +223,7 @@ func (s *Store) prepare(ctx context.Context) error {
 			return fmt.Errorf("make the views: %w", err)
 		}
 		if err := s.expire(ctx); err != nil {
-			return fmt.Errorf("say how long rows are kept: %w", err)
+			return fmt.Errorf("set how long rows are kept: %w", err)
 		}
 	}
 	var newest sql.NullInt64
@@ -248,7 +247,7 @@ func (s *Store) Close() error {
 	return s.conn.Close()
 }
 
-// use calls f while the connection is not closed.
+// use calls f unless the store is closed, which waits for f.
 func (s *Store) use(f func() error) error {
 	s.open.RLock()
 	defer s.open.RUnlock()
@@ -258,5 +257,5 @@ func (s *Store) use(f func() error) error {
 	return f()
 }
 
-// hosts are the servers of an address.
+// hosts returns the servers of an address.
 func hosts(options *clickhouse.Options) string { return strings.Join(options.Addr, ", ") }

@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// database is a name for the database of a test's folder.
+// database returns a name for the database of a test's folder.
 func database(dir string) string {
 	h := fnv.New64()
 	fmt.Fprint(h, dir)
@@ -64,7 +64,7 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// The same in ClickHouse's own protocol, compressed.
+// The same over ClickHouse's own protocol, compressed.
 func TestConformanceNatively(t *testing.T) {
 	server := clickhousetest.Start(t, t.TempDir())
 	storetest.Run(t, storetest.ClickHouse, func(t *testing.T, dir string) store.Store {
@@ -76,7 +76,7 @@ func TestConformanceNatively(t *testing.T) {
 	})
 }
 
-// gauges are n rows of a second, of which each has its number as its value.
+// gauges returns n rows of a second; each has its index as its value.
 func gauges(n int, second int64) []row.Row {
 	rows := make([]row.Row, n)
 	for i := range rows {
@@ -102,7 +102,7 @@ func write(t *testing.T, s *clickhouse.Store, rows []row.Row) store.Written {
 	return w
 }
 
-// ask returns the first row of an answer, as text.
+// ask returns the first row of an answer as text.
 func ask(t *testing.T, s *clickhouse.Store, sql string) string {
 	t.Helper()
 	r, err := s.Query(t.Context(), sql, store.Limits{Time: time.Minute, Rows: 10, Bytes: 1 << 20})
@@ -115,7 +115,7 @@ func ask(t *testing.T, s *clickhouse.Store, sql string) string {
 	return strings.Trim(fmt.Sprint(r.Rows[0]), "[]")
 }
 
-// Two programs that write the same rows do not know of each other's; those who ask see each row once, in minutes, too.
+// Two programs that write the same rows do not know of each other's. Readers see each row once, also in minutes.
 func TestRowsOfTwoWritersCountOnce(t *testing.T) {
 	server := clickhousetest.Start(t, t.TempDir())
 	a, b := open(t, server, "two", clickhouse.Options{}), open(t, server, "two", clickhouse.Options{})
@@ -146,8 +146,8 @@ func TestRowsOfTwoWritersCountOnce(t *testing.T) {
 	}
 }
 
-// What was acknowledged is there exactly once after kill -9 of the server in the middle of writes, and after all of it
-// is sent again.
+// Acknowledged rows are there exactly once after a kill -9 of the server during writes, and after all of them are
+// sent again.
 func TestKill9LosesNothingThatWasAcknowledged(t *testing.T) {
 	for name, address := range map[string]func(*clickhousetest.Server, string) string{
 		"over HTTP": (*clickhousetest.Server).URL, "natively": (*clickhousetest.Server).NativeURL,
@@ -218,13 +218,12 @@ func killWhileItWrites(t *testing.T, server *clickhousetest.Server, s *clickhous
 	}
 }
 
-// A question that takes more memory than it may ends, and the server does not keep what it took: it would have
-// gigabytes.
+// A question that exceeds its memory ends, and the server frees what it took: it would take gigabytes.
 func TestAQuestionThatTakesMemoryIsEndedAndFreesIt(t *testing.T) {
 	const (
 		rounds = 10
-		each   = 100  // MiB that a question may take
-		most   = 1000 // MiB that the server may have
+		each   = 100  // MiB per question
+		most   = 1000 // MiB of the server
 	)
 	server := clickhousetest.Start(t, t.TempDir())
 	s := open(t, server, "memory", clickhouse.Options{Memory: each << 20})
@@ -255,7 +254,7 @@ func TestAQuestionThatTakesMemoryIsEndedAndFreesIt(t *testing.T) {
 	}
 }
 
-// memory is how much a server has, in MiB.
+// memory returns a server's memory in MiB.
 func memory(t *testing.T, s *clickhousetest.Server) int64 {
 	t.Helper()
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.PID()))
@@ -273,7 +272,7 @@ func memory(t *testing.T, s *clickhousetest.Server) int64 {
 	return kB >> 10
 }
 
-// The engine deletes what is old, when it merges.
+// The engine deletes old rows when it merges.
 func TestOldRowsExpire(t *testing.T) {
 	server := clickhousetest.Start(t, t.TempDir())
 	now := time.Now().Unix()
@@ -304,7 +303,7 @@ func TestOldRowsExpire(t *testing.T) {
 	}
 }
 
-// direct is a connection that goes around the store.
+// direct returns a connection that bypasses the store.
 func direct(t *testing.T, s *clickhousetest.Server, database string) driver.Conn {
 	t.Helper()
 	options, err := ch.ParseDSN(s.URL(database))
@@ -375,7 +374,7 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-// Tables of a newer version are refused, and stay as they are.
+// Tables of a newer version are refused and stay unchanged.
 func TestNewerTablesAreRefusedUntouched(t *testing.T) {
 	server := clickhousetest.Start(t, t.TempDir())
 	s := open(t, server, "newer", clickhouse.Options{})
@@ -397,13 +396,13 @@ func TestNewerTablesAreRefusedUntouched(t *testing.T) {
 	}
 }
 
-// tables are the statements that make what is in a database.
+// tables returns the statements that make the tables and views of a database.
 func tables(t *testing.T, conn driver.Conn) []string {
 	t.Helper()
 	return texts(t, conn, "select create_table_query from system.tables where database = currentDatabase() order by name")
 }
 
-// Tables of an older version are those of this one afterwards, with all rows.
+// Tables of an older version become those of this one, with all rows.
 func TestOlderTablesAreMigrated(t *testing.T) {
 	server := clickhousetest.Start(t, t.TempDir())
 	old, err := clickhouse.OpenVersion(t.Context(), server.URL("older"), 1)
@@ -438,7 +437,7 @@ func TestOlderTablesAreMigrated(t *testing.T) {
 	}
 }
 
-// Values of all kinds are those that a store.Result has.
+// Values of all types become those of a store.Result.
 func TestValues(t *testing.T) {
 	server := clickhousetest.Start(t, t.TempDir())
 	for name, address := range map[string]string{"over HTTP": server.URL("values"), "natively": server.NativeURL("values")} {
@@ -469,7 +468,7 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// A question about a cluster, a metric and a time reads what it is about, and not the whole table.
+// A question about a cluster, a metric and a time does not read the whole table.
 func TestQuestionsUseTheOrder(t *testing.T) {
 	server := clickhousetest.Start(t, t.TempDir())
 	s := open(t, server, "ordered", clickhouse.Options{})
@@ -486,7 +485,7 @@ func TestQuestionsUseTheOrder(t *testing.T) {
 	}
 }
 
-// texts are the rows of a statement with one column.
+// texts returns the rows of a statement with one column.
 func texts(t *testing.T, conn driver.Conn, statement string) []string {
 	t.Helper()
 	rows, err := conn.Query(t.Context(), statement)

@@ -2,7 +2,7 @@ package clickhouse
 
 import "context"
 
-// OpenVersion opens a database as the program of an older version would have made it: without views.
+// OpenVersion opens a database as a program of an older version would have made it: without views.
 func OpenVersion(ctx context.Context, address string, version uint32) (*Store, error) {
 	all, err := migrations()
 	if err != nil {
@@ -11,15 +11,15 @@ func OpenVersion(ctx context.Context, address string, version uint32) (*Store, e
 	return Open(ctx, address, Options{migrations: all[:version]})
 }
 
-// OpenFront opens a database whose views read what is given instead of its own tables.
+// OpenFront opens a database whose views read the given tables instead of its own.
 func OpenFront(ctx context.Context, address, source, minutes string) (*Store, error) {
 	return Open(ctx, address, Options{layout: &layout{Source: source, Minutes: minutes}})
 }
 
-// Exec runs a statement that a test has made.
+// Exec runs a test's statement.
 func (s *Store) Exec(ctx context.Context, statement string) error { return s.exec(ctx, statement) }
 
-// Statements are those that make the tables and views of a database over a cluster, or on one server.
+// Statements returns the statements that make the tables and views of a database on a cluster, or on one server.
 func Statements(cluster, database string) (list []string, err error) {
 	all, err := migrations()
 	if err != nil {

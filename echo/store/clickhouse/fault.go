@@ -17,7 +17,7 @@ import (
 	"github.com/ingero-io/ingero/echo/store"
 )
 
-// Codes of the engine's errors, as ErrorCodes.cpp of ClickHouse has them.
+// Codes of the engine's errors, from ClickHouse's ErrorCodes.cpp.
 const (
 	unknownDatabase = 81
 	timeExceeded    = 159
@@ -26,20 +26,21 @@ const (
 )
 
 var (
-	// denied are codes of a user who may not do it: unknown, wrong password, not enough rights.
+	// denied are codes for users without access: unknown, wrong password, missing rights.
 	denied = []int{192, 193, 194, 516, 497}
-	// limits are codes of what a question may take: rows, bytes, sets, joins, results.
+	// limits are codes for exceeded limits of a question: rows, bytes, sets, joins, results.
 	limits = []int{158, 191, 307, 396, 453}
-	// away are codes of servers and shards that do not answer, or cannot now: network, sockets, Keeper, replicas, disk.
+	// away are codes for servers and shards that do not answer, or temporarily cannot: network, sockets, Keeper,
+	// replicas, disk.
 	away = []int{3, 32, 95, 96, 101, 209, 210, 225, 236, 242, 243, 252, 279, 285, 319, 999, 1000}
-	// ours are codes of an error of the server itself: not of the statement.
+	// ours are codes for errors of the server itself, not of the statement.
 	ours = []int{49, 74, 75, 76, 107, 1001}
 )
 
-// codes finds the code in what a server answers over HTTP.
+// codes matches the code in a server's answer over HTTP.
 var codes = regexp.MustCompile(`Code: (\d+)\. DB::`)
 
-// code is the engine's code of an error; 0: it has none.
+// code returns the engine's code of an error; 0: it has none.
 func code(err error) int {
 	if err == nil {
 		return 0
@@ -54,7 +55,7 @@ func code(err error) int {
 	return 0
 }
 
-// reachable says in words why a server cannot be used.
+// reachable explains why a server cannot be used.
 func reachable(options *clickhouse.Options, err error) error {
 	network, isNetwork := errors.AsType[*net.OpError](err)
 	switch c := code(err); {
@@ -70,7 +71,7 @@ func reachable(options *clickhouse.Options, err error) error {
 	return fmt.Errorf("ClickHouse at %s: %w", hosts(options), err)
 }
 
-// Parts of an error's text that are not about the statement.
+// Parts of an error's text that do not describe the statement.
 var (
 	prefix  = regexp.MustCompile(`^(.*?Code: \d+\. DB::\w+: )+`)
 	ending  = regexp.MustCompile(`( \(version [^)]*\))?\.? \([A-Z_]+\)\s*"?$`)
@@ -78,7 +79,7 @@ var (
 	wanted  = regexp.MustCompile(`(?s)\. Expected( one of:)? .*$`)
 )
 
-// message is what the engine says of a statement, without what is around it.
+// message returns the engine's error about a statement, without the text around it.
 func message(err error) string {
 	text := err.Error()
 	if e, ok := errors.AsType[*clickhouse.Exception](err); ok {
@@ -89,10 +90,10 @@ func message(err error) string {
 	return strings.TrimRight(wanted.ReplaceAllString(line, ""), ": ")
 }
 
-// ended is why a question ended.
+// ended returns why a question ended.
 func ended(ctx context.Context, err error) error {
 	if at, ok := ctx.Deadline(); ok && errors.Is(err, os.ErrDeadlineExceeded) && time.Until(at) < time.Second {
-		<-ctx.Done() // the deadline of the connection is the same, and may be seen first
+		<-ctx.Done() // the connection has the same deadline, and may notice it first
 	}
 	var limit *store.LimitError
 	if cause := context.Cause(ctx); errors.As(cause, &limit) {

@@ -13,11 +13,11 @@ import (
 	"github.com/ingero-io/ingero/echo/store"
 )
 
-// lessThanFull is the share of the size to be kept that is left after rows were deleted for it, so that not every call
-// has to.
+// lessThanFull is the share of the allowed size that is left after rows were deleted for size, so that not every call
+// has to delete.
 const lessThanFull = 0.9
 
-// expire tells the engine for how long rows are kept, if that differs from what it does.
+// expire sets how long the engine keeps rows, if that has changed.
 func (s *Store) expire(ctx context.Context) error {
 	for table, column := range map[string]string{"point": "received_ns", "minute": "minute_ns"} {
 		table = s.layout.Local(table)
@@ -38,7 +38,7 @@ func (s *Store) expire(ctx context.Context) error {
 		default:
 			continue
 		}
-		// What is there already is looked at meanwhile: nobody waits for it.
+		// Existing rows are checked in the background: nobody waits for that.
 		if err := s.conn.Exec(ctx, "alter table "+table+s.layout.OnCluster()+" "+change); err != nil {
 			return err
 		}
@@ -46,10 +46,10 @@ func (s *Store) expire(ctx context.Context) error {
 	return nil
 }
 
-// Retain implements store.Keeper. It rewrites the parts that have rows to be deleted, which is much work if it is done
-// often: what Options.Keep says is deleted by the engine when it merges.
+// Retain implements store.Keeper. It rewrites the parts that have rows to be deleted, which is expensive if done
+// often. The engine deletes what Options.Keep expires when it merges.
 //
-// It also adds up minutes of which rows came.
+// It also computes the minutes of new rows.
 func (s *Store) Retain(ctx context.Context, now int64, r store.Retention) (int64, error) {
 	s.writing.Lock()
 	defer s.writing.Unlock()
@@ -90,7 +90,7 @@ func (s *Store) retain(ctx context.Context, now int64, r store.Retention) (int64
 	return deleted, nil
 }
 
-// deleteBefore deletes rows that came before a time, and minutes that were before it.
+// deleteBefore deletes rows that came before a time, and minutes before it.
 func (s *Store) deleteBefore(ctx context.Context, received int64) (int64, error) {
 	var n uint64
 	condition := fmt.Sprintf(" where received_ns < %d", received)
@@ -103,8 +103,8 @@ func (s *Store) deleteBefore(ctx context.Context, received int64) (int64, error)
 	return int64(n), s.delete(ctx, "minute", fmt.Sprintf(" where minute_ns < %d", received))
 }
 
-// delete deletes rows of a table, and returns when they are not there any more. It does not wait in the statement: that
-// may take longer than a server may say nothing.
+// delete deletes rows of a table, and returns when they are gone. It does not wait within the statement: that may
+// take longer than a server may be silent.
 func (s *Store) delete(ctx context.Context, table, condition string) error {
 	table = s.layout.Local(table)
 	if err := s.exec(ctx, "alter table "+table+s.layout.OnCluster()+" delete"+condition); err != nil {
@@ -135,14 +135,14 @@ func (s *Store) delete(ctx context.Context, table, condition string) error {
 	}
 }
 
-// deletes is how often it is looked whether rows are deleted.
+// deletes is the time between two checks whether rows are deleted.
 const deletes = 50 * time.Millisecond
 
-// shrinks is how often rows are deleted in one go.
+// shrinks is how often in a row shrink deletes.
 const shrinks = 4
 
-// shrink deletes the oldest rows of tables that are too large: as many as their size says, if all take the same space,
-// and more if that was not enough.
+// shrink deletes the oldest rows of tables that are too large: as many as their size suggests if all rows are of
+// equal size, and more if that was not enough.
 func (s *Store) shrink(ctx context.Context, most int64) (int64, error) {
 	var deleted, before int64
 	for range shrinks {
@@ -166,10 +166,10 @@ func (s *Store) shrink(ctx context.Context, most int64) (int64, error) {
 	return deleted, nil
 }
 
-// addUp computes the minutes of which rows came since it was called last. They are computed as a whole, of all rows,
-// so that what was written twice counts once, and two that do it write the same.
+// addUp computes the minutes whose rows came since the last call. It computes whole minutes, from all rows, so that
+// duplicates count once, and two concurrent calls write the same.
 func (s *Store) addUp(ctx context.Context) error {
-	const late = int64(2 * time.Minute) // for rows that another ingero-echo was writing meanwhile
+	const late = int64(2 * time.Minute) // for rows that another ingero-echo was just writing
 	var through sql.NullInt64
 	if err := s.conn.QueryRow(ctx, "select maxOrNull(through_ns) from minute").Scan(&through); err != nil {
 		return err
@@ -196,14 +196,14 @@ func (s *Store) addUp(ctx context.Context) error {
 		group by minute_ns, cluster_id, node_id, metric_name, rank`)
 }
 
-// ages remembers when the oldest row came: to find it, all rows are looked at.
+// ages caches when the oldest row came: finding it reads all rows.
 type ages struct {
 	mu     sync.Mutex
 	oldest int64
 	until  time.Time
 }
 
-// remember is for how long it is not looked for again.
+// remember is how long the cached time is valid.
 const remember = time.Minute
 
 func (a *ages) forget() {
@@ -228,7 +228,7 @@ func (s *Store) oldest(ctx context.Context) (int64, error) {
 	return oldest.Int64, nil
 }
 
-// used is how many bytes and rows the tables have, on one replica of each shard. A row that was written twice counts
+// used returns the bytes and rows of the tables, on one replica of each shard. A row that was written twice counts
 // twice until it is merged.
 func (s *Store) used(ctx context.Context) (bytes, rows int64, err error) {
 	parts := "system.parts"

@@ -24,8 +24,8 @@ func (s *Store) Check(ctx context.Context, statement string) error {
 	})
 }
 
-// checked returns a statement that may be run, as the engine writes what it has read: one statement, without comments.
-// Nothing of it is run here.
+// checked returns a statement that may be run in the engine's own form: one statement, without comments. It runs none
+// of it.
 func (s *Store) checked(ctx context.Context, statement string) (string, error) {
 	if len(statement) > gate.MaxStatement {
 		return "", store.Refuse("it has %d bytes; %d are allowed", len(statement), gate.MaxStatement)
@@ -55,10 +55,10 @@ func (s *Store) checked(ctx context.Context, statement string) (string, error) {
 	return written, nil
 }
 
-// closed ends an answer. Whether all of it came is what its Err says.
+// closed closes an answer. Its Err says whether it is complete.
 func closed(rows driver.Rows) { _ = rows.Close() }
 
-// lines are the rows of a statement with one column of text.
+// lines returns the rows of a statement with one text column.
 func (s *Store) lines(ctx context.Context, statement string) ([]string, error) {
 	rows, err := s.conn.Query(ctx, statement)
 	if err != nil {
@@ -76,7 +76,7 @@ func (s *Store) lines(ctx context.Context, statement string) ([]string, error) {
 	return list, rows.Err()
 }
 
-// free refuses names in WITH that tables have: elsewhere in the statement they would be those.
+// free refuses names in WITH that are names of tables: elsewhere in the statement they would be the tables.
 func (s *Store) free(ctx context.Context, names []string) error {
 	if len(names) == 0 {
 		return nil
@@ -96,22 +96,22 @@ func (s *Store) free(ctx context.Context, names []string) error {
 	return nil
 }
 
-// settings of a question. The engine ends it at the limits, also if this program does not.
+// settings returns the settings of a question. The engine itself ends it at the limits.
 func (s *Store) settings(l store.Limits) clickhouse.Settings {
 	return clickhouse.Settings{
 		"readonly": 1, "allow_ddl": 0, "allow_introspection_functions": 0,
 		"max_execution_time": l.Time.Seconds(), "timeout_overflow_mode": "throw",
 		"timeout_before_checking_execution_speed":      0,
 		"cancel_http_readonly_queries_on_client_close": 1, "max_memory_usage": s.options.Memory,
-		// What does not fit into memory ends, and does not fill the disk.
+		// What does not fit in memory fails, and does not fill the disk.
 		"max_bytes_before_external_sort": 0, "max_bytes_ratio_before_external_sort": 0,
 		"max_bytes_before_external_group_by": 0, "max_bytes_ratio_before_external_group_by": 0,
-		// One more than is read, so that it is seen if there are more.
+		// One row more than is read shows whether there are more.
 		"max_result_rows": l.Rows + 1, "result_overflow_mode": "break",
-		// Never a part of the shards.
+		// Never an answer from some of the shards only.
 		"skip_unavailable_shards":                     0,
 		"do_not_merge_across_partitions_select_final": 1,
-		// As DuckDB does.
+		// As in DuckDB.
 		"join_use_nulls": 1, "union_default_mode": "DISTINCT",
 		"function_json_value_return_type_allow_nullable": 1, "function_json_value_return_type_allow_complex": 1,
 	}
@@ -130,7 +130,7 @@ func (s *Store) Query(ctx context.Context, statement string, l store.Limits) (*s
 func (s *Store) query(ctx context.Context, statement string, l store.Limits) (*store.Result, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, l.Time,
 		&store.LimitError{Limit: fmt.Sprintf("it took longer than %s", l.Time)})
-	defer cancel() // also ends what is left when enough was read
+	defer cancel() // also ends the query when enough was read
 	written, err := s.checked(ctx, statement)
 	if err != nil {
 		return nil, err
@@ -175,7 +175,7 @@ func read(ctx context.Context, rows driver.Rows, l store.Limits) (*store.Result,
 	return out, nil
 }
 
-// plain is a value of the kinds that store.Result has.
+// plain converts a value to one of the types in store.Result.
 func plain(v reflect.Value) any {
 	if !v.IsValid() {
 		return nil
@@ -233,5 +233,5 @@ func plain(v reflect.Value) any {
 	return fmt.Sprint(v.Interface())
 }
 
-// Quote writes a text as a literal of a statement.
+// Quote returns a text as a literal.
 func (*Store) Quote(s string) string { return text(s) }

@@ -16,13 +16,13 @@ import (
 //go:embed sql
 var files embed.FS
 
-// layout says on what the tables are made.
+// layout says where the tables are.
 type layout struct {
-	// Cluster is a cluster of the server's configuration, as a name in SQL; empty: one server.
+	// Cluster is a cluster in the servers' configuration, as a name in SQL; empty: one server.
 	Cluster string
-	// database is where the tables are, in the paths of Keeper.
+	// database is the database's name, for the paths in Keeper.
 	database string
-	// Source and Minutes are what views read: the tables, without what is there twice.
+	// Source and Minutes are what views read: the tables, without duplicates.
 	Source, Minutes string
 }
 
@@ -34,7 +34,7 @@ func newLayout(cluster, database string) layout {
 	return l
 }
 
-// OnCluster is what DDL for all servers of a cluster says.
+// OnCluster returns the DDL clause for all servers of a cluster.
 func (l layout) OnCluster() string {
 	if l.Cluster == "" {
 		return ""
@@ -42,7 +42,7 @@ func (l layout) OnCluster() string {
 	return " on cluster " + l.Cluster
 }
 
-// Local is the table of one server.
+// Local returns the name of the table on one server.
 func (l layout) Local(table string) string {
 	if l.Cluster == "" {
 		return table
@@ -50,7 +50,8 @@ func (l layout) Local(table string) string {
 	return table + "_local"
 }
 
-// Engine is that of a table of one server. Of a cluster it is replicated, to the servers of the same {shard}.
+// Engine returns the engine of a table on one server. In a cluster it is replicated to the servers of the same
+// {shard}.
 func (l layout) Engine(name, table string, args ...string) string {
 	if l.Cluster != "" {
 		path := text("/clickhouse/tables/{shard}/" + l.database + "/" + l.Local(table))
@@ -59,7 +60,7 @@ func (l layout) Engine(name, table string, args ...string) string {
 	return name + "(" + strings.Join(args, ", ") + ")"
 }
 
-// Every is the engine of a table that every server has a copy of.
+// Every returns the engine of a table that every server has a copy of.
 func (l layout) Every(name, table string) string {
 	if l.Cluster == "" {
 		return name + "()"
@@ -67,7 +68,7 @@ func (l layout) Every(name, table string) string {
 	return "Replicated" + name + "(" + text("/clickhouse/"+l.database+"/"+table) + ", '{shard}-{replica}')"
 }
 
-// statements are those of a file of sql, in order.
+// statements returns the statements of a file in sql, in order.
 func (l layout) statements(file string) ([]string, error) {
 	b, err := files.ReadFile("sql/" + file)
 	if err != nil {
@@ -92,13 +93,13 @@ func (l layout) statements(file string) ([]string, error) {
 
 var comments = regexp.MustCompile(`(?m)^ *--.*\n`)
 
-// migration is a file that makes the tables of a version from those of the version before.
+// migration is a file that upgrades the tables to a version from the one before.
 type migration struct {
 	version uint32
 	file    string
 }
 
-// migrations are all of them, in order.
+// migrations returns all migrations, in order.
 func migrations() ([]migration, error) {
 	names, err := fs.Glob(files, "sql/[0-9]*.sql")
 	if err != nil {
@@ -117,7 +118,7 @@ func migrations() ([]migration, error) {
 	return list, nil
 }
 
-// NewerError says that the tables are of a newer program.
+// NewerError means that a newer program made the tables.
 type NewerError struct {
 	Database     string
 	Found, Known uint32
@@ -128,8 +129,8 @@ func (e *NewerError) Error() string {
 		"Use that one, or give another database", e.Database, e.Found, e.Known)
 }
 
-// migrate makes the tables of this version, or refuses those of a newer one before it changes anything. What was made
-// halfway is made again.
+// migrate upgrades the tables to this version, or refuses those of a newer one before it changes anything. It repeats
+// what was done halfway.
 func (s *Store) migrate(ctx context.Context, list []migration) error {
 	known := list[len(list)-1].version
 	found, err := s.version(ctx)
@@ -160,7 +161,7 @@ func (s *Store) migrate(ctx context.Context, list []migration) error {
 	return nil
 }
 
-// version is that of the tables; 0: there are none.
+// version returns the version of the tables; 0: there are none.
 func (s *Store) version(ctx context.Context) (uint32, error) {
 	var n uint64
 	const question = "select count() from system.tables where database = currentDatabase() and name = 'meta'"
@@ -186,22 +187,22 @@ func (s *Store) execFile(ctx context.Context, file string) error {
 	return nil
 }
 
-// exec runs a statement that this package has made.
+// exec runs a statement made by this package.
 func (s *Store) exec(ctx context.Context, statement string) error {
 	return s.conn.Exec(clickhouse.Context(ctx, clickhouse.WithSettings(clickhouse.Settings{
 		"mutations_sync": 0, "async_insert": 0, "distributed_ddl_task_timeout": ddlTime,
 	})), statement)
 }
 
-// ddlTime is for how many seconds a statement waits for all servers of a cluster.
+// ddlTime is how many seconds a statement waits for all servers of a cluster.
 const ddlTime = 60
 
-// quoted is a name in SQL.
+// quoted returns a name in SQL.
 func quoted(name string) string {
 	return "`" + strings.NewReplacer(`\`, `\\`, "`", "\\`").Replace(name) + "`"
 }
 
-// text is a text in SQL.
+// text returns a text in SQL.
 func text(s string) string {
 	return "'" + strings.NewReplacer(`\`, `\\`, "'", `\'`).Replace(s) + "'"
 }

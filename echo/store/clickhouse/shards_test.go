@@ -16,15 +16,15 @@ import (
 	"github.com/ingero-io/ingero/echo/store/storetest"
 )
 
-// shards are three servers, and a fourth that is asked for all of them. What stands for the engine Distributed, which
-// needs ClickHouse's own protocol between servers, is the test: rows go to the shard that their key says, and the views
-// of the fourth read tables of the engine URL, one for each shard.
+// shards are three servers, and a fourth that is asked about all of them. The engine Distributed needs ClickHouse's
+// own protocol between servers, so the test replaces it: rows go to the shard that their key selects, and the views
+// of the fourth server read tables of the engine URL, one per shard.
 type shards struct {
 	stores []*clickhouse.Store
 	front  *clickhouse.Store
 }
 
-// openShards opens a database on all servers, of which the last is asked.
+// openShards opens a database on all servers. The last one is asked.
 func openShards(ctx context.Context, servers []*clickhousetest.Server, name string) (_ *shards, err error) {
 	s := &shards{}
 	defer func() {
@@ -33,7 +33,7 @@ func openShards(ctx context.Context, servers []*clickhousetest.Server, name stri
 		}
 	}()
 	last := servers[len(servers)-1]
-	make, err := clickhouse.OpenVersion(ctx, last.URL(name), 2) // the tables, of which those of shards have the columns
+	make, err := clickhouse.OpenVersion(ctx, last.URL(name), 2) // the tables: the shards' have the same columns
 	if err != nil {
 		return nil, err
 	}
@@ -149,7 +149,7 @@ func TestConformanceOfThreeShards(t *testing.T) {
 	})
 }
 
-// A question while a shard is away fails: it is never answered of a part.
+// A question fails while a shard is away: it is never answered from the others only.
 func TestAShardThatIsAwayIsNotLeftOut(t *testing.T) {
 	servers := startShards(t)
 	s, err := openShards(t.Context(), servers, "away")
@@ -193,7 +193,7 @@ func TestAShardThatIsAwayIsNotLeftOut(t *testing.T) {
 	}
 }
 
-// Over a cluster all tables are made on all servers, those with rows replicated, and asked through Distributed.
+// In a cluster all tables are made on all servers, replicated if they have rows, and read through Distributed.
 func TestStatementsForACluster(t *testing.T) {
 	list, err := clickhouse.Statements("main cluster", "echo")
 	if err != nil {
@@ -243,7 +243,7 @@ func TestStatementsForACluster(t *testing.T) {
 	}
 }
 
-// The engine knows all that is said for a cluster; what it needs a cluster for is refused only when it is run.
+// The engine parses all statements for a cluster; it refuses those that need one only when they run.
 func TestTheEngineReadsStatementsForACluster(t *testing.T) {
 	server := clickhousetest.Start(t, t.TempDir())
 	conn := direct(t, server, "default")

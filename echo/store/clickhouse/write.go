@@ -15,7 +15,7 @@ import (
 	"github.com/ingero-io/ingero/echo/store"
 )
 
-// batch is how many rows an insert has at most.
+// batch is the greatest number of rows in an insert.
 const batch = 20_000
 
 // Write implements store.Writer.
@@ -42,7 +42,7 @@ func (s *Store) write(ctx context.Context, rows []row.Row) (store.Written, error
 	for i := range rows {
 		if r := &rows[i]; s.seen.Add(r) {
 			fresh = append(fresh, r)
-			// Also if it cannot be written: it may be there nevertheless.
+			// Even if the write fails: the rows may be there.
 			s.newest = max(s.newest, r.Timestamp)
 		}
 	}
@@ -55,7 +55,7 @@ func (s *Store) write(ctx context.Context, rows []row.Row) (store.Written, error
 	return store.Written{Rows: len(fresh), Duplicates: len(rows) - len(fresh)}, nil
 }
 
-// load reads the keys of seconds.
+// load reads the keys of some seconds.
 func (s *Store) load(ctx context.Context, seconds []int64) error {
 	conditions := seen.During(seconds, s.newest, "intDiv(timestamp_ns, 1000000000)")
 	if len(conditions) == 0 {
@@ -77,7 +77,7 @@ func (s *Store) load(ctx context.Context, seconds []int64) error {
 	return rows.Err()
 }
 
-// settings of an insert: its answer means that all shards have written it, in however many partitions.
+// insertSettings make the answer mean that all shards have written the insert, in any number of partitions.
 var insertSettings = clickhouse.Settings{
 	"async_insert": 0, "insert_distributed_sync": 1, "max_partitions_per_insert_block": 0,
 }
@@ -89,7 +89,7 @@ func (s *Store) insert(ctx context.Context, rows []*row.Row) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = b.Close() }() // after Send it does nothing
+	defer func() { _ = b.Close() }() // no effect after Send
 	if err := appendColumns(b, rows); err != nil {
 		return err
 	}
@@ -104,10 +104,10 @@ var columnNames = []string{
 	"count", "sum", "min", "max", "p50", "p90", "p99", "bucket_lower", "bucket_upper", "bucket_count", "key",
 }
 
-// appendColumns appends rows, column by column, as the protocol has them.
+// appendColumns appends rows by column, as the protocol needs it.
 func appendColumns(b driver.Batch, rows []*row.Row) error {
 	n, nothing := 0, &row.Record{}
-	told := func(r *row.Row) *row.Record { // by a line or a span
+	recordOf := func(r *row.Row) *row.Record { // content of a log record or span
 		if r.Record == nil {
 			return nothing
 		}
@@ -133,14 +133,14 @@ func appendColumns(b driver.Batch, rows []*row.Row) error {
 	add(each(rows, func(r *row.Row) *int32 { return known(r.NRanks != 0, &r.NRanks) }))
 	add(each(rows, func(r *row.Row) *float64 { return known(r.HasDouble, &r.Double) }))
 	add(each(rows, func(r *row.Row) *int64 { return known(r.HasInt, &r.Int) }))
-	add(each(rows, func(r *row.Row) *string { return unlessEmpty(&told(r).Event) }))
-	add(each(rows, func(r *row.Row) *string { return unlessEmpty(&told(r).Severity) }))
-	add(each(rows, func(r *row.Row) *int32 { return known(told(r).SeverityNumber != 0, &told(r).SeverityNumber) }))
-	add(each(rows, func(r *row.Row) *string { return unlessEmpty(&told(r).Body) }))
-	add(each(rows, func(r *row.Row) *string { return unlessEmpty(&told(r).Trace) }))
-	add(each(rows, func(r *row.Row) *string { return unlessEmpty(&told(r).Span) }))
-	add(each(rows, func(r *row.Row) *string { return unlessEmpty(&told(r).Parent) }))
-	add(each(rows, func(r *row.Row) *int64 { return known(r.Kind == row.Span, &told(r).Duration) }))
+	add(each(rows, func(r *row.Row) *string { return unlessEmpty(&recordOf(r).Event) }))
+	add(each(rows, func(r *row.Row) *string { return unlessEmpty(&recordOf(r).Severity) }))
+	add(each(rows, func(r *row.Row) *int32 { return known(recordOf(r).SeverityNumber != 0, &recordOf(r).SeverityNumber) }))
+	add(each(rows, func(r *row.Row) *string { return unlessEmpty(&recordOf(r).Body) }))
+	add(each(rows, func(r *row.Row) *string { return unlessEmpty(&recordOf(r).Trace) }))
+	add(each(rows, func(r *row.Row) *string { return unlessEmpty(&recordOf(r).Span) }))
+	add(each(rows, func(r *row.Row) *string { return unlessEmpty(&recordOf(r).Parent) }))
+	add(each(rows, func(r *row.Row) *int64 { return known(r.Kind == row.Span, &recordOf(r).Duration) }))
 	add(each(rows, func(r *row.Row) string { return r.Attrs }))
 	add(each(rows, func(r *row.Row) string { return r.Resource }))
 	add(each(rows, func(r *row.Row) *string { return unlessEmpty(&r.Scope) }))
@@ -175,7 +175,7 @@ func addDistributions(add func(any), rows []*row.Row) {
 	add(each(rows, func(r *row.Row) []int64 { return buckets(r, func(b row.Bucket) int64 { return atMost(b.Count) }) }))
 }
 
-// each is a value of each row.
+// each returns a value of each row.
 func each[T any](rows []*row.Row, f func(*row.Row) T) []T {
 	column := make([]T, len(rows))
 	for i, r := range rows {
@@ -184,7 +184,7 @@ func each[T any](rows []*row.Row, f func(*row.Row) T) []T {
 	return column
 }
 
-// buckets is a value of each bucket of a row; none if it has no distribution.
+// buckets returns a value of each bucket of a row, none without a distribution.
 func buckets[T any](r *row.Row, f func(row.Bucket) T) []T {
 	if r.Distribution == nil {
 		return []T{}
@@ -198,10 +198,10 @@ func buckets[T any](r *row.Row, f func(row.Bucket) T) []T {
 
 func atMost(n uint64) int64 { return int64(min(n, math.MaxInt64)) }
 
-// unlessEmpty is NULL if a text is empty.
+// unlessEmpty returns nil (NULL) if a text is empty.
 func unlessEmpty(s *string) *string { return known(*s != "", s) }
 
-// known is NULL if a value is not known.
+// known returns nil (NULL) if a value is not known.
 func known[T any](is bool, v *T) *T {
 	if !is {
 		return nil

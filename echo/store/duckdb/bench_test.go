@@ -11,7 +11,7 @@ import (
 	"github.com/ingero-io/ingero/echo/store/storetest"
 )
 
-// cpu is how many seconds of CPU time this process has taken.
+// cpu returns this process's CPU time in seconds.
 func cpu(b *testing.B) float64 {
 	b.Helper()
 	var u syscall.Rusage

@@ -8,8 +8,7 @@ import (
 	"github.com/ingero-io/ingero/echo/row"
 )
 
-// table is one of those in which texts and lists are, and of which kinds its rows are. Those of kinds that are listed
-// together use the same columns.
+// table is a table with texts and lists. alike groups the kinds of its rows that use the same columns.
 type table struct {
 	name    string
 	columns []column
@@ -19,7 +18,7 @@ type table struct {
 // column is a column of a table.
 type column struct {
 	name string
-	of   func(p *point) driver.Value // nil: it is NULL in this row
+	of   func(p *point) driver.Value // nil: NULL in this row
 }
 
 // others are the tables besides point. The order of columns does not matter.
@@ -82,7 +81,7 @@ var distributionColumns = slices.Concat([]column{
 	{"key", func(p *point) driver.Value { return p.row.Key }},
 }, distributionValues)
 
-// ofRecord is NULL for rows that say nothing.
+// ofRecord gives NULL for rows without a record.
 func ofRecord(of func(t *row.Record) driver.Value) func(p *point) driver.Value {
 	return func(p *point) driver.Value {
 		if p.row.Record == nil {
@@ -92,7 +91,7 @@ func ofRecord(of func(t *row.Record) driver.Value) func(p *point) driver.Value {
 	}
 }
 
-// duration is NULL for all but spans.
+// duration gives NULL for all rows but spans.
 func duration(p *point) driver.Value {
 	if p.row.Kind != row.Span || p.row.Record == nil {
 		return nil
@@ -100,7 +99,7 @@ func duration(p *point) driver.Value {
 	return p.row.Record.Duration
 }
 
-// ofDistribution is NULL for rows that have none.
+// ofDistribution gives NULL for rows without a distribution.
 func ofDistribution(of func(d *row.Distribution) driver.Value) func(p *point) driver.Value {
 	return func(p *point) driver.Value {
 		if p.row.Distribution == nil {
@@ -110,7 +109,7 @@ func ofDistribution(of func(d *row.Distribution) driver.Value) func(p *point) dr
 	}
 }
 
-// ofBuckets is NULL for rows that have none.
+// ofBuckets gives NULL for rows without a distribution.
 func ofBuckets[T float64 | int64](of func(b *row.Bucket) T) func(p *point) driver.Value {
 	return func(p *point) driver.Value {
 		d := p.row.Distribution
@@ -125,7 +124,7 @@ func ofBuckets[T float64 | int64](of func(b *row.Bucket) T) func(p *point) drive
 	}
 }
 
-// usedBy are the columns that are not NULL in all of its rows that are of some kinds; nil if there are no such rows.
+// usedBy returns the columns that some row of the kinds uses; nil if there is no such row.
 func (t *table) usedBy(rows []point, kinds []row.Kind) (used []column) {
 	var left []column
 	for i := range rows {
@@ -149,7 +148,7 @@ func (t *table) usedBy(rows []point, kinds []row.Kind) (used []column) {
 	return used
 }
 
-// text is NULL if it is empty.
+// text gives NULL if a text is empty.
 func text(s string) driver.Value {
 	if s == "" {
 		return nil
@@ -157,7 +156,7 @@ func text(s string) driver.Value {
 	return s
 }
 
-// number is NULL if it is not known.
+// number gives NULL if a number is not known.
 func number[T int32 | int64 | float64](known bool, v T) driver.Value {
 	if !known {
 		return nil

@@ -1,8 +1,7 @@
-// Package duckdb keeps rows in one file of DuckDB, in this process: a store.Store. It is the only package that needs
-// cgo.
+// Package duckdb keeps rows in a DuckDB file, in this process: a store.Store. It is the only package that needs cgo.
 //
-// There is one writer, and a batch is a transaction: what Write has returned for is in the file or its write-ahead log,
-// and on disk. Readers have a connection each, on which nothing can be written.
+// There is one writer, and a batch is a transaction: when Write returns, it is on disk, in the file or its
+// write-ahead log. Each reader has its own connection, which cannot write.
 package duckdb
 
 import (
@@ -25,7 +24,7 @@ import (
 	"github.com/ingero-io/ingero/echo/store"
 )
 
-// Each of the migrations makes a version of the tables from the one before, the first one from nothing.
+// Each migration upgrades the tables from the version before; the first one creates them.
 var (
 	//go:embed sql/0001_initial.sql
 	initial string
@@ -40,10 +39,10 @@ var (
 //go:embed sql/views.sql
 var views string
 
-// tables are those with rows: numbers, other points, and lines and spans.
+// tables are the tables with rows: numbers, other points, and log records and spans.
 var tables = []string{"point", "distribution", "record"}
 
-// ofAll asks for columns of all rows of which a condition is true.
+// ofAll returns a query for columns of all rows that meet a condition.
 func ofAll(columns, condition string) string {
 	list := make([]string, len(tables))
 	for i, t := range tables {
@@ -54,23 +53,23 @@ func ofAll(columns, condition string) string {
 
 // Options of a store.
 type Options struct {
-	// Memory is how much the engine may take, in bytes; 0: 256 MiB. Questions end when the process has twice as
-	// much, or comes to have as much more: see watch.go.
+	// Memory bounds the engine's memory in bytes; 0: 256 MiB. Questions end when the process has twice as much, or has
+	// grown by as much: see watch.go.
 	Memory int64
 	// Threads of the engine; 0: one for each CPU.
 	Threads int
-	// Keys is how many keys of rows are kept in memory, 20 bytes each; 0: 2 million.
+	// Keys is how many keys of rows are kept in memory, in 20 bytes each; 0: 2 million.
 	Keys int
-	// Series is how many series are kept in memory between batches, 50 bytes each; 0: 500,000.
+	// Series is how many series are kept in memory between batches, in 50 bytes each; 0: 500,000.
 	Series int
-	// Stuck is called if opening the engine again does not end: what is on disk is whole, but only another process can
-	// read it. nil: only the log says so.
+	// Stuck is called if reopening the engine hangs: the data on disk is intact, but only another process can read it.
+	// nil: that is only logged.
 	Stuck  func(error)
 	Logger *slog.Logger // nil: silent
 }
 
-// patience is how long opening the engine again may take. It reads the log, which has 64 MiB. Now and then it never
-// ends, as the engine waits for what is left of itself in this process.
+// patience is how long reopening the engine may take. It reads the log of up to 64 MiB. Occasionally it never returns,
+// since the engine waits for what is left of itself in this process.
 const patience = 2 * time.Minute
 
 func (o Options) withDefaults() Options {
@@ -102,23 +101,23 @@ type Store struct {
 	connect  func(path string) (driver.Connector, error)
 	patience time.Duration
 
-	// open is held for reading while the engine is used, and for writing while it is opened and closed.
+	// open is read-locked while the engine is used, and locked while it is opened or closed.
 	open   sync.RWMutex
 	closed bool
 	db     *sql.DB
 
-	// writing is held by the one that writes. It guards the rest.
+	// writing is locked by the writer. It guards the rest.
 	writing sync.Mutex
 	conn    *sql.Conn // the writer's
 	seen    *seen.Set
 	numbers *numbers
-	newest  int64 // the greatest timestamp of all rows, 0 if there is none
+	newest  int64 // the latest timestamp of all rows, 0 if there are none
 	values  []driver.Value
 }
 
 var _ store.Store = (*Store)(nil)
 
-// Open opens a file, or makes it. Errors are *LockedError if another process has it, and *NewerError.
+// Open opens a file, or creates it. Errors are *LockedError if another process has it open, and *NewerError.
 func Open(ctx context.Context, path string, o Options) (*Store, error) {
 	o = o.withDefaults()
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -142,7 +141,7 @@ func connect(path string) (driver.Connector, error) {
 	return duckdb.NewConnector(path, nil)
 }
 
-// start opens the engine. The caller must have locked s.writing, or be Open.
+// start opens the engine. The caller is Open, or has locked s.writing.
 func (s *Store) start(ctx context.Context) error {
 	if err := readable(s.path); err != nil {
 		return err
@@ -155,7 +154,7 @@ func (s *Store) start(ctx context.Context) error {
 	conn, err := db.Conn(ctx)
 	if err == nil {
 		if err = s.prepare(ctx, conn); err != nil {
-			err = errors.Join(err, conn.Close()) // else the engine would not end, and could never be opened again
+			err = errors.Join(err, conn.Close()) // otherwise the engine would not end, and could not be reopened
 		}
 	}
 	if err != nil {
@@ -167,23 +166,23 @@ func (s *Store) start(ctx context.Context) error {
 	return nil
 }
 
-// spill is how many bytes the engine may write to temporary files beside the file.
+// spill bounds the engine's temporary files, in bytes.
 const spill = 1 << 30
 
-// settings are those of the engine, in order: after the last one none can be changed.
+// settings returns the engine's settings, in order: the last one locks them.
 func (s *Store) settings() []string {
 	list := []string{
 		fmt.Sprintf("set memory_limit = '%d MiB'", s.options.Memory>>20),
-		// Rows that are not in the file yet make room for questions; the size is bounded, so that the disk is not filled.
+		// Rows that are not in the file yet can make room for questions; the bound keeps the disk from filling.
 		fmt.Sprintf("set temp_directory = '%s'", strings.ReplaceAll(s.path+".tmp", "'", "''")),
 		fmt.Sprintf("set max_temp_directory_size = '%d MiB'", spill>>20),
 		"set autoinstall_known_extensions = false", "set autoload_known_extensions = false",
 		"set allow_community_extensions = false",
-		"set allocator_background_threads = true", "set allocator_flush_threshold = '1 MiB'", // free memory is given back
-		// A checkpoint writes the last group of rows again. What came since the last one is in memory, and takes more
-		// than in the log.
+		"set allocator_background_threads = true", "set allocator_flush_threshold = '1 MiB'", // give free memory back
+		// A checkpoint rewrites the last row group. Rows since the last one are in memory, and take more space than in the
+		// log.
 		"set checkpoint_threshold = '64 MiB'",
-		// Close does it. What may be wrong in memory must not get into the file.
+		// Close makes it. Data in memory that may be wrong must not get into the file.
 		"pragma disable_checkpoint_on_shutdown",
 		"set enable_progress_bar = false", "set preserve_insertion_order = true",
 	}
@@ -217,7 +216,7 @@ func (s *Store) prepare(ctx context.Context, conn *sql.Conn) error {
 	return nil
 }
 
-// migrate makes the tables, or refuses those of another version.
+// migrate upgrades the tables, or refuses those of a newer version.
 func (s *Store) migrate(ctx context.Context, conn *sql.Conn) error {
 	if _, err := conn.ExecContext(ctx, "create table if not exists meta (version integer not null)"); err != nil {
 		return fmt.Errorf("make the table of the version: %w", err)
@@ -241,7 +240,7 @@ func (s *Store) migrate(ctx context.Context, conn *sql.Conn) error {
 	return nil
 }
 
-// Close ends the engine, which writes what is in its log into the file. It waits for running calls.
+// Close closes the engine, which writes its log into the file. It waits for running calls.
 func (s *Store) Close() error {
 	s.writing.Lock()
 	defer s.writing.Unlock()
@@ -258,7 +257,7 @@ func (s *Store) Close() error {
 	return errors.Join(err, s.stop(), s.locked.Close())
 }
 
-// stop ends the engine. What is in its log stays there until it is opened again.
+// stop closes the engine. Its log stays until it is reopened.
 func (s *Store) stop() error {
 	if s.db == nil {
 		return nil
@@ -268,7 +267,7 @@ func (s *Store) stop() error {
 	return err
 }
 
-// use calls f with the engine, which is not closed meanwhile.
+// use calls f with the engine, which stays open meanwhile.
 func (s *Store) use(f func(*sql.DB) error) error {
 	s.open.RLock()
 	defer s.open.RUnlock()
@@ -281,9 +280,9 @@ func (s *Store) use(f func(*sql.DB) error) error {
 	return f(s.db)
 }
 
-// mend opens the engine again if it has given itself up, as it does after some errors of the disk, or if what it has in
-// memory may be wrong. why is the error that came before; nil: it was not open. Running questions end with
-// store.ErrAway, and so do new ones until it is open. The caller must have locked s.writing.
+// mend reopens the engine if it has shut itself down, as it does after some disk errors, or if its data in memory may
+// be wrong. why is the error before; nil: it was not open. Running and new questions end with store.ErrAway until it
+// is open. The caller has locked s.writing.
 func (s *Store) mend(ctx context.Context, why error) {
 	stuck := time.AfterFunc(s.patience, func() {
 		err := fmt.Errorf("%s is not open again after %s", s.path, s.patience)

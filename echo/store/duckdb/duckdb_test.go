@@ -23,7 +23,7 @@ import (
 	"github.com/ingero-io/ingero/echo/store/storetest"
 )
 
-// childEnv has what a child of a test does, instead of the tests, and its file.
+// childEnv says what a test's child process does instead of the tests, fileEnv names its file.
 const childEnv, fileEnv = "INGERO_ECHO_TEST_CHILD", "INGERO_ECHO_TEST_FILE"
 
 func TestMain(m *testing.M) {
@@ -121,12 +121,12 @@ func TestAFileOfANewerVersionIsRefused(t *testing.T) {
 	}
 }
 
-// gauges are n rows of a second, of which each has its number as its value, and a series of its own.
+// gauges returns n rows of a second; each has its index as its value, and its own series.
 func gauges(n int, second int64) []row.Row {
 	return gaugesWith(n, second, func(i int) string { return fmt.Sprintf(`{"second":%d,"i":%d}`, second, i) })
 }
 
-// either are gauges whose series come again in other seconds, or those of which none does: every other second.
+// either returns gauges whose series repeat in other seconds, or in every other second gauges whose series do not.
 func either(n int, second int64) []row.Row {
 	if second%2 == 0 {
 		return gauges(n, second)
@@ -134,7 +134,7 @@ func either(n int, second int64) []row.Row {
 	return gaugesWith(n, second, func(i int) string { return fmt.Sprintf(`{"i":%d}`, i) })
 }
 
-// gaugesWith have given attributes.
+// gaugesWith returns gauges with given attributes.
 func gaugesWith(n int, second int64, attrs func(i int) string) []row.Row {
 	rows := make([]row.Row, n)
 	for i := range rows {
@@ -150,7 +150,7 @@ func gaugesWith(n int, second int64, attrs func(i int) string) []row.Row {
 	return rows
 }
 
-// writeUntilKilled is a child: it writes one second's rows after another, and prints each second that is kept.
+// writeUntilKilled is a child: it writes rows second by second, and prints each second that is stored.
 func writeUntilKilled(path string) int {
 	s, err := duckdb.Open(context.Background(), path, duckdb.Options{})
 	if err != nil {
@@ -187,7 +187,7 @@ func child(t *testing.T, what, path string) (*exec.Cmd, *bufio.Scanner) {
 	return c, bufio.NewScanner(out)
 }
 
-// What was acknowledged is there exactly once after kill -9, and after all of it is sent again.
+// Acknowledged rows are there exactly once after kill -9, and after all of them are sent again.
 func TestKill9LosesNothingThatWasAcknowledged(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "echo.db")
 	acknowledged := int64(0)
@@ -206,7 +206,7 @@ func TestKill9LosesNothingThatWasAcknowledged(t *testing.T) {
 		if err := c.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
-		for lines.Scan() { // what it said before it was killed
+		for lines.Scan() { // its output before it was killed
 			if second, err := strconv.ParseInt(lines.Text(), 10, 64); err == nil {
 				acknowledged = max(acknowledged, second)
 			}
@@ -227,7 +227,7 @@ func TestKill9LosesNothingThatWasAcknowledged(t *testing.T) {
 	}
 }
 
-// writeUntilFull is a child: it writes until its files may not grow any more, and goes on when they may.
+// writeUntilFull is a child: it writes until its files must not grow any more, and continues when they may.
 func writeUntilFull(path string) int {
 	say := func(format string, args ...any) int {
 		fmt.Printf(format+"\n", args...)
@@ -238,7 +238,7 @@ func writeUntilFull(path string) int {
 	if err != nil {
 		return say("%v", err)
 	}
-	signal.Ignore(unix.SIGXFSZ) // a write then has an error
+	signal.Ignore(unix.SIGXFSZ) // a write then returns an error
 	var old unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_FSIZE, &old); err != nil {
 		return say("%v", err)
@@ -280,7 +280,7 @@ func writeUntilFull(path string) int {
 	return 0
 }
 
-// A disk that is full is simulated by a limit on the size of files.
+// A limit on the size of files simulates a full disk.
 func TestAFullDiskLosesNothingThatWasAcknowledged(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "echo.db")
 	c, lines := child(t, "full", path)

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// Version is that of the tables.
+// Version is the version of the tables.
 const Version = 3
 
-// Count is how many rows a table has.
+// Count returns the number of rows in a table.
 func (s *Store) Count(ctx context.Context, table string) (n int64, err error) {
 	err = s.use(func(db *sql.DB) error {
 		return db.QueryRowContext(ctx, "select count(*) from "+table).Scan(&n)
@@ -18,7 +18,7 @@ func (s *Store) Count(ctx context.Context, table string) (n int64, err error) {
 	return n, err
 }
 
-// Reopen opens the engine again. Before it does, it calls wait; it is stuck after patience.
+// Reopen reopens the engine. It calls wait before; after patience it counts as stuck.
 func (s *Store) Reopen(ctx context.Context, wait func(), patience time.Duration) {
 	s.writing.Lock()
 	defer s.writing.Unlock()

@@ -9,7 +9,7 @@ import (
 	"os"
 )
 
-// NewerError says that a file is of a newer program.
+// NewerError means that a newer program wrote a file.
 type NewerError struct{ Path, What string }
 
 func (e *NewerError) Error() string {
@@ -20,14 +20,14 @@ func (e *NewerError) Error() string {
 // engineFormat is the highest version of files that this engine reads.
 const engineFormat = 67
 
-// headerSize covers what readable looks at: a checksum of 8 bytes, "DUCK", and the version as 8 bytes.
+// headerSize covers what readable checks: a checksum of 8 bytes, "DUCK", and the version in 8 bytes.
 const headerSize = 20
 
-// readable looks at a file's first bytes, so that one that cannot be read is refused in words.
+// readable checks a file's first bytes, so that an unreadable file gets a clear error.
 func readable(path string) error {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // it is made
+		return nil // it will be created
 	}
 	if err != nil {
 		return err
@@ -35,7 +35,7 @@ func readable(path string) error {
 	defer f.Close()
 	var b [headerSize]byte
 	if n, err := io.ReadFull(f, b[:]); errors.Is(err, io.EOF) && n == 0 {
-		return nil // as good as none
+		return nil // too short to have data
 	} else if err != nil || string(b[8:12]) != "DUCK" {
 		return fmt.Errorf("%s is no file of DuckDB", path)
 	}

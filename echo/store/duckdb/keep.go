@@ -11,15 +11,15 @@ import (
 	"github.com/ingero-io/ingero/echo/store"
 )
 
-// lessThanFull is the share of the size to be kept that is left after rows were deleted for it, so that not every call
-// has to.
+// lessThanFull is the share of the allowed size that is left after rows were deleted for size, so that not every call
+// has to delete.
 const lessThanFull = 0.9
 
 // Retain implements store.Keeper.
 func (s *Store) Retain(ctx context.Context, now int64, r store.Retention) (int64, error) {
 	s.writing.Lock()
 	defer s.writing.Unlock()
-	if s.lost() { // and nothing may be written that would find it
+	if s.lost() { // nothing may be written that would notice
 		s.mend(context.WithoutCancel(ctx), nil)
 	}
 	var deleted int64
@@ -55,7 +55,7 @@ func (s *Store) retain(ctx context.Context, now int64, r store.Retention) (int64
 	if deleted > 0 {
 		s.seen.DropAll()
 	}
-	// What is in the log goes to the file, and what was deleted is free for new rows.
+	// Moves the log into the file, and frees the space of deleted rows.
 	if _, err := s.conn.ExecContext(ctx, "checkpoint"); err != nil {
 		return 0, err
 	}
@@ -87,11 +87,11 @@ func (s *Store) deleteBefore(ctx context.Context, received int64) (deleted int64
 	return deleted, nil
 }
 
-// shrinks is how often rows are deleted in one go. Space is free again when all rows of a group of 122,880 are deleted.
+// shrinks is how often in a row shrink deletes. Space is free when all rows of a group of 122,880 are deleted.
 const shrinks = 4
 
-// shrink deletes the oldest rows of a file that is too large: as many as its size says, if all take the same space, and
-// more if that was not enough.
+// shrink deletes the oldest rows of a file that is too large: as many as its size suggests if all rows are of equal
+// size, and more if that was not enough.
 func (s *Store) shrink(ctx context.Context, most int64) (int64, error) {
 	var deleted, before int64
 	for range shrinks {
@@ -99,7 +99,7 @@ func (s *Store) shrink(ctx context.Context, most int64) (int64, error) {
 			return deleted, err
 		}
 		size, err := used(ctx, s.conn)
-		// If nothing became free, a question still sees what was deleted: next time.
+		// If no space became free, a question still reads the deleted rows: wait for the next call.
 		if err != nil || size <= most || size == before {
 			return deleted, err
 		}
@@ -113,10 +113,10 @@ func (s *Store) shrink(ctx context.Context, most int64) (int64, error) {
 	return deleted, nil
 }
 
-// deleteShare deletes about a share of all rows, the oldest.
+// deleteShare deletes about a share of all rows, the oldest ones.
 func (s *Store) deleteShare(ctx context.Context, share float64) (int64, error) {
 	var cutoff sql.NullInt64
-	// An exact quantile would take 8 bytes of memory for each row.
+	// An exact quantile would take 8 bytes of memory per row.
 	if err := s.conn.QueryRowContext(ctx, fmt.Sprintf("select approx_quantile(received_ns, %f) from (%s)",
 		share, ofAll("received_ns", "true"))).
 		Scan(&cutoff); err != nil || !cutoff.Valid {
@@ -130,7 +130,7 @@ type querier interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-// used is how many bytes of the file have something in them, without the log.
+// used returns the bytes of the file in use, without the log.
 func used(ctx context.Context, c querier) (int64, error) {
 	var bytes int64
 	err := c.QueryRowContext(ctx, "select sum(used_blocks * block_size)::bigint from pragma_database_size()").Scan(&bytes)

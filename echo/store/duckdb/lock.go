@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// LockedError says that another process has the file open.
+// LockedError means that another process has the file open.
 type LockedError struct {
 	Path string
 	PID  int // 0: not known
@@ -26,7 +26,7 @@ func (e *LockedError) Error() string {
 		who, e.Path)
 }
 
-// lock takes the lock beside a file, which ends with the process, and writes into it who has it.
+// lock takes a lock beside a file, which ends with the process, and writes the process into it.
 func lock(path string) (*os.File, error) {
 	f, err := os.OpenFile(path+".lock", os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

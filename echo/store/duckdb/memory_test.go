@@ -18,7 +18,7 @@ import (
 	"github.com/ingero-io/ingero/echo/store/duckdb"
 )
 
-// memory is how much this process has, and the most since forget, in MiB.
+// memory returns the process's memory, and its peak since forget, in MiB.
 func memory(t *testing.T) (kept, peak int64) {
 	t.Helper()
 	b, err := os.ReadFile("/proc/self/status")
@@ -39,7 +39,7 @@ func memory(t *testing.T) (kept, peak int64) {
 	return read("VmRSS"), read("VmHWM")
 }
 
-// forget forgets the peak.
+// forget resets the peak.
 func forget(t *testing.T) {
 	t.Helper()
 	if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0); err != nil {
@@ -47,7 +47,7 @@ func forget(t *testing.T) {
 	}
 }
 
-// While questions take all memory that the engine has, nothing that is written is refused, lost, or there twice.
+// While questions take all of the engine's memory, no written row is refused, lost, or stored twice.
 func TestWritingBesideQuestionsThatTakeMemory(t *testing.T) {
 	const memory, batch, batches = 64 << 20, 20_000, 60
 	s := open(t, filepath.Join(t.TempDir(), "echo.db"), duckdb.Options{Memory: memory})
@@ -55,7 +55,7 @@ func TestWritingBesideQuestionsThatTakeMemory(t *testing.T) {
 	var asking sync.WaitGroup
 	defer asking.Wait()
 	defer stop()
-	var out atomic.Int64 // of memory
+	var out atomic.Int64 // ended for memory
 	for i := range 3 {
 		asking.Go(func() {
 			for n := i; ctx.Err() == nil; n++ {
@@ -90,7 +90,7 @@ func TestWritingBesideQuestionsThatTakeMemory(t *testing.T) {
 	}
 }
 
-// Questions that would need gigabytes end before the process has one, and what they took is free again.
+// Questions that would need gigabytes end before the process has one, and their memory is freed.
 func TestAQuestionThatTakesMemoryIsEndedAndFreesIt(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "echo.db"), duckdb.Options{})
 	for second := range int64(4) {
@@ -104,11 +104,11 @@ func TestAQuestionThatTakesMemoryIsEndedAndFreesIt(t *testing.T) {
 	limits := store.Limits{Time: time.Minute, Rows: 10, Bytes: 1 << 20}
 	parts := strings.Repeat(" || a.attrs_json", 15)
 	const (
-		engine, slack = 256, 150 // MiB: what the engine may keep in its cache, and chance
+		engine, slack = 256, 150 // MiB: the engine's cache, and a margin
 		most          = 1000
 	)
 	first, _ := memory(t)
-	memoryEnded := false // at least one of them by it
+	memoryEnded := false // at least one of them ended for memory
 	for _, sql := range []string{
 		"select quantile_cont(a.value_int * b.value_int, 0.5) from events a, events b",
 		"select a.attrs_json from events a, events b order by a.attrs_json || b.attrs_json",
@@ -124,7 +124,7 @@ func TestAQuestionThatTakesMemoryIsEndedAndFreesIt(t *testing.T) {
 			t.Fatalf("%s: %v; want a limit", sql, err)
 		}
 		memoryEnded = memoryEnded || strings.Contains(err.Error(), "of memory")
-		limits.Time = 3 * time.Second // the first one takes memory surely, the others may be slow
+		limits.Time = 3 * time.Second // the first one certainly takes memory, the others may be slow
 		after, peak := memory(t)
 		t.Logf("%d MiB, at most %d, then %d: %.60s: %v", before, peak, after, sql, err)
 		if peak > most {

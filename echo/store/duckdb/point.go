@@ -7,27 +7,27 @@ import (
 	"github.com/ingero-io/ingero/echo/row"
 )
 
-// point is a row that is written.
+// point is a row to be written.
 type point struct {
 	row    *row.Row
-	series int64 // the number of its series; or none
+	series int64 // number of its series; or none
 }
 
-// none is in the place of the number of a row without a series: a line or a span, or the first point of a series. Many
-// come only once.
+// none stands for the number of a row without a series: a log record, a span, or the first point of a series. Many
+// series have one point only.
 const none = -1
 
-// isNumber reports whether it is in the table point.
+// isNumber reports whether the point belongs in the table point.
 func (p *point) isNumber() bool {
 	return p.series != none && (p.row.Kind == row.Gauge || p.row.Kind == row.Sum)
 }
 
-// isIn reports whether it is in one of the other tables, and of some kinds.
+// isIn reports whether the point belongs in one of the other tables, and is of one of the kinds.
 func (p *point) isIn(table string, kinds []row.Kind) bool {
 	return (table == "record") == (p.series == none) && slices.Contains(kinds, p.row.Kind)
 }
 
-// What points may have, as bits. Those of several are their shape.
+// Optional columns of points, as bits. Together they are a shape.
 const (
 	isPoint = 1 << iota
 	hasStart
@@ -35,7 +35,7 @@ const (
 	hasInt
 )
 
-// numbersOf counts the rows of the table point, and says what they have; 0: there are none.
+// numbersOf counts the rows of the table point, and returns their shape; 0: there are none.
 func numbersOf(rows []point) (n, shape int) {
 	for i := range rows {
 		r := rows[i].row
@@ -57,7 +57,7 @@ func numbersOf(rows []point) (n, shape int) {
 	return n, shape
 }
 
-// columnsOf are the columns of points of a shape, in the order of appendValues. The others are NULL.
+// columnsOf returns the columns of points of a shape, in the order of appendValues. The others are NULL.
 func columnsOf(shape int) []string {
 	names := []string{"timestamp_ns", "received_ns", "series", "key"}
 	if shape&hasStart != 0 {

@@ -29,7 +29,7 @@ func (s *Store) Check(ctx context.Context, statement string) error {
 	})
 }
 
-// checked returns a statement as the engine writes what it has read, without comments and a semicolon.
+// checked returns a statement in the engine's own form, without comments and a semicolon.
 func (s *Store) checked(ctx context.Context, conn *sql.Conn, statement string) (string, error) {
 	if len(statement) > gate.MaxStatement {
 		return "", store.Refuse("it has %d bytes; %d are allowed", len(statement), gate.MaxStatement)
@@ -86,9 +86,9 @@ func (s *Store) query(ctx context.Context, db *sql.DB, statement string, l store
 	if err != nil {
 		return nil, err
 	}
-	// Also if it does not begin: the context may end when it has.
+	// Also if it does not begin: the context may end just then.
 	defer func() { end(context.WithoutCancel(ctx), conn, err != nil) }()
-	// What runs is not the text that came but what the engine made of it, and it is checked once more as a whole.
+	// It runs the engine's form of the statement, not the text that came, and checks it once more as a whole.
 	limited := fmt.Sprintf("select * from (%s\n) limit %d", written, l.Rows+1)
 	if _, err := parsed(ctx, conn, limited); err != nil {
 		return nil, err
@@ -108,19 +108,19 @@ func run(ctx context.Context, conn *sql.Conn, statement string, l store.Limits) 
 	return read(ctx, rows, l)
 }
 
-// end ends a transaction that has only read. After a failure, such as an interrupt, the connection is closed: it may
-// keep memory, and an aborted transaction.
+// end ends a read-only transaction. After a failure, such as an interrupt, it closes the connection, which may hold
+// memory and an aborted transaction.
 func end(ctx context.Context, conn *sql.Conn, failed bool) {
 	if !failed {
 		_, err := conn.ExecContext(ctx, "rollback")
 		failed = err != nil
 	}
 	if failed {
-		_ = conn.Raw(func(any) error { return driver.ErrBadConn }) // it is what closes it
+		_ = conn.Raw(func(any) error { return driver.ErrBadConn }) // this closes it
 	}
 }
 
-// ended is why a statement ended.
+// ended returns why a statement ended.
 func ended(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
@@ -132,7 +132,7 @@ func ended(ctx context.Context, err error) error {
 	return &store.StatementError{Why: message(err)}
 }
 
-// message is the engine's first line: those below repeat the statement.
+// message returns the engine's first line: the others repeat the statement.
 func message(err error) string {
 	line, _, _ := strings.Cut(err.Error(), "\n")
 	return line
@@ -174,7 +174,7 @@ func read(ctx context.Context, rows *sql.Rows, l store.Limits) (*store.Result, e
 	return out, nil
 }
 
-// plain is a value of the kinds that store.Result has.
+// plain converts a value to one of the types in store.Result.
 func plain(v any) any {
 	switch v := v.(type) {
 	case nil, bool, int64, uint64, float64, string, *big.Int, time.Time:
@@ -213,7 +213,7 @@ func plain(v any) any {
 	return fmt.Sprint(v)
 }
 
-// interval is as ISO 8601 writes it.
+// interval formats an interval as ISO 8601.
 func interval(v duckdb.Interval) string {
 	return fmt.Sprintf("P%dM%dDT%gS", v.Months, v.Days, float64(v.Micros)/1e6)
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/ingero-io/ingero/echo/store/duckdb"
 )
 
-// While the engine is not open again, Query and Stats return ErrAway, and Stuck is called. If it opens after all,
-// everything is there.
+// While the engine is not open, Query and Stats return ErrAway, and Stuck is called. If it opens after all, all rows
+// are there.
 func TestAnEngineThatDoesNotOpenAgain(t *testing.T) {
 	stuck := make(chan error, 1)
 	s := open(t, filepath.Join(t.TempDir(), "echo.db"), duckdb.Options{Stuck: func(err error) { stuck <- err }})

@@ -14,11 +14,11 @@ import (
 	"github.com/ingero-io/ingero/echo/row"
 )
 
-// numbers are those that series have in the file. They are for the one that writes.
+// numbers are the numbers of series in the file. They are used by the writer only.
 type numbers struct {
-	most int // series that are kept in memory between batches
+	most int // series kept in memory between batches
 
-	known map[row.ID]int64 // none of series of which one point has come
+	known map[row.ID]int64 // none for series with one point so far
 	all   bool             // known has all series of the file
 	next  int64
 	stale bool // what is known may be wrong
@@ -26,10 +26,10 @@ type numbers struct {
 
 func newNumbers(most int) *numbers { return &numbers{most: most, stale: true} }
 
-// forget makes number read them again. Numbers are given once, also if the series was not kept.
+// forget makes number read them again. A number is never reused, even if its series was not stored.
 func (n *numbers) forget() { n.stale = true }
 
-// load reads them, if there are not too many.
+// load reads the numbers, if there are not too many.
 func (n *numbers) load(ctx context.Context, conn *sql.Conn) error {
 	var count, next int64
 	err := conn.QueryRowContext(ctx, "select count(*), coalesce(max(series) + 1, 0) from series").Scan(&count, &next)
@@ -46,7 +46,7 @@ func (n *numbers) load(ctx context.Context, conn *sql.Conn) error {
 	return nil
 }
 
-// read reads some.
+// read reads some numbers.
 func (n *numbers) read(ctx context.Context, conn *sql.Conn, which string) error {
 	rows, err := conn.QueryContext(ctx, "select series, id_0, id_1 from series "+which)
 	if err != nil {
@@ -64,8 +64,7 @@ func (n *numbers) read(ctx context.Context, conn *sql.Conn, which string) error 
 	return rows.Err()
 }
 
-// number sets the numbers of the series of points. It returns the series that are not in the file and get one, as their
-// second point has come.
+// number sets the series numbers of points. It returns the new series: those whose second point has come.
 func (n *numbers) number(ctx context.Context, conn *sql.Conn, rows []point) ([]numbered, error) {
 	if n.stale {
 		if err := n.load(ctx, conn); err != nil {
@@ -85,7 +84,7 @@ func (n *numbers) number(ctx context.Context, conn *sql.Conn, rows []point) ([]n
 		if p.row.Record != nil {
 			continue
 		}
-		if p.row.Series != last || number == none { // often many points of one come together
+		if p.row.Series != last || number == none { // points of a series often come together
 			last = p.row.Series
 			var ok bool
 			if number, ok = n.known[last.ID()]; !ok {
@@ -103,10 +102,10 @@ func (n *numbers) number(ctx context.Context, conn *sql.Conn, rows []point) ([]n
 	return added, nil
 }
 
-// together is how many series are asked for in one go.
+// together is how many series are read at a time.
 const together = 4096
 
-// find reads those of rows' series that are not in memory.
+// find reads those of the rows' series that are not in memory.
 func (n *numbers) find(ctx context.Context, conn *sql.Conn, rows []point) error {
 	missing := map[uint64]struct{}{}
 	for i := range rows {
@@ -134,7 +133,7 @@ func (n *numbers) find(ctx context.Context, conn *sql.Conn, rows []point) error 
 	return nil
 }
 
-// trim forgets series of which one point has come, and then all, if there are more than are to be kept.
+// trim drops series with one point, and then all, if there are more than may be kept.
 func (n *numbers) trim() {
 	if len(n.known) > n.most {
 		maps.DeleteFunc(n.known, func(_ row.ID, number int64) bool { return number == none })
@@ -144,7 +143,6 @@ func (n *numbers) trim() {
 	}
 }
 
-// numbered is a series and its number.
 type numbered struct {
 	series *row.Series
 	number int64
@@ -156,7 +154,7 @@ var seriesColumns = []string{
 	"attrs_json", "resource_json", "scope",
 }
 
-// appendSeries gives series to the engine.
+// appendSeries passes series to the engine.
 func appendSeries(c driver.Conn, list []numbered) error {
 	if len(list) == 0 {
 		return nil
@@ -176,7 +174,7 @@ func appendSeries(c driver.Conn, list []numbered) error {
 	return a.Close()
 }
 
-// dropSeries deletes those that have no points, in a transaction in which points were deleted.
+// dropSeries deletes series without points, in a transaction that deleted points.
 func (s *Store) dropSeries(ctx context.Context) error {
 	rows, err := s.conn.QueryContext(ctx, `delete from series where series not in
 		(select distinct series from point union select distinct series from distribution) returning id_0, id_1`)

@@ -3,5 +3,5 @@ package duckdb
 // #include <malloc.h>
 import "C"
 
-// trim gives memory that was freed back to the machine. Otherwise the C library keeps it for the next time.
+// trim gives freed memory back to the machine. Otherwise the C library keeps it.
 func trim() { C.malloc_trim(0) }

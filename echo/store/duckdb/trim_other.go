@@ -2,5 +2,5 @@
 
 package duckdb
 
-// trim does nothing: C libraries of other systems are not known to keep freed memory.
+// trim does nothing: other systems' C libraries are not known to keep freed memory.
 func trim() {}

@@ -17,7 +17,7 @@ import (
 	"github.com/ingero-io/ingero/echo/store/duckdb"
 )
 
-// change runs statements on a file, without the store.
+// change runs statements on a file, bypassing the store.
 func change(t *testing.T, path string, statements ...string) {
 	t.Helper()
 	db, err := sql.Open("duckdb", path)
@@ -32,7 +32,7 @@ func change(t *testing.T, path string, statements ...string) {
 	}
 }
 
-// oldRows are a row of each kind that files of version 1 have: two points, a histogram, a line of a log, and a span.
+// oldRows returns a row of each kind in files of version 1: two points, a histogram, a log record, and a span.
 func oldRows(second int64) []row.Row {
 	at := row.SecondBegins(second)
 	series := func(kind row.Kind, metric, attrs string) *row.Series {
@@ -58,7 +58,7 @@ func oldRows(second int64) []row.Row {
 	return rows
 }
 
-// inserts are statements that write rows as version 1 has them.
+// inserts returns statements that write rows as version 1 does.
 func inserts(rows []row.Row) []string {
 	list := make([]string, len(rows))
 	for i, r := range rows {
@@ -102,7 +102,7 @@ func inserts(rows []row.Row) []string {
 	return list
 }
 
-// version1 makes a file of version 1 with rows in it.
+// version1 makes a file of version 1 with rows.
 func version1(t *testing.T, rows []row.Row) (path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "echo.db")
@@ -123,8 +123,7 @@ func answer(t *testing.T, s *duckdb.Store, question string) [][]any {
 	return r.Rows
 }
 
-// All views show the rows of a file of version 1 as they show the same rows in a new file, and rows that come later
-// beside them.
+// All views show the rows of a file of version 1 as those of a new file, together with later rows.
 func TestAFileOfVersion1HasAllItsRows(t *testing.T) {
 	path := version1(t, oldRows(60))
 	other := open(t, filepath.Join(t.TempDir(), "new.db"), duckdb.Options{})
@@ -149,13 +148,13 @@ func TestAFileOfVersion1HasAllItsRows(t *testing.T) {
 			}
 		}
 	}
-	for range 2 { // the second time it is of this version already
+	for range 2 { // the second time it already has this version
 		s, err := duckdb.Open(t.Context(), path, duckdb.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		compare(s)
-		write(s, oldRows(60), store.Written{Duplicates: 5}) // what was sent to the old version, and is sent again
+		write(s, oldRows(60), store.Written{Duplicates: 5}) // sent to the old version, and sent again
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -191,7 +190,7 @@ func TestTablesOfANewerVersionAreRefused(t *testing.T) {
 	}
 }
 
-// A series is in a file once, whatever is in memory, from its second point on and as long as it has points.
+// A series is in a file once, whatever is in memory, from its second point on, as long as it has points.
 func TestSeriesAreKeptOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "echo.db")
 	same := func(i int) string { return fmt.Sprintf(`{"i":%d}`, i) }
@@ -220,7 +219,7 @@ func TestSeriesAreKeptOnce(t *testing.T) {
 		} else {
 			check(map[string]int64{"series": 100, "point": 400, "record": 8, "events": 408})
 		}
-		// All but the last second is deleted.
+		// Deletes all but the last second.
 		if _, err := s.Retain(t.Context(), row.SecondBegins(first+2), store.Retention{Age: 1}); err != nil {
 			t.Fatal(err)
 		}
@@ -230,7 +229,7 @@ func TestSeriesAreKeptOnce(t *testing.T) {
 				t.Fatal(err)
 			}
 			check(map[string]int64{"series": 0, "point": 0, "record": 0, "events": 0})
-			for second := range int64(2) { // anew
+			for second := range int64(2) { // again
 				if _, err := s.Write(t.Context(), gaugesWith(100, first+4+second, same)); err != nil {
 					t.Fatal(err)
 				}

@@ -13,28 +13,28 @@ import (
 	"github.com/ingero-io/ingero/echo/store"
 )
 
-// look is how often the memory of this process is looked at while questions run.
+// look is the time between two readings of the process's memory while questions run.
 const look = 10 * time.Millisecond
 
-// grown is from how many bytes on memory that questions took is given back when the last of them has ended.
+// grown is the growth, in bytes, from which on memory is given back after the last question.
 const grown = 32 << 20
 
-// watch ends questions when this process has too much memory while they run. The engine's own limit does not count all
-// that its functions take.
+// watch ends questions when the process has too much memory while they run. The engine's own limit does not count all
+// memory of its functions.
 type watch struct {
-	most int64 // bytes of this process, or half as much more than before the first of them
+	most int64 // bytes of the process; or half of this beyond its memory before the first question
 
 	mu      sync.Mutex // guards the rest
 	running map[*context.CancelCauseFunc]struct{}
-	stop    chan struct{} // closed to end the goroutine that looks
-	ended   chan struct{} // closed when it has
+	stop    chan struct{} // closed to end the goroutine
+	ended   chan struct{} // closed when the goroutine has ended
 }
 
 func newWatch(most int64) *watch {
 	return &watch{most: most, running: map[*context.CancelCauseFunc]struct{}{}}
 }
 
-// begin watches a question until done is called. The context ends if it is to end.
+// begin watches a question until done is called. It cancels the returned context if the question must end.
 func (w *watch) begin(ctx context.Context) (_ context.Context, done func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	w.mu.Lock()
@@ -80,11 +80,11 @@ func (w *watch) run(before int64, stop, ended chan struct{}) {
 		if resident() <= most {
 			continue
 		}
-		w.endAll(&store.LimitError{Limit: fmt.Sprintf("the program came to have more than %d MiB of memory", most>>20)})
+		w.endAll(&store.LimitError{Limit: fmt.Sprintf("the program took more than %d MiB of memory", most>>20)})
 	}
 }
 
-// endAll ends all questions that run.
+// endAll ends all running questions.
 func (w *watch) endAll(why error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -93,7 +93,7 @@ func (w *watch) endAll(why error) {
 	}
 }
 
-// resident is how much memory this process has, in bytes; 0: not known.
+// resident returns the process's memory in bytes; 0: not known.
 func resident() int64 {
 	b, err := os.ReadFile("/proc/self/statm")
 	if err != nil {

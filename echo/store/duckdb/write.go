@@ -24,7 +24,7 @@ func (s *Store) Write(ctx context.Context, rows []row.Row) (store.Written, error
 		s.mend(context.WithoutCancel(ctx), nil)
 	}
 	out, err := s.try(ctx, rows)
-	if err != nil && outOfMemory(err) { // questions had it, and have been ended
+	if err != nil && outOfMemory(err) { // running questions had it, and have been ended
 		out, err = s.try(ctx, rows)
 	}
 	return out, err
@@ -43,20 +43,20 @@ func (s *Store) try(ctx context.Context, rows []row.Row) (store.Written, error) 
 		return store.Written{}, fmt.Errorf("%w: %w", store.ErrUnavailable, err)
 	}
 	s.seen.Drop(rows)
-	s.numbers.forget() // some may have been given to series that are not there
+	s.numbers.forget() // some may belong to series that were not stored
 	if gaveUp(err) || errors.As(err, new(*insertError)) || s.lost() {
 		s.mend(context.WithoutCancel(ctx), err)
 	}
 	return store.Written{}, err
 }
 
-// insertError says that rows could not be written. What the engine has in memory of the tables may be wrong then:
-// "Could not find node in column segment tree" and "Corrupted in-memory column" were what came next.
+// insertError means that rows could not be written. The engine's tables in memory may be wrong then: "Could not find
+// node in column segment tree" and "Corrupted in-memory column" have followed.
 type insertError struct{ error }
 
 func (e *insertError) Unwrap() error { return e.error }
 
-// outOfMemory reports whether an error of writing is that the engine had no memory for it, and no room to make some.
+// outOfMemory reports whether a write failed because the engine had no memory, and no room to free some.
 func outOfMemory(err error) bool {
 	var d *duckdb.Error
 	return errors.As(err, &d) && d.Type == duckdb.ErrorTypeOutOfMemory || slices.ContainsFunc(
@@ -64,7 +64,7 @@ func outOfMemory(err error) bool {
 		func(s string) bool { return strings.Contains(err.Error(), s) })
 }
 
-// lost reports whether the engine is not open though it should be.
+// lost reports whether the engine is not open although it should be.
 func (s *Store) lost() bool {
 	s.open.RLock()
 	defer s.open.RUnlock()
@@ -103,7 +103,7 @@ func (s *Store) write(ctx context.Context, rows []row.Row) (store.Written, error
 	return store.Written{Rows: len(fresh), Duplicates: len(rows) - len(fresh)}, nil
 }
 
-// load reads the keys of seconds.
+// load reads the keys of some seconds.
 func (s *Store) load(ctx context.Context, seconds []int64) error {
 	for _, c := range seen.During(seconds, s.newest, "timestamp_ns // 1000000000") {
 		if err := s.loadWhere(ctx, c); err != nil {
@@ -130,10 +130,10 @@ func (s *Store) loadWhere(ctx context.Context, condition string) error {
 	return rows.Err()
 }
 
-// atOnce is how many rows an appender surely gives to the engine in one go.
+// atOnce is how many rows an appender is sure to pass to the engine at once.
 const atOnce = 150_000
 
-// insert writes rows in a transaction, with the series that are not there yet.
+// insert writes rows in a transaction, with their new series.
 func (s *Store) insert(ctx context.Context, rows []point) error {
 	added, err := s.numbers.number(ctx, s.conn, rows)
 	if err != nil {
@@ -155,13 +155,13 @@ func (s *Store) insert(ctx context.Context, rows []point) error {
 		})
 	}
 	if len(added) == 0 && numbers == len(rows) && numbers <= atOnce {
-		// What one appender has is a transaction. The statements that begin and end one cost more than some 1000 rows.
+		// An appender's rows are a transaction. The statements to begin and end one cost more than some 1000 rows.
 		return all()
 	}
 	return s.inTransaction(ctx, all)
 }
 
-// inTransaction calls f, and keeps what it did if it returns no error.
+// inTransaction calls f in a transaction, and commits it if f returns no error.
 func (s *Store) inTransaction(ctx context.Context, f func() error) error {
 	if _, err := s.conn.ExecContext(ctx, "begin transaction"); err != nil {
 		return err
@@ -171,14 +171,14 @@ func (s *Store) inTransaction(ctx context.Context, f func() error) error {
 		_, err = s.conn.ExecContext(ctx, "commit")
 	}
 	if err != nil {
-		// If the transaction has ended already, this is an error that tells nothing.
+		// If the transaction has already ended, this error means nothing.
 		_, _ = s.conn.ExecContext(context.WithoutCancel(ctx), "rollback")
 	}
 	return err
 }
 
-// appendNumbers gives points that are numbers to the engine, with the columns that any of them has: each value costs
-// some time, and one that is NULL a call of the engine.
+// appendNumbers passes the points that are numbers to the engine, with the columns that any of them has: each value
+// costs time, and each NULL a call of the engine.
 func (s *Store) appendNumbers(c driver.Conn, rows []point, shape int) error {
 	if shape == 0 {
 		return nil
@@ -200,10 +200,10 @@ func (s *Store) appendNumbers(c driver.Conn, rows []point, shape int) error {
 	return a.Close()
 }
 
-// abandon ends an appender, so that nothing more of what it has is kept.
+// abandon closes an appender and discards its rows.
 func abandon(a *duckdb.Appender, err error) error { return errors.Join(err, a.Clear(), a.Close()) }
 
-// appendOthers gives the other rows to the engine, those of a kind together.
+// appendOthers passes the other rows to the engine, grouped by kinds.
 func (s *Store) appendOthers(c driver.Conn, rows []point) error {
 	for i := range others {
 		t := &others[i]
@@ -218,7 +218,7 @@ func (s *Store) appendOthers(c driver.Conn, rows []point) error {
 	return nil
 }
 
-// appendAlike gives rows of some kinds to the engine, with no more columns than they use.
+// appendAlike passes rows of some kinds to the engine, with only the columns that they use.
 func (s *Store) appendAlike(c driver.Conn, rows []point, table string, kinds []row.Kind, used []column) error {
 	names := make([]string, len(used))
 	for i := range used {

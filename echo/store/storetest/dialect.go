@@ -2,18 +2,18 @@ package storetest
 
 import "strings"
 
-// Dialect is the SQL of an engine. What it has here is not said in the same way by the others; all other statements of
-// this package run on every store.
+// Dialect is the part of an engine's SQL that differs from the others'. All other statements of this package run on
+// every store.
 type Dialect struct {
-	// Spread says that rows that are written together may be seen one after the other, as over several servers.
+	// Spread: rows that are written together may become visible one after the other, as over several servers.
 	Spread bool
-	// buckets adds up what is in the buckets that end at 4 at most.
+	// buckets sums the buckets that end at 4 or below.
 	buckets string
 	// allowed may be asked, attacks are refused, and expensive ones end at a limit.
 	allowed, attacks, expensive []string
 }
 
-// DuckDB is the dialect of the store of DuckDB.
+// DuckDB is the dialect of the DuckDB store.
 var DuckDB = Dialect{
 	buckets: "select sum(n) from (select unnest(bucket_count) as n, unnest(bucket_upper) as u from events) where u <= 4",
 	allowed: []string{
@@ -25,7 +25,7 @@ var DuckDB = Dialect{
 		"select 2 ** 3, 7 // 2, 'a' like 'A', 'a' ilike 'A', 'a' similar to 'b', coalesce(null, 1)",
 		"select " + strings.Repeat("(", 5000) + "1" + strings.Repeat(")", 5000),
 	},
-	attacks: []string{ // no limit of the engine counts what puts texts together
+	attacks: []string{ // no limit of the engine counts what joins texts
 		"SELECT $1",
 		"SELECT 'x' || 'y' AS a, a || a AS b, b || b AS c FROM events",
 		"WITH a AS (SELECT attrs_json || attrs_json AS x FROM events), b AS (SELECT x || x AS y FROM a) SELECT max(length(y || y)) FROM b",
@@ -39,7 +39,7 @@ var DuckDB = Dialect{
 	},
 }
 
-// ClickHouse is the dialect of the store of ClickHouse.
+// ClickHouse is the dialect of the ClickHouse store.
 var ClickHouse = Dialect{
 	buckets: "select sum(n) from (select n, u from events array join bucket_count as n, bucket_upper as u) where u <= 4",
 	allowed: []string{
@@ -59,7 +59,7 @@ var ClickHouse = Dialect{
 		"select " + strings.Repeat("attrs_json || ", 60) + "attrs_json from events limit 1",
 	},
 	attacks: []string{
-		// Tables that are not among the five.
+		// Tables other than the published ones.
 		"SELECT * FROM system.tables", "SELECT * FROM `system.tables`", "SELECT * FROM system.`users`", "SELECT * FROM INFORMATION_SCHEMA.TABLES",
 		"SELECT * FROM minute", "SELECT rank FROM events WHERE rank IN point", "SELECT rank FROM events WHERE rank IN (point)",
 		"SELECT in(rank, point) FROM events", "SELECT rank FROM events WHERE rank GLOBAL NOT IN system.one",
@@ -69,7 +69,7 @@ var ClickHouse = Dialect{
 		"SELECT 1 FROM (WITH meta AS (SELECT 1) SELECT 1), meta",
 		"WITH `system.users` AS (SELECT * FROM system.users) SELECT * FROM `system.users`",
 		"SELECT * FROM system.query_log WHERE 1 IN (WITH `system.query_log` AS (SELECT 1 AS x) SELECT x FROM `system.query_log`)",
-		// Functions in place of a table, and what reads.
+		// Table functions, and functions that read.
 		"SELECT * FROM file('/etc/passwd', 'LineAsString')", "SELECT * FROM url('http://127.0.0.1/', 'LineAsString')",
 		"SELECT * FROM remote('127.0.0.1', system.one)", "SELECT * FROM remoteSecure('127.0.0.1', system.one)",
 		"SELECT * FROM cluster('default', system.one)", "SELECT * FROM clusterAllReplicas('default', system.one)",
@@ -94,7 +94,7 @@ var ClickHouse = Dialect{
 		"SELECT sumMap([1], [1]) FROM events", "SELECT sumState(value) FROM events", "SELECT quantileState(0.5)(value) FROM events",
 		"SELECT CAST('x' AS AggregateFunction(uniq, UInt64))", "SELECT attrs_json::SimpleAggregateFunction(max, String) FROM events",
 		"SELECT CAST('x', 'Aggregate' || 'Function(uniq, UInt64)')",
-		// What is no SELECT, or more than one.
+		// Statements other than SELECT, or several.
 		"SELECT * FROM events INTO OUTFILE '/tmp/ingero-echo-attack'", "SELECT * FROM events FORMAT Native", "SELECT 1 SETTINGS readonly = 0",
 		"SELECT * FROM (SELECT 1 SETTINGS max_memory_usage = 0)", "SELECT * FROM events SETTINGS max_execution_time = 0",
 		"SET readonly = 0", "SET max_memory_usage = 0", "EXPLAIN AST SELECT 1", "EXPLAIN QUERY TREE SELECT 1", "SYSTEM SHUTDOWN",

@@ -6,11 +6,11 @@ import (
 	"github.com/ingero-io/ingero/echo/row"
 )
 
-// at is a time some seconds after one that all tests share.
+// at returns a time some seconds after a start that all tests share.
 func at(second int64) int64 { return row.SecondBegins(1_700_000_000 + second) }
 
-// gauges are n rows of a second, which came when they were. Their value is their number, which is also that of their
-// series: the same ones are in each second.
+// gauges returns n rows of a second, whose times of arrival are their own times. Their value is their index, which
+// also selects the series: each second has the same ones.
 func gauges(n int, second int64) []row.Row {
 	rows := make([]row.Row, n)
 	for i := range rows {
@@ -27,7 +27,7 @@ func gauges(n int, second int64) []row.Row {
 	return rows
 }
 
-// texts are n lines of a log of a second that take space: no two have anything in common.
+// texts returns n log records of a second that take space: no two have anything in common.
 func texts(n int, second int64) []row.Row {
 	rows := gauges(n, second)
 	for i := range rows {
@@ -39,7 +39,7 @@ func texts(n int, second int64) []row.Row {
 	return rows
 }
 
-// points are n rows of a second, of 8 series that are in each second, with values that have nothing in common.
+// points returns n rows of a second, of 8 series that each second has, with unrelated values.
 func points(n int, second int64) []row.Row {
 	rows, series := make([]row.Row, n), gauges(8, second)
 	for i := range rows {
@@ -53,8 +53,8 @@ func points(n int, second int64) []row.Row {
 	return rows
 }
 
-// Published are the rows of the published proof: two nodes with 1,000 points each, from four ranks of 250. Every 25th
-// has the id of a causal chain, and every 100th is a straggler, the first one apart.
+// Published returns the rows of the published proof: two nodes with 1,000 points each, 250 from each of four ranks.
+// Every 25th has the id of a causal chain, and every 100th is a straggler, except the first.
 func Published() []row.Row {
 	var rows []row.Row
 	for rank := range 8 {
@@ -65,7 +65,7 @@ func Published() []row.Row {
 	return rows
 }
 
-// PublishedRow is the i-th row of a rank, of 250.
+// PublishedRow returns the i-th of a rank's 250 rows.
 func PublishedRow(rank, i int) row.Row {
 	node, n := "node-a100", rank/2*250+i
 	if rank%2 == 1 {
@@ -89,15 +89,15 @@ func PublishedRow(rank, i int) row.Row {
 	return r
 }
 
-// ranks are those of the cluster that Cluster is of, and of each of its nodes.
+// ranks is the size of the cluster in Cluster, ranksOfNode that of each of its nodes.
 const ranks, ranksOfNode = 512, 8
 
-// healthMetrics are what its ranks push.
+// healthMetrics are the metrics that its ranks push.
 var healthMetrics = []string{
 	"ingero.node.health_score", "ingero.node.throughput_ratio", "ingero.node.compute_efficiency", "ingero.node.memory_headroom",
 }
 
-// Cluster are the series of 64 nodes of 8 ranks that push the published gauges, in the order in which Health has them.
+// Cluster returns the series of 64 nodes of 8 ranks that push the published gauges, in the order of Health.
 func Cluster() []*row.Series {
 	list := make([]*row.Series, ranks*len(healthMetrics))
 	for i := range list {
@@ -112,7 +112,7 @@ func Cluster() []*row.Series {
 	return list
 }
 
-// Health are n points of series, from one on, as they come one after the other, so many nanoseconds apart.
+// Health returns n points of series, from index from on, in the order of their arrival, apart nanoseconds apart.
 func Health(series []*row.Series, n, from int, apart int64) []row.Row {
 	rows := make([]row.Row, n)
 	for i := range rows {

@@ -12,7 +12,7 @@ import (
 	"github.com/ingero-io/ingero/echo/store"
 )
 
-// The questions of the published proof, as they were published.
+// The questions of the published proof, verbatim.
 const (
 	perNode = `SELECT cluster_id, node_id, COUNT(*) AS events
 FROM events
@@ -118,7 +118,7 @@ func testHistograms(t *testing.T, with suite) {
 	ask(t, s, "select bucket_lower, bucket_upper, bucket_count from events", "[-Inf 1 4]|[1 4 +Inf]|[1 2 1]")
 }
 
-// A store may add up minutes only when it is told to look after itself.
+// A store may compute minutes only when Retain is called.
 func testMinutes(t *testing.T, with suite) {
 	s := opened(t, with)
 	keep := func() {
@@ -199,9 +199,9 @@ var allowed = []string{
 	"select * from findings, stragglers, collectives, health, minutes", "select current_user",
 }
 
-// attacks would read files or settings, change something, or take memory without end. All are refused.
+// attacks would read files or settings, change something, or take unlimited memory. All are refused.
 var attacks = []string{
-	// What is told of the engine.
+	// Known attacks on the engine.
 	"DELETE FROM point", "SELECT 1; DELETE FROM point", "DELETE FROM point; SELECT 1", "SELECT 1; SELECT 2",
 	"COMMIT; DELETE FROM point", "EXPLAIN ANALYZE DELETE FROM point", "EXPLAIN SELECT 1", "PRAGMA database_list",
 	"PRAGMA database_size", "SELECT repeat('x', 2000000000)", "SELECT * FROM read_csv('/etc/passwd')",
@@ -247,7 +247,7 @@ var attacks = []string{
 	"UNPIVOT events ON rank INTO NAME a VALUE b", "SELECT COLUMNS(x -> x LIKE 'r%') FROM events",
 	"SELECT row(row(attrs_json)::varchar)::varchar FROM events",
 	"SELECT json_array(json_array(attrs_json)::varchar) FROM events",
-	// K as the sign of Kelvin, and a long s: the engine takes them for other names than k and s.
+	// The Kelvin sign and the long s: to the engine these names differ from those with k and s.
 	"WITH \"duc\u212Adb_databases\" AS (SELECT 1) SELECT * FROM duckdb_databases",
 	"WITH \"\u017Fqlite_master\" AS (SELECT 1) SELECT * FROM sqlite_master",
 	"SELECT '" + strings.Repeat("x", 20_000) + "'",
@@ -280,7 +280,7 @@ func testAttacks(t *testing.T, with suite) {
 	ask(t, s, "select count(*), sum(value_int), min(rank), max(rank) from events", "20000|199990000|0|7")
 }
 
-// expensive are allowed, and end at a limit.
+// expensive statements are allowed, and end at a limit.
 var expensive = []string{
 	"SELECT count(*) FROM events a, events b, events c WHERE a.rank + b.rank + c.rank = -1",
 	"SELECT a.value_int * b.value_int AS x FROM events a, events b ORDER BY x DESC, a.attrs_json || b.attrs_json",

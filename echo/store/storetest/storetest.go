@@ -15,7 +15,7 @@ import (
 	"github.com/ingero-io/ingero/echo/store"
 )
 
-// Opener opens the store that is kept in a folder, or makes it. The test closes it.
+// Opener opens the store in a folder, or creates it. The test closes it.
 type Opener func(t *testing.T, dir string) store.Store
 
 // suite is what the tests need of a store.
@@ -24,7 +24,7 @@ type suite struct {
 	dialect Dialect
 }
 
-// Run runs all tests of a store that takes questions in a dialect.
+// Run runs all tests of a store with a dialect.
 func Run(t *testing.T, d Dialect, open Opener) {
 	t.Helper()
 	for _, one := range []struct {
@@ -53,7 +53,7 @@ func Run(t *testing.T, d Dialect, open Opener) {
 	}
 }
 
-// limits are enough for the tests.
+// limits returns limits that suffice for the tests.
 func limits() store.Limits { return store.Limits{Time: 30 * time.Second, Rows: 1000, Bytes: 1 << 20} }
 
 func opened(t *testing.T, with suite) store.Store {
@@ -76,12 +76,12 @@ func write(t *testing.T, s store.Store, rows []row.Row) store.Written {
 	return w
 }
 
-// bare is a series of a kind of which hardly anything is known.
+// bare returns a series of a kind with hardly any fields.
 func bare(kind row.Kind, metric string) *row.Series {
 	return row.NewSeries(row.Series{Kind: kind, Rank: row.None, Metric: metric, Attrs: `{}`, Resource: `{}`})
 }
 
-// ask compares the rows that a question gets, each as its values with a bar between.
+// ask compares the rows of a question's answer; the values of each are joined by bars.
 func ask(t *testing.T, s store.Store, sql string, want ...string) {
 	t.Helper()
 	got, err := s.Query(t.Context(), sql, limits())
@@ -264,7 +264,7 @@ func testAge(t *testing.T, with suite) {
 	}
 }
 
-// testSize writes some rows of each of several seconds: enough for several groups of rows.
+// testSize writes some rows in each of several seconds, enough for several row groups.
 func testSize(t *testing.T, with suite, made func(n int, second int64) []row.Row, some int) {
 	s := opened(t, with)
 	const batches = 15
@@ -297,7 +297,7 @@ func testConcurrent(t *testing.T, with suite) {
 	for w := range writers {
 		all.Go(func() {
 			for b := range batches {
-				rows := gauges(50, int64(100+b)) // the same of all writers
+				rows := gauges(50, int64(100+b)) // the same for all writers
 				if _, err := s.Write(t.Context(), rows); err != nil {
 					t.Errorf("writer %d: %v", w, err)
 				}

@@ -6,12 +6,12 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// minAligned is the least number of common operations from which two clocks are compared.
+// minAligned is the least number of common operations to compare two clocks.
 const minAligned = 5
 
-// Ahead is how far one machine's clock is ahead of another's, ns, derived from their parts in the
-// same operations. An operation ends on all ranks at about the same time, so the ends of the calls
-// that waited for it are compared. It is false if there are too few of them.
+// Ahead returns how far one machine's clock is ahead of another's, ns, from their parts in the same operations. An
+// operation ends on all ranks at about the same time, so it compares the ends of the calls that waited for it. It
+// returns false if there are too few.
 func Ahead(one, other []event.Collective) (ns int64, ok bool) {
 	theirs := ends(other)
 	var d []int64
@@ -27,8 +27,8 @@ func Ahead(one, other []event.Collective) (ns int64, ok bool) {
 	return d[len(d)/2], true
 }
 
-// ends is when the first wait for each operation ended, by the machine's own clock. For sends and
-// receives the key is the same in both directions.
+// ends returns when the first wait for each operation ended, by the machine's own clock. For sends and receives the
+// key is the same in both directions.
 func ends(parts []event.Collective) map[operationKey]uint64 {
 	list := map[operationKey]uint64{}
 	for i := range parts {
@@ -45,5 +45,5 @@ func ends(parts []event.Collective) map[operationKey]uint64 {
 	return list
 }
 
-// Moved is a time moved by so many ns, for a clock that is ahead by that; at least 0.
+// Moved returns a time corrected for a clock that is ahead by by ns; at least 0.
 func Moved(at uint64, by int64) uint64 { return uint64(max(int64(at)+by, 0)) }

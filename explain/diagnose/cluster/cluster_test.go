@@ -11,7 +11,7 @@ import (
 
 const ms = 1_000_000
 
-// op is the operation with a name.
+// op returns the operation with a name.
 func op(t *testing.T, name string) event.Op {
 	t.Helper()
 	info, ok := event.ByName(name)
@@ -21,8 +21,8 @@ func op(t *testing.T, name string) event.Op {
 	return info.Op
 }
 
-// job is what two ranks did: one operation every 10 ms, and rank 0 waits for each in a call. Rank 1
-// enters each operation later by the given time. Their processes are 100 and 101.
+// job returns what two ranks did: one operation every 10 ms, and rank 0 waits for each in a call. Rank 1 enters each
+// operation later by the given time. Their processes are 100 and 101.
 func job(t *testing.T, lateNS ...uint64) (parts [2][]event.Collective) {
 	t.Helper()
 	reduce, wait := op(t, "ncclAllReduce"), op(t, "cudaStreamSynchronize")

@@ -1,7 +1,6 @@
-// Package cluster puts together what ranks did together, on one machine or on several: which parts of
-// ranks are one collective operation, who entered it last, by how much the clocks of machines differ, and
-// what the reports of several machines say together. It does not say why a rank was late: that is found
-// out by the package diagnose. It is pure.
+// Package cluster joins what ranks did together, on one machine or on several: which parts of ranks are one
+// collective operation, who entered it last, how much the clocks of machines differ, and the joint report of several
+// machines. It does not say why a rank was late: package diagnose finds that out. It is pure.
 package cluster
 
 import (
@@ -13,30 +12,29 @@ import (
 )
 
 const (
-	minLate = 200_000 // ns after the others from which a rank counts as late
-	dearer  = 3       // times what the other ranks cost on average that a straggler must
+	minLate = 200_000 // ns after the others from which on a rank counts as late
+	dearer  = 3       // times the other ranks' average cost that a straggler must cost
 )
 
-// Operation is one collective operation, or a send with its receive, of the ranks that were recorded: of
-// two or more, each once.
+// Operation is one collective operation, or a send with its receive, of the recorded ranks: two or more, each once.
 type Operation struct {
 	Members []*event.Collective // by the time they entered
 }
 
-// Last is the part of the rank that entered last.
+// Last returns the part of the rank that entered last.
 func (o *Operation) Last() *event.Collective { return o.Members[len(o.Members)-1] }
 
-// Others is when the last rank but one entered, Unix ns.
+// Others returns when the last rank but one entered, Unix ns.
 func (o *Operation) Others() uint64 { return o.Members[len(o.Members)-2].At }
 
-// Late is how long everybody else had to wait for the last rank alone, ns.
+// Late returns how long all others had to wait for the last rank alone, ns.
 func (o *Operation) Late() uint64 { return o.Last().At - o.Others() }
 
 // operationKey is the same on all ranks of an operation.
 type operationKey struct {
 	id       uint64
 	seq      uint32
-	from, to int32 // of a send and its receive, else -1
+	from, to int32 // of a send and its receive, otherwise -1
 }
 
 func keyOf(c *event.Collective) operationKey {
@@ -61,10 +59,10 @@ type member struct {
 	rank int32
 }
 
-// Limits say which lateness is worth a word, ns.
+// Limits say which lateness is reported, ns.
 type Limits struct {
-	Stall     uint64 // a single lateness this long always is
-	Beginning uint64 // after a rank's first entry, in which it has only just begun
+	Stall     uint64 // a single lateness this long always counts
+	Beginning uint64 // after a rank's first entry, while it has only just begun
 }
 
 // Operations are the collective operations of a recording. The zero value has none.
@@ -73,12 +71,12 @@ type Operations struct {
 	at        map[barrier][]*Operation
 	straggler map[member]bool
 	complete  map[uint32][]uint64         // by process: when the last rank entered its collectives, by time
-	waits     map[event.Thread][]Interval // of threads for collectives, by time, of which none overlap
+	waits     map[event.Thread][]Interval // of threads for collectives, by time, without overlaps
 	begun     map[member]uint64           // when ranks entered their communicator's first operation, Unix ns
 	of        map[uint32]map[uint64]bool  // by process: its communicators
 }
 
-// Link puts the parts of ranks together, which are kept by reference.
+// Link joins the parts of ranks, to which it keeps pointers.
 func Link(limits Limits, parts ...[]event.Collective) Operations {
 	ops := Operations{
 		limits: limits,
@@ -122,8 +120,8 @@ func Link(limits Limits, parts ...[]event.Collective) Operations {
 	return ops
 }
 
-// gather puts the ranks' parts of each operation together, and notes who waited for collectives,
-// when ranks entered their first one, and which processes are in a communicator.
+// gather joins the ranks' parts of each operation, and notes who waited for collectives, when ranks entered their
+// first one, and which processes are in a communicator.
 func (ops *Operations) gather(parts [][]event.Collective) map[operationKey]*Operation {
 	by := map[operationKey]*Operation{}
 	for _, list := range parts {
@@ -197,14 +195,14 @@ func (ops *Operations) Together(a, b uint32) bool {
 	return false
 }
 
-// WaitedFor are the operations that a call waited for which others entered later, in the order in which
-// they were complete. The call is known by its thread and its start, Unix ns.
+// WaitedFor returns the operations that a call waited for and others entered later, in the order in which they were
+// complete. The call is identified by its thread and its start, Unix ns.
 func (ops *Operations) WaitedFor(t event.Thread, start uint64) []*Operation {
 	return ops.at[barrier{t, start}]
 }
 
-// Waits are a thread's own parts in operations that it waited for in a call: one for each such call, by
-// the call's start.
+// Waits returns a thread's own parts in operations that it waited for in a call: one for each such call, by the
+// call's start.
 func (ops *Operations) Waits(t event.Thread) []*event.Collective {
 	first := map[uint64]*event.Collective{}
 	for b, list := range ops.at {
@@ -226,12 +224,11 @@ func (ops *Operations) Waits(t event.Thread) []*event.Collective {
 	return list
 }
 
-// Waiting is when a thread waited for collectives, whether or not others were late: by time, without
-// overlaps.
+// Waiting returns when a thread waited for collectives, whether or not others were late: by time, without overlaps.
 func (ops *Operations) Waiting(t event.Thread) []Interval { return ops.waits[t] }
 
-// CompleteBefore is when the last rank had entered the latest of a process's operations before a time,
-// Unix ns; it is false if there is none.
+// CompleteBefore returns when the last rank had entered the latest of a process's operations before a time, Unix ns;
+// false if there is none.
 func (ops *Operations) CompleteBefore(pid uint32, at uint64) (uint64, bool) {
 	ends := ops.complete[pid]
 	i, _ := slices.BinarySearch(ends, at)
@@ -241,16 +238,16 @@ func (ops *Operations) CompleteBefore(pid uint32, at uint64) (uint64, bool) {
 	return ends[i-1], true
 }
 
-// Straggles reports whether the last rank is to be named: it is so again and again,
-// or very late. Small delays of one rank after another are normal.
+// Straggles reports whether the last rank is reported: it is late repeatedly, or very late. Small delays of one rank
+// after another are normal.
 func (ops *Operations) Straggles(o *Operation) bool {
 	last := o.Last()
 	again := o.Late() >= minLate && ops.straggler[member{last.CommID, last.Rank}]
 	return (again || o.Late() >= ops.limits.Stall) && !ops.begins(o)
 }
 
-// begins reports whether the last rank had only just come to its communicator's first
-// operation, and was very late: it loaded its code after others. That is over then.
+// begins reports whether the last rank had only just come to its communicator's first operation, and was very late:
+// it loaded its code after others. That does not recur.
 func (ops *Operations) begins(o *Operation) bool {
 	last := o.Last()
 	at, ok := ops.begun[member{last.CommID, last.Rank}]

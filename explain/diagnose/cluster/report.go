@@ -10,18 +10,17 @@ import (
 	"github.com/ingero-io/ingero/explain/report"
 )
 
-// Order says in which order the chains of several machines are reported.
+// Order is the order in which the chains of several machines are reported.
 type Order struct {
-	// Before compares the importance of two chains. Of equal ones, the chain that lost more comes
-	// first.
+	// Before compares the importance of two chains. Among equal ones, the chain that lost more comes first.
 	Before func(a, b report.Chain) int
-	// Once says that a chain is about a rank that several machines may have waited for: it is
-	// reported once for each rank, by the machine that lost most.
+	// Once says that a chain is about a rank that several machines may have waited for: it is reported once for each
+	// rank, by the machine that lost most.
 	Once func(*report.Chain) bool
 }
 
-// Merge makes one report of the reports of several machines, at least one. It changes the reports:
-// it adds the machine's name.
+// Merge makes one report from the reports of several machines, at least one. It changes the reports: it adds the
+// machine's name.
 func Merge(list []*report.Report, order Order) *report.Report {
 	all := &report.Report{
 		Schema: report.Schema, DB: list[0].DB, Window: list[0].Window, Lost: map[string]uint64{},

@@ -244,7 +244,7 @@ type siteOp struct {
 	addr uint64
 }
 
-// bySite is how long the calls of operations took whose call sites are recorded.
+// bySite returns how long the calls of operations took whose call sites are recorded.
 func bySite(calls []event.Call) map[siteOp]*stats.Histogram {
 	sites := map[siteOp]*stats.Histogram{}
 	for i := range calls {

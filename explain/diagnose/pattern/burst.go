@@ -52,7 +52,7 @@ func (t Timeline) sum() (s float64) {
 	return s
 }
 
-// densest is the run of parts with most loss above the mean of all parts.
+// densest returns the run of parts with most loss above the mean of all parts.
 func (t Timeline) densest() (from, to int) {
 	mean := t.sum() / float64(len(t))
 	var most, sum float64

@@ -76,7 +76,7 @@ func (l *Loss) Pattern() *report.Pattern {
 	return p
 }
 
-// first is when time was lost first: the begin of the first stretch in the first notable part of the
+// first returns when time was lost first: the begin of the first stretch in the first notable part of the
 // timeline.
 func (l *Loss) first(list []Stretch) uint64 {
 	least := notable * slices.Max(l.Timeline)
@@ -115,7 +115,7 @@ func longest(list []Stretch) Stretch {
 	return slices.MaxFunc(list, func(a, b Stretch) int { return cmp.Compare(a.Lost, b.Lost) })
 }
 
-// period is the median interval between stretches, ns, if most intervals are about equal.
+// period returns the median interval between stretches, ns, if most intervals are about equal.
 func period(list []Stretch) (uint64, bool) {
 	if len(list) < MinTimes {
 		return 0, false

@@ -32,7 +32,7 @@ func (t Timeline) Round() {
 	}
 }
 
-// Within is the time lost from one time to another of a timeline from begin to end, ns.
+// Within returns the time lost from one time to another of a timeline from begin to end, ns.
 func (t Timeline) Within(begin, end, from, to uint64) (ns float64) {
 	width := float64(end-begin) / float64(len(t))
 	for i, v := range t {
@@ -42,7 +42,7 @@ func (t Timeline) Within(begin, end, from, to uint64) (ns float64) {
 	return ns
 }
 
-// covered is the share of the timeline's parts that lost something, and at least the given share of
+// covered returns the share of the timeline's parts that lost something, and at least the given share of
 // what the largest part lost.
 func (t Timeline) covered(share float64) float64 {
 	n, least := 0, share*slices.Max(t)

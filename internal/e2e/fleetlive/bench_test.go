@@ -17,7 +17,7 @@ func TestWhatHappensToARankOrNodeIsTold(t *testing.T) {
 	measure(t, bin, bin, "gpu", "node cut off")
 }
 
-// Agents and fleets are upgraded one after the other. INGERO_EARLIER is a folder with the programs of the version before.
+// Agents and fleets are upgraded one after the other. INGERO_EARLIER is a folder with programs of an earlier version.
 func TestTracersAndFleetsOfTwoVersions(t *testing.T) {
 	earlier := os.Getenv("INGERO_EARLIER")
 	if earlier == "" {

@@ -1,5 +1,5 @@
-// Package clickhousetest starts servers of ClickHouse for tests: the real engine as a library, each in a process of its
-// own (chserver). It is for tests only.
+// Package clickhousetest starts ClickHouse servers for tests: the real engine as a library, each in its own process
+// (chserver). It is for tests only.
 package clickhousetest
 
 import (
@@ -17,19 +17,19 @@ import (
 // engineEnv names the environment variable with the path of libchdb.so.
 const engineEnv = "INGERO_CHDB"
 
-// Password is that of all users of all servers.
+// Password is the password of all users of all servers.
 const Password = "secret"
 
 // Server is a running server.
 type Server struct {
-	// Address is HOST:PORT of HTTP, Native that of ClickHouse's own protocol.
+	// Address is HOST:PORT for HTTP, Native that for ClickHouse's own protocol.
 	Address, Native string
 	dir             string
 	cmd             *exec.Cmd
 	ended           chan struct{}
 }
 
-// Require skips a test if there is no engine, and says why.
+// Require skips a test without an engine, and says why.
 func Require(t testing.TB) {
 	t.Helper()
 	if os.Getenv(engineEnv) == "" {
@@ -43,7 +43,7 @@ var program struct {
 	err  error
 }
 
-// build builds the server once for all tests of a process. It needs no cgo.
+// build builds chserver once for all tests of a process. It needs no cgo.
 func build() (string, error) {
 	program.once.Do(func() {
 		dir, err := os.MkdirTemp("", "chserver-")
@@ -62,7 +62,7 @@ func build() (string, error) {
 	return program.path, program.err
 }
 
-// Clean removes what was built. It is for TestMain.
+// Clean removes the built program. It is for TestMain.
 func Clean() {
 	if program.path != "" {
 		_ = os.RemoveAll(filepath.Dir(program.path)) // in the folder for temporary files
@@ -72,13 +72,13 @@ func Clean() {
 // Start starts a server with its tables in a folder. It ends with the test.
 func Start(t testing.TB, dir string) *Server {
 	t.Helper()
-	// No other program takes its port from this part of the loopback network while it is away.
+	// No other program takes its port in this part of the loopback network while it is down.
 	s := &Server{Address: "127.78.0.1:0", Native: "127.78.0.1:0", dir: dir}
 	s.Again(t)
 	return s
 }
 
-// Again starts a server that was killed, at the same address and with the same tables.
+// Again restarts a killed server at the same address with the same tables.
 func (s *Server) Again(t testing.TB) {
 	t.Helper()
 	Require(t)
@@ -115,7 +115,7 @@ func (s *Server) Again(t testing.TB) {
 	s.Address, s.Native, _ = strings.Cut(strings.TrimSpace(address), " ")
 }
 
-// Kill ends a server as kill -9 does.
+// Kill ends a server like kill -9.
 func (s *Server) Kill(t testing.TB) {
 	t.Helper()
 	if err := s.cmd.Process.Kill(); err != nil {
@@ -124,15 +124,15 @@ func (s *Server) Kill(t testing.TB) {
 	<-s.ended
 }
 
-// PID is its process.
+// PID returns its process number.
 func (s *Server) PID() int { return s.cmd.Process.Pid }
 
-// NativeURL is the address of a database in ClickHouse's own protocol, with the password.
+// NativeURL returns the address of a database in ClickHouse's own protocol, with the password.
 func (s *Server) NativeURL(database string) string {
 	return fmt.Sprintf("clickhouse://default:%s@%s/%s", Password, s.Native, database)
 }
 
-// URL is the address of a database over HTTP, with the password.
+// URL returns the address of a database over HTTP, with the password.
 func (s *Server) URL(database string) string {
 	return fmt.Sprintf("http://default:%s@%s/%s", Password, s.Address, database)
 }

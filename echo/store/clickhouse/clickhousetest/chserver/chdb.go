@@ -9,7 +9,7 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// engine is libchdb, the engine of ClickHouse as a library. Its functions are those of its header, chdb.h.
+// engine is libchdb, ClickHouse's engine as a library. Its functions are those of its header, chdb.h.
 type engine struct {
 	args   []string
 	open   func(argc int32, argv **byte) *uintptr
@@ -21,7 +21,7 @@ type engine struct {
 	free   func(result uintptr)
 }
 
-// load loads the library, for tables in a folder.
+// load loads the library with its tables in a folder.
 func load(library, folder string) (*engine, error) {
 	lib, err := purego.Dlopen(library, purego.RTLD_NOW|purego.RTLD_GLOBAL)
 	if err != nil {
@@ -66,7 +66,7 @@ func (e *engine) session() (*session, error) {
 
 func (s *session) end() { s.engine.close(s.conn) }
 
-// run runs a statement and returns its answer in a format.
+// run runs a statement and returns the answer in a format.
 func (s *session) run(statement, format string) ([]byte, error) {
 	q, f := append([]byte(statement), 0), append([]byte(format), 0)
 	r := s.engine.query(*s.conn, &q[0], uint64(len(statement)), &f[0], uint64(len(format)))
@@ -84,7 +84,7 @@ func (s *session) run(statement, format string) ([]byte, error) {
 	return append([]byte(nil), unsafe.Slice((*byte)(s.engine.buffer(r)), n)...), nil
 }
 
-// text is a text of C.
+// text converts a C string.
 func text(p *byte) string {
 	if p == nil {
 		return ""

@@ -1,7 +1,7 @@
-// Command chserver answers as a server of ClickHouse does, with the real engine in this process (libchdb), over HTTP
-// and in ClickHouse's own protocol. It is for tests: there are no users apart from one password, no other servers, and
-// no Keeper. What a statement runs is the engine's own; what is around it here (protocols, settings, the form of
-// errors) is not. Answers cannot have intervals: the library that writes blocks here leaves them out.
+// Command chserver answers like a ClickHouse server, with the real engine in this process (libchdb), over HTTP and in
+// ClickHouse's own protocol. It is for tests: it has one password for all users, no other servers, and no Keeper. The
+// engine runs the statements; the rest (protocols, settings, the form of errors) is made here. Answers cannot have
+// intervals: the library that writes blocks leaves them out.
 package main
 
 import (
@@ -40,7 +40,7 @@ func main() {
 }
 
 func run(library, folder, addr, native, password string) error {
-	folder, err := filepath.Abs(folder) // the engine cannot sync folders of a relative path
+	folder, err := filepath.Abs(folder) // the engine cannot sync folders with a relative path
 	if err != nil {
 		return err
 	}
@@ -48,7 +48,7 @@ func run(library, folder, addr, native, password string) error {
 	if err != nil {
 		return err
 	}
-	first, err := e.session() // the engine ends with the last one
+	first, err := e.session() // the engine ends with its last session
 	if err != nil {
 		return err
 	}
@@ -78,11 +78,11 @@ type server struct {
 	folder   string
 }
 
-// denied is what ClickHouse says to who has not the right password.
+// denied is ClickHouse's answer to a wrong password.
 const denied = "Code: 516. DB::Exception: default: Authentication failed: password is incorrect, or there is no user " +
 	"with such name. (AUTHENTICATION_FAILED)"
 
-// ServeHTTP runs a request's statement in a session of its own.
+// ServeHTTP runs a request's statement in its own session.
 func (s server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !s.knows(r) {
 		w.Header().Set("X-ClickHouse-Exception-Code", "516")
@@ -95,10 +95,10 @@ func (s server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	_, _ = w.Write(out) // the peer has gone
+	_, _ = w.Write(out) // on error the peer has gone
 }
 
-// knows reports whether a request has the password, in one of the places where ClickHouse takes it.
+// knows reports whether a request has the password, in one of the places where ClickHouse accepts it.
 func (s server) knows(r *http.Request) bool {
 	_, basic, _ := r.BasicAuth()
 	return slices.Contains([]string{r.Header.Get("X-ClickHouse-Key"), r.URL.Query().Get("password"), basic}, s.password)
@@ -113,7 +113,7 @@ func code(err error) string {
 	return "1002"
 }
 
-// plain are parameters of a request that are no settings.
+// plain are request parameters that are not settings.
 var plain = []string{
 	"query", "default_format", "database", "user", "password", "client_protocol_version", "query_id", "session_id",
 	"session_timeout", "session_check", "compress", "decompress", "enable_http_compression",
@@ -154,7 +154,7 @@ func (s server) answer(r *http.Request) ([]byte, error) {
 	return choose(session, statement, r)
 }
 
-// settle makes a request's parameters the settings of a session.
+// settle sets a request's parameters as settings of a session.
 func settle(session *session, q url.Values) error {
 	if db := q.Get("database"); db != "" {
 		if _, err := session.run("use "+identifier(db), "Null"); err != nil {
@@ -194,7 +194,7 @@ func literal(text string) string {
 
 var inserts = regexp.MustCompile(`(?is)^\s*(INSERT\s+INTO\s+.*?)\s+FORMAT\s+(\w+)\s*$`)
 
-// insert inserts what a request has, from a file: the library takes no data beside a statement.
+// insert inserts a request's data through a file: the library takes no data with a statement.
 func (s server) insert(session *session, statement string, data []byte) ([]byte, error) {
 	m := inserts.FindStringSubmatch(statement)
 	if m == nil {
@@ -231,12 +231,12 @@ func choose(session *session, statement string, r *http.Request) ([]byte, error)
 	}
 	revision, err := strconv.ParseUint(r.URL.Query().Get("client_protocol_version"), 10, 64)
 	if err != nil {
-		return out, nil // without one it is as the engine writes it
+		return out, nil // otherwise it stays as the engine wrote it
 	}
 	return encode(out, revision)
 }
 
-// encode writes blocks as a client of a revision wants them.
+// encode writes blocks for a client's revision.
 func encode(blocks []byte, revision uint64) ([]byte, error) {
 	from, to := chproto.NewReader(bytes.NewReader(blocks)), new(chproto.Buffer)
 	for {
@@ -253,7 +253,7 @@ func encode(blocks []byte, revision uint64) ([]byte, error) {
 	}
 }
 
-// encodeBlock writes a block, also of columns that the library leaves out: those of nothing but NULL.
+// encodeBlock writes a block, including columns that the library leaves out: those with nothing but NULL.
 func encodeBlock(to *chproto.Buffer, block *proto.Block, revision uint64) error {
 	if err := block.EncodeHeader(to, revision); err != nil {
 		return err

@@ -18,11 +18,11 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/proto"
 )
 
-// revision is that of ClickHouse's own protocol which is spoken here. It is an old one, with fewer fields; clients
-// follow the server.
+// revision is the supported revision of ClickHouse's own protocol. It is an old one with fewer fields; clients adapt
+// to the server.
 const revision = 54453
 
-// serveNative answers in ClickHouse's own protocol.
+// serveNative serves ClickHouse's own protocol.
 func (s server) serveNative(l net.Listener) error {
 	for {
 		c, err := l.Accept()
@@ -30,7 +30,7 @@ func (s server) serveNative(l net.Listener) error {
 			return err
 		}
 		go func() {
-			defer func() { _ = c.Close() }() // all was written, or failed
+			defer func() { _ = c.Close() }() // everything was written, or failed
 			p := &peer{server: s, conn: c, from: chproto.NewReader(c)}
 			if err := p.serve(); !errors.Is(err, io.EOF) {
 				log.Printf("%s: %v", c.RemoteAddr(), err)
@@ -39,7 +39,7 @@ func (s server) serveNative(l net.Listener) error {
 	}
 }
 
-// peer is a connection of a client.
+// peer is a client's connection.
 type peer struct {
 	server
 	conn     net.Conn
@@ -48,7 +48,7 @@ type peer struct {
 	database string
 }
 
-// serve answers until the client goes, or something is wrong with it.
+// serve answers until the client closes, or makes an error.
 func (p *peer) serve() error {
 	if err := p.hello(); err != nil {
 		return err
@@ -65,7 +65,7 @@ func (p *peer) serve() error {
 			if err := p.query(); err != nil {
 				return err
 			}
-		case chproto.ClientCodeCancel: // what is running has ended
+		case chproto.ClientCodeCancel: // what was running has ended
 		default:
 			return fmt.Errorf("a packet of kind %d", code)
 		}
@@ -120,20 +120,20 @@ func (p *peer) knowsDatabase() error {
 
 // fail answers with an error of the engine.
 func (p *peer) fail(err error) {
-	n, _ := strconv.Atoi(code(err)) // it is a number
+	n, _ := strconv.Atoi(code(err)) // always a number
 	chproto.ServerCodeException.Encode(&p.to)
 	e := chproto.Exception{Code: chproto.Error(n), Name: "DB::Exception", Message: err.Error()}
 	e.EncodeAware(&p.to, revision)
 }
 
-// query runs a statement. An error is one of the connection; those of the statement are answered.
+// query runs a statement. It returns errors of the connection; those of the statement are answered.
 func (p *peer) query() error {
 	var q chproto.Query
 	if err := q.DecodeAware(p.from, revision); err != nil {
 		return err
 	}
 	compressed := q.Compression == chproto.CompressionEnabled
-	if _, err := p.block(compressed); err != nil { // of external tables there are none
+	if _, err := p.block(compressed); err != nil { // the block of external tables: there are none
 		return err
 	}
 	settings := url.Values{"database": {p.database}}
@@ -157,7 +157,7 @@ func (p *peer) query() error {
 		p.fail(err)
 		return nil
 	}
-	if len(out) == 0 && selects.MatchString(q.Body) { // a server says which columns there are, also of no rows
+	if len(out) == 0 && selects.MatchString(q.Body) { // a server sends the columns even without rows
 		names, types, err := described(session, "describe table ("+q.Body+")")
 		if err != nil {
 			return err
@@ -173,7 +173,7 @@ func (p *peer) query() error {
 	return nil
 }
 
-// block reads a block that a client sends.
+// block reads a client's block.
 func (p *peer) block(compressed bool) (*proto.Block, error) {
 	code, err := p.from.UVarInt()
 	if err != nil {
@@ -210,7 +210,7 @@ func (p *peer) send(block []byte, compressed bool) error {
 	return nil
 }
 
-// answer sends what the engine has written.
+// answer sends the engine's output.
 func (p *peer) answer(blocks []byte, compressed bool) error {
 	from := chproto.NewReader(bytes.NewReader(blocks))
 	for {
@@ -234,7 +234,7 @@ var selects = regexp.MustCompile(`(?is)^\s*(SELECT|WITH)\s`)
 
 var nativeInserts = regexp.MustCompile(`(?is)^\s*INSERT\s+INTO\s+(\S+)\s*\(([^)]*)\)\s*(?:VALUES|FORMAT\s+Native)?\s*$`)
 
-// insertBlocks tells a client the types of columns, takes its blocks until an empty one, and inserts them.
+// insertBlocks sends a client the columns' types, reads its blocks up to an empty one, and inserts them.
 func (p *peer) insertBlocks(session *session, table, columns string, compressed bool) error {
 	types, err := columnTypes(session, table, columns)
 	if err != nil {
@@ -265,7 +265,7 @@ func (p *peer) insertBlocks(session *session, table, columns string, compressed 
 	return nil
 }
 
-// columnTypes is a block without rows, with columns of a table.
+// columnTypes returns a block without rows, with columns of a table.
 func columnTypes(session *session, table, columns string) ([]byte, error) {
 	names, types, err := described(session, "select name, type from system.columns where database = currentDatabase() "+
 		"and table = "+literal(strings.Trim(table, "`")))
@@ -284,7 +284,7 @@ func columnTypes(session *session, table, columns string) ([]byte, error) {
 	return header(some, theirs), nil
 }
 
-// described are the first two columns of a statement that says what columns there are: names and types.
+// described returns the names and types that a statement about columns returns.
 func described(session *session, statement string) (names, types []string, err error) {
 	out, err := session.run(statement, "TSVRaw")
 	if err != nil {
@@ -297,7 +297,7 @@ func described(session *session, statement string) (names, types []string, err e
 	return names, types, nil
 }
 
-// header is a block without rows.
+// header returns a block without rows.
 func header(names, types []string) []byte {
 	var b chproto.Buffer
 	chproto.BlockInfo{BucketNum: -1}.Encode(&b)
