@@ -215,7 +215,7 @@ func static(t *testing.T, name string, program []byte, arch string) {
 	}
 }
 
-// TestImageIsTheSameAgain: where and when its programs were written does not matter.
+// TestImageIsTheSameAgain: where, when and with which umask its programs were written does not matter.
 func TestImageIsTheSameAgain(t *testing.T) {
 	one, first := theImage(t)
 	again, two := t.TempDir(), filepath.Join(t.TempDir(), "again.tar")
@@ -230,7 +230,7 @@ func TestImageIsTheSameAgain(t *testing.T) {
 		}
 		folder := filepath.Join(again, filepath.Base(filepath.Dir(f)))
 		if err := errors.Join(
-			os.Mkdir(folder, 0o700), os.WriteFile(filepath.Join(folder, filepath.Base(f)), b, 0o755),
+			os.Mkdir(folder, 0o700), os.WriteFile(filepath.Join(folder, filepath.Base(f)), b, 0o700),
 		); err != nil {
 			t.Fatal(err)
 		}
