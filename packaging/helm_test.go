@@ -356,6 +356,8 @@ func TestChartRefuses(t *testing.T) {
 	for args, want := range map[string]string{
 		"agnet.enabled=true":                              "additional properties 'agnet' not allowed",
 		"agent.enable=true":                               "additional properties 'enable' not allowed",
+		"agent.env[0].name=A,agent.env[0].vlaue=b":        "additional properties 'vlaue' not allowed",
+		"agent.env[0].name=A,agent.env[0].value=1":        "agent/env/0/value",
 		"agent.resources.limit.cpu=1":                     "additional properties 'limit' not allowed",
 		"fleet.replicas=0":                                "minimum: got 0, want 1",
 		"agent.hostPath=var/lib":                          "agent/hostPath",
