@@ -14,12 +14,12 @@ import (
 func init() {
 	man = func() *cobra.Command {
 		return &cobra.Command{
-			Use:    "man FOLDER",
+			Use:    "man FOLDER SECTION",
 			Hidden: true,
-			Args:   cobra.ExactArgs(1),
+			Args:   cobra.ExactArgs(2),
 			RunE: func(cmd *cobra.Command, args []string) error {
 				epoch := time.Unix(0, 0).UTC() // the same pages for each build
-				err := doc.GenManTree(cmd.Root(), &doc.GenManHeader{Section: "1", Source: "Ingero", Date: &epoch}, args[0])
+				err := doc.GenManTree(cmd.Root(), &doc.GenManHeader{Section: args[1], Source: "Ingero", Date: &epoch}, args[0])
 				if err != nil {
 					return fmt.Errorf("write man pages: %w", err)
 				}
