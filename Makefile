@@ -149,11 +149,11 @@ test-k8s: kubernetes $(KUBERNETES)/image ## install the Helm chart on a real Kub
 IMAGE_PROGRAMS := .cache/image
 
 .PHONY: test-image
-test-image: $(KUBERNETES)/image $(KUBERNETES)/debian/unpacked ## build the tracer's image, and run it with containerd and runc as docs/install.md says (root)
-	for arch in amd64 arm64; do for p in ./cmd/ingero ./cluster/cmd/straggler-sink; do \
+test-image: $(KUBERNETES)/image $(KUBERNETES)/debian/unpacked ## build the tracer's image, and run it with containerd and runc as docs/install.md says (root; INGERO_DIST=FOLDER: of what is released)
+	$(if $(INGERO_DIST),,for arch in amd64 arm64; do for p in ./cmd/ingero ./cluster/cmd/straggler-sink; do \
 		CGO_ENABLED=0 GOARCH=$$arch $(GO) build -trimpath -ldflags '$(LDFLAGS)' \
-			-o "$(IMAGE_PROGRAMS)/$${p##*/}_linux_$$arch/$${p##*/}" $$p || exit 1; done; done
-	INGERO_KUBERNETES=$(CURDIR)/$(KUBERNETES) INGERO_IMAGE_PROGRAMS=$(CURDIR)/$(IMAGE_PROGRAMS) \
+			-o "$(IMAGE_PROGRAMS)/$${p##*/}_linux_$$arch/$${p##*/}" $$p || exit 1; done; done)
+	INGERO_KUBERNETES=$(CURDIR)/$(KUBERNETES) INGERO_IMAGE_PROGRAMS='$(abspath $(or $(INGERO_DIST),$(IMAGE_PROGRAMS)))' \
 		$(GO) test -count=1 -timeout 10m -v -run TestImage ./packaging
 
 .PHONY: test-helm
