@@ -7,6 +7,7 @@ COMMIT  := $(shell git rev-parse HEAD 2>/dev/null)
 # A version that packages can have, if there is no tag: it sorts before the first release.
 RELEASE_VERSION := $(or $(patsubst v%,%,$(shell git describe --tags --match 'v*' 2>/dev/null)),0.0.0~$(shell git show -s --format=%cd --date=format:%Y%m%d 2>/dev/null).$(shell git rev-parse --short=12 HEAD 2>/dev/null))
 LDFLAGS := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
+BIN     := bin
 
 # What "make generate" writes.
 GENERATED := docs/events.md docs/api.md docs/metrics.md docs/openapi.json serve/dashboard/web/src/classlist.ts \
@@ -27,7 +28,7 @@ help: ## list the targets
 
 .PHONY: build
 build: ## build bin/ingero, static
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/ingero ./cmd/ingero
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/ingero ./cmd/ingero
 
 .PHONY: build-arm64
 build-arm64: ## build bin/ingero-arm64, static
@@ -38,8 +39,8 @@ fleet: fleet-server fleet-collector ## build bin/ingero-fleet, bin/straggler-sin
 
 .PHONY: fleet-server
 fleet-server: ## build bin/ingero-fleet and bin/straggler-sink, without the collector, which takes minutes
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o bin/ingero-fleet ./cluster/cmd/ingero-fleet
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o bin/straggler-sink ./cluster/cmd/straggler-sink
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/ingero-fleet ./cluster/cmd/ingero-fleet
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/straggler-sink ./cluster/cmd/straggler-sink
 
 # The collector is of modules of its own, as that of test-collector: collector/ has its components, and the
 # OpenTelemetry Collector builder generates the rest, which is not committed. Its server has the name
@@ -80,12 +81,12 @@ release-snapshot: $(RELEASE_TOOLS)/built $(KUBERNETES)/helm ## build what is rel
 		packaging/release
 
 .PHONY: test-reproducible
-test-reproducible: $(RELEASE_TOOLS)/built $(KUBERNETES)/helm ## build what is released twice, and compare
+test-reproducible: $(RELEASE_TOOLS)/built $(KUBERNETES)/helm ## build what is released twice, the second time with another cache, time zone and umask, and compare
 	INGERO_VERSION='$(RELEASE_VERSION)' packaging/reproducible
 
 .PHONY: test-packages
 test-packages: release-snapshot ## install, use, upgrade and remove what was built, in a Debian with systemd (root, qemu, mmdebstrap, cpio)
-	INGERO_DIST=$(CURDIR)/dist $(GO) test -count=1 -timeout 20m -v -run 'TestDeb|TestOnBusyBox' ./packaging
+	INGERO_DIST=$(CURDIR)/dist $(GO) test -count=1 -timeout 20m -v -run 'TestRelease|TestDeb|TestOnBusyBox' ./packaging
 
 # What was built of another commit, or of none, is built first; what was changed since the last commit is not noticed.
 BUNDLE := dist/ingero_$(RELEASE_VERSION)_bundle.tar
@@ -136,22 +137,23 @@ $(KUBERNETES)/image: $(wildcard tools/release/image/*.go) tools/release/go.mod
 .PHONY: echo-static
 echo-static:
 	CGO_ENABLED=1 $(GO) -C echo build -trimpath -tags osusergo,netgo \
-		-ldflags '-s -w -linkmode external -extldflags "-static -Wl,--no-warnings"' -o ../bin/ingero-echo-static ./cmd/ingero-echo
+		-ldflags '$(LDFLAGS) -linkmode external -extldflags "-static -Wl,--no-warnings"' \
+		-o $(abspath $(BIN))/ingero-echo-static ./cmd/ingero-echo
 
 .PHONY: test-k8s
-test-k8s: kubernetes $(KUBERNETES)/image fleet-server echo-static ## install the Helm chart on a real Kubernetes, use, upgrade and remove it (root)
-	KUBERNETES=$(CURDIR)/$(KUBERNETES) packaging/kubernetes/images $(KUBERNETES)/images
+test-k8s: kubernetes $(KUBERNETES)/image ## install the Helm chart on a real Kubernetes, use, upgrade and remove it (root)
+	MAKE='$(MAKE)' KUBERNETES=$(CURDIR)/$(KUBERNETES) packaging/kubernetes/images $(KUBERNETES)/images
 	INGERO_KUBERNETES=$(CURDIR)/$(KUBERNETES) $(GO) test -count=1 -timeout 15m -v -run TestKubernetes ./packaging
 
 # The programs of the tracer's image, as goreleaser has them in dist.
 IMAGE_PROGRAMS := .cache/image
 
 .PHONY: test-image
-test-image: $(KUBERNETES)/image $(KUBERNETES)/debian/unpacked ## build the tracer's image, and run it with containerd and runc as docs/install.md says (root)
-	for arch in amd64 arm64; do for p in ./cmd/ingero ./cluster/cmd/straggler-sink; do \
+test-image: $(KUBERNETES)/image $(KUBERNETES)/debian/unpacked ## build the tracer's image, and run it with containerd and runc as docs/install.md says (root; INGERO_DIST=FOLDER: of what is released)
+	$(if $(INGERO_DIST),,for arch in amd64 arm64; do for p in ./cmd/ingero ./cluster/cmd/straggler-sink; do \
 		CGO_ENABLED=0 GOARCH=$$arch $(GO) build -trimpath -ldflags '$(LDFLAGS)' \
-			-o "$(IMAGE_PROGRAMS)/$${p##*/}_linux_$$arch/$${p##*/}" $$p || exit 1; done; done
-	INGERO_KUBERNETES=$(CURDIR)/$(KUBERNETES) INGERO_IMAGE_PROGRAMS=$(CURDIR)/$(IMAGE_PROGRAMS) \
+			-o "$(IMAGE_PROGRAMS)/$${p##*/}_linux_$$arch/$${p##*/}" $$p || exit 1; done; done)
+	INGERO_KUBERNETES=$(CURDIR)/$(KUBERNETES) INGERO_IMAGE_PROGRAMS='$(abspath $(or $(INGERO_DIST),$(IMAGE_PROGRAMS)))' \
 		$(GO) test -count=1 -timeout 10m -v -run TestImage ./packaging
 
 .PHONY: test-helm
@@ -201,7 +203,7 @@ bench-fleet: fleet ## measure what the pushes of many nodes cost ingero-fleet se
 # Echo is a module of its own: its store needs cgo, a C++ compiler's library, and 600 MB of module cache.
 .PHONY: echo
 echo: ## build bin/ingero-echo, which keeps what all nodes send (needs gcc and libstdc++)
-	CGO_ENABLED=1 $(GO) -C echo build -trimpath -tags netgo,osusergo -ldflags '-s -w' -o ../bin/ingero-echo ./cmd/ingero-echo
+	CGO_ENABLED=1 $(GO) -C echo build -trimpath -tags netgo,osusergo -ldflags '$(LDFLAGS)' -o ../bin/ingero-echo ./cmd/ingero-echo
 
 .PHONY: test-echo
 test-echo: ## test Echo: its parts, the store, and the program with producers

@@ -14,9 +14,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -65,6 +67,62 @@ func TestValuesOfEarlierChartsAreAccepted(t *testing.T) {
 	for _, file := range files {
 		has(t, render(t, "--values", file), "kind: DaemonSet")
 	}
+}
+
+// TestWhatIsInstalledIsKept: the values and the configuration of today are those of the newest kept folder, so that
+// the tests of upgrades have them when they change.
+func TestWhatIsInstalledIsKept(t *testing.T) {
+	t.Parallel()
+	values, etc := newest(t, "testdata/values"), newest(t, "testdata/etc")
+	var now, kept any // comments are nothing to helm
+	for file, into := range map[string]*any{filepath.Join(chart, "values.yaml"): &now, filepath.Join(values, "default.yaml"): &kept} {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := yaml.Unmarshal(b, into); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff(kept, now); diff != "" {
+		t.Errorf("copy deploy/helm/ingero/values.yaml to default.yaml in a new folder beside packaging/%s: it has other values now:\n%s",
+			values, diff)
+	}
+	if diff := cmp.Diff(texts(t, etc), texts(t, "etc")); diff != "" {
+		t.Errorf("copy packaging/etc to a new folder beside packaging/%s: it is another one now:\n%s", etc, diff)
+	}
+}
+
+// newest is the folder with the highest number.
+func newest(t *testing.T, dir string) string {
+	t.Helper()
+	folders, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	highest := 0
+	for _, f := range folders {
+		n, err := strconv.Atoi(f.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		highest = max(highest, n)
+	}
+	return filepath.Join(dir, strconv.Itoa(highest))
+}
+
+// texts are the files of a folder.
+func texts(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	for _, name := range files(t, dir) {
+		b, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[name] = string(b)
+	}
+	return all
 }
 
 // TestTheChartIsPacked: what a release has installs images of its own tag, and is the same each time.
@@ -298,6 +356,8 @@ func TestChartRefuses(t *testing.T) {
 	for args, want := range map[string]string{
 		"agnet.enabled=true":                              "additional properties 'agnet' not allowed",
 		"agent.enable=true":                               "additional properties 'enable' not allowed",
+		"agent.env[0].name=A,agent.env[0].vlaue=b":        "additional properties 'vlaue' not allowed",
+		"agent.env[0].name=A,agent.env[0].value=1":        "agent/env/0/value",
 		"agent.resources.limit.cpu=1":                     "additional properties 'limit' not allowed",
 		"fleet.replicas=0":                                "minimum: got 0, want 1",
 		"agent.hostPath=var/lib":                          "agent/hostPath",

@@ -59,7 +59,10 @@ curl -s http://192.0.2.1/ || echo "curl: $?"`, []string{"curl: 7"}},
 			"installed: /usr/local/bin/ingero $VERSION (replaced)", "/straggler-sink $VERSION (replaced)", "checked: SHA-256",
 		}},
 		{doc[3], nil},
-		{"ingero version", []string{"ingero $VERSION (commit $COMMIT"}},
+		{"for p in ingero ingero-fleet straggler-sink ingero-echo; do $p version; done", []string{
+			"ingero $VERSION (commit $COMMIT", "ingero-fleet $VERSION (commit $COMMIT", "straggler-sink $VERSION (commit $COMMIT",
+			"ingero-echo $VERSION (commit $COMMIT",
+		}},
 		{doc[4], []string{"next: "}},
 		{"$HELM template ingero ingero-chart-*.tgz --namespace ingero", []string{`image: "ghcr.io/ingero-io/ingero:`}},
 

@@ -334,6 +334,20 @@ func (k *kubernetes) memory() {
 	}
 }
 
+// versions asks each program in the cluster for its version.
+func (k *kubernetes) versions(want string) {
+	k.t.Helper()
+	for where, program := range map[string]string{
+		"daemonset/ingero -c trace": "ingero", "daemonset/ingero -c push": "ingero", "daemonset/ingero -c sink": "straggler-sink",
+		"pod/ingero-fleet-0": "ingero-fleet", "pod/ingero-fleet-1": "ingero-fleet", "statefulset/ingero-echo": "ingero-echo",
+	} {
+		out := k.run("kubectl -n ingero exec " + where + " -- " + program + " version")
+		if !strings.HasPrefix(out, program+" "+want+" ") {
+			k.t.Errorf("%s is %s, want version %s", where, out, want)
+		}
+	}
+}
+
 // upgrade upgrades to another image, then to one that there is not, and rolls that back.
 func (k *kubernetes) upgrade() {
 	k.t.Helper()
@@ -342,12 +356,10 @@ func (k *kubernetes) upgrade() {
 	before := rows(k.t, k.run(k.ask("select count(*), max(received_ns) from events")))[0]
 	first := k.run(query + `"select min(timestamp) as first from op_seconds"`)
 
+	k.versions("0.0.1")
 	k.values("2")
 	k.documented("helm upgrade ingero deploy/helm/ingero --namespace ingero --values values.yaml")
 	k.t.Log(k.run(rollouts))
-	if out := k.run("kubectl -n ingero exec daemonset/ingero -c trace -- ingero version"); !strings.Contains(out, "0.0.2") {
-		k.t.Errorf("after the upgrade it is %s", out)
-	}
 	check := func(sessions int) {
 		k.t.Helper()
 		if got := k.run(secrets); got != kept {
@@ -363,6 +375,7 @@ func (k *kubernetes) upgrade() {
 		if after[0] != before[0] {
 			k.t.Errorf("Echo has %v of %v rows", after[0], before[0])
 		}
+		k.versions("0.0.2")
 	}
 	check(2)
 

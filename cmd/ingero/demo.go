@@ -59,8 +59,8 @@ it explains a recording made earlier, and says so first.`,
 	fl := cmd.Flags()
 	fl.Float64Var(&f.seconds, "seconds", demo.DefaultLength.Seconds(), "how long the program runs")
 	fl.Var(demoDuration{&f.seconds}, "duration", "")
-	fl.Bool("no-gpu", true, "") // no demo uses one
-	fl.Lookup("duration").Hidden, fl.Lookup("no-gpu").Hidden = true, true
+	fl.Lookup("duration").Hidden = true
+	addNoGPU(fl)
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "explain all of it: stacks, events, the slow calls, steps")
 	fl.StringVar(&f.keep, "keep", "", "leave the recording in this file")
 	fl.BoolVar(&f.asJSON, "json", false, "print one JSON object")

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -18,7 +19,6 @@ var (
 		{"export", "output", "out"},
 	}
 	refusedFlags = []struct{ command, known, advice string }{
-		{"demo", "gpu", "no demo uses a GPU; to trace one: sudo ingero trace -- PROGRAM"},
 		{"explain", "last", "choose a time: --since 5m"},
 		{"export", "nodes", "to export several, merge them first: ingero merge --output all.db a.db b.db"},
 		{"query", "since", "a query is SQL: " + querySample},
@@ -78,6 +78,32 @@ func knownArguments(args []string) []string {
 		}
 	}
 	return out
+}
+
+// fixed is a flag that has one value, and is refused with another.
+type fixed struct {
+	value  bool
+	advice string
+}
+
+func (f fixed) Set(s string) error {
+	v, err := strconv.ParseBool(s)
+	if err == nil && v != f.value {
+		err = errors.New(f.advice)
+	}
+	return err
+}
+
+func (f fixed) String() string { return strconv.FormatBool(f.value) }
+func (fixed) Type() string     { return "bool" }
+
+// addNoGPU adds what people know of the demo: it uses no GPU, whichever of the two flags says so.
+func addNoGPU(flags *pflag.FlagSet) {
+	for name, value := range map[string]bool{"gpu": false, "no-gpu": true} {
+		flags.Var(fixed{value, "no demo uses a GPU; to trace one: sudo ingero trace -- PROGRAM"}, name, "")
+		f := flags.Lookup(name)
+		f.Hidden, f.NoOptDefVal = true, "true"
+	}
 }
 
 // demoDuration is --duration of demo, which sets --seconds.

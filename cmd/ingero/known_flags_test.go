@@ -31,6 +31,8 @@ func TestWhatPeopleKnowIsAcceptedOrRefused(t *testing.T) {
 		{line: "explain --last", refused: "choose a time: --since 5m"},
 		{line: "explain --from 15:40", flag: "from", want: "15:40"},
 		{line: "demo --no-gpu", flag: "no-gpu", want: "true"},
+		{line: "demo --no-gpu=false", refused: "no demo uses a GPU; to trace one: sudo ingero trace -- PROGRAM"},
+		{line: "demo --gpu=false", flag: "gpu", want: "false"},
 		{line: "demo --gpu", refused: "no demo uses a GPU; to trace one: sudo ingero trace -- PROGRAM"},
 		{line: "demo --duration 20s", flag: "seconds", want: "20"},
 		{line: "dashboard --addr :8080", flag: "http", want: ":8080"},

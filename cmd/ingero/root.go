@@ -10,11 +10,9 @@ import (
 
 	"github.com/ingero-io/ingero/capture/probe"
 	"github.com/ingero-io/ingero/capture/probe/coverage"
+	"github.com/ingero-io/ingero/internal/commands"
 	"github.com/ingero-io/ingero/internal/doctor"
 )
-
-// extra is a command of a special build.
-var extra func(*console) *cobra.Command
 
 // newRoot builds the command tree. A new command is one file and one line here.
 func newRoot(c *console) *cobra.Command {
@@ -55,12 +53,9 @@ Start here:
 		dashboardCommand(c),
 		demoCommand(c),
 		benchCommand(c),
-		versionCommand(c),
 	)
+	commands.Add(root, build(), func(err error) error { return usageError{err} })
 	addKnownFlags(root)
-	if extra != nil {
-		root.AddCommand(extra(c))
-	}
 	root.InitDefaultHelpCmd()
 	root.SuggestionsMinimumDistance = 2
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)

@@ -20,6 +20,7 @@ var table = []row{
 	// What all share: the wire format of the kernel's records, records, statistics,
 	// reports.
 	{"capture/bpf", ""},
+	{"internal/commands", ""},
 	{"internal/config", ""},
 	{"docs", ""},
 	{"event", ""},
@@ -102,8 +103,9 @@ var table = []row{
 	{"cluster/eventsocket", "cluster/wire internal/unixsocket"},
 	{"cluster/agentsocket", "cluster/wire internal/unixsocket"},
 	{"cluster/sink", "cluster/health cluster/wire"},
-	{"cluster/cmd/straggler-sink", "cluster/eventsocket cluster/sink cluster/wire"},
-	{"cluster/cmd/ingero-fleet", "cluster/cohorts cluster/fleetserver cluster/health cluster/load cluster/simulate cluster/wire"},
+	{"cluster/cmd/straggler-sink", "cluster/eventsocket cluster/sink cluster/wire internal/commands"},
+	{"cluster/cmd/ingero-fleet", `cluster/cohorts cluster/fleetserver cluster/health cluster/load cluster/simulate
+		cluster/wire internal/commands`},
 
 	// What is kept.
 	{"store", "event capture/host/framework capture/host/owner internal/lists account/stats"},
@@ -204,7 +206,7 @@ var table = []row{
 		cluster/node
 		cluster/wire
 		explain/compare explain/diagnose explain/label event export fleet capture/host/proc capture/label capture/label/socket
-		internal/cudastub internal/doctor
+		internal/commands internal/cudastub internal/doctor
 		serve/mcpserver
 		serve/mcptool metrics serve/nodeapi capture/probe capture/probe/coverage explain/recording explain/report
 		store store/source store/sqlite tui serve/webserver`},

@@ -10,7 +10,12 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
+
+	"github.com/ingero-io/ingero/internal/commands"
 )
+
+// version and commit are set by the linker (see the Makefile).
+var version, commit = commands.Unset, ""
 
 func main() {
 	os.Exit(run(context.Background(), os.Args[1:], os.Stdout, os.Stderr, os.Getenv))
@@ -52,6 +57,7 @@ func run(ctx context.Context, args []string, out, errs io.Writer, env func(strin
 		return usage("%w; see %s --help", err, cmd.CommandPath())
 	})
 	root.AddCommand(serveCommand(out, errs, env), simulateCommand(out, errs), loadCommand(out, errs, env))
+	commands.Add(root, commands.Of(version, commit), func(err error) error { return usageError{err} })
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	if err == nil {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -14,6 +15,19 @@ func try(args ...string) (code int, out, errs string) {
 	var o, e bytes.Buffer
 	code = run(context.Background(), args, &o, &e, func(string) string { return "" })
 	return code, o.String(), e.String()
+}
+
+func TestVersion(t *testing.T) {
+	t.Parallel()
+	said := regexp.MustCompile(`^ingero-fleet \S+ \(commit \S+, go\S.*, linux/\w+\)\n$`)
+	for _, arg := range []string{"version", "--version"} {
+		if code, out, errs := try(arg); code != 0 || !said.MatchString(out) {
+			t.Errorf("%s: %d: %q%s", arg, code, out, errs)
+		}
+	}
+	if code, _, errs := try("version", "now"); code != exitUsage || !strings.Contains(errs, "takes no arguments") {
+		t.Errorf("%d: %s", code, errs)
+	}
 }
 
 func TestSimulateQuick(t *testing.T) {

@@ -24,7 +24,11 @@ import (
 	"github.com/ingero-io/ingero/cluster/eventsocket"
 	"github.com/ingero-io/ingero/cluster/sink"
 	"github.com/ingero-io/ingero/cluster/wire"
+	"github.com/ingero-io/ingero/internal/commands"
 )
+
+// version and commit are set by the linker (see the Makefile).
+var version, commit = commands.Unset, ""
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -68,6 +72,7 @@ runs, /readyz that it hears a tracer. With --webhook each event is also sent the
 	fl.StringVar(&f.webhook, "webhook", "", "URL that each event is sent to")
 	cmd.SetOut(out)
 	cmd.SetErr(errs)
+	commands.Add(cmd, commands.Of(version, commit), func(err error) error { return err })
 	cmd.SetArgs(args)
 	if err := cmd.ExecuteContext(ctx); err != nil {
 		fmt.Fprintf(errs, "straggler-sink: %v\n", err)

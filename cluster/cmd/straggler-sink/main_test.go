@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -33,6 +34,17 @@ func start(t *testing.T, args ...string) string {
 	})
 	url, _, _ := strings.Cut(errs.After(t, " url="), "/metrics")
 	return url
+}
+
+func TestVersion(t *testing.T) {
+	t.Parallel()
+	said := regexp.MustCompile(`^straggler-sink \S+ \(commit \S+, go\S.*, linux/\w+\)\n$`)
+	for _, arg := range []string{"version", "--version"} {
+		var out, errs bytes.Buffer
+		if code := run(t.Context(), []string{arg}, &out, &errs); code != 0 || !said.MatchString(out.String()) {
+			t.Errorf("%s: %d: %q%s", arg, code, &out, &errs)
+		}
+	}
 }
 
 // has waits until the metrics have lines.

@@ -11,7 +11,14 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/ingero-io/ingero/internal/commands"
 )
+
+// version and commit are set by the linker (see the Makefile).
+var version, commit = commands.Unset, ""
+
+func build() commands.Build { return commands.Of(version, commit) }
 
 func main() {
 	syscall.Umask(0o077) // what is kept is for nobody else
@@ -54,6 +61,7 @@ func run(ctx context.Context, args []string, out, errs io.Writer, env func(strin
 		return usage("%w; see %s --help", err, cmd.CommandPath())
 	})
 	root.AddCommand(serveCommand(errs, env), demoCommand(errs), loadCommand(out, errs, env))
+	commands.Add(root, build(), func(err error) error { return usageError{err} })
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	if err == nil {

@@ -353,6 +353,17 @@ func TestWhatIsNotSafeIsRefused(t *testing.T) {
 	}
 }
 
+func TestVersion(t *testing.T) {
+	said := regexp.MustCompile(`^ingero-echo \S+ \(commit \S+, go\S.*, linux/\w+\)\n$`)
+	for _, arg := range []string{"version", "--version"} {
+		var out, errs strings.Builder
+		code := run(t.Context(), []string{arg}, &out, &errs, func(string) string { return "" })
+		if code != 0 || !said.MatchString(out.String()) {
+			t.Errorf("%s: %d: %q%s", arg, code, out.String(), &errs)
+		}
+	}
+}
+
 func TestHelp(t *testing.T) {
 	var out strings.Builder
 	if code := run(t.Context(), []string{"serve", "--help"}, &out, io.Discard, func(string) string { return "" }); code != 0 {

@@ -4,7 +4,6 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"runtime/debug"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -28,7 +27,7 @@ type asked struct {
 
 func (a *asked) tools() *mcptool.Tools {
 	return mcptool.New(mcptool.Options{
-		Version: version(), Store: a.store, Rates: a.rates, Limits: api.DefaultLimits(), Logger: a.logger,
+		Version: build().Version, Store: a.store, Rates: a.rates, Limits: api.DefaultLimits(), Logger: a.logger,
 	})
 }
 
@@ -44,15 +43,7 @@ func (a *asked) handler() (http.Handler, webserver.Drain) {
 	tools := a.tools()
 	h, end := mcpserver.Mount(a.mcp(tools), a.logger)
 	return api.Handler(api.Options{
-		Store: a.store, Tools: tools, Tokens: a.tokens, Limits: api.DefaultLimits(), MCP: h, Version: version(),
+		Store: a.store, Tools: tools, Tokens: a.tokens, Limits: api.DefaultLimits(), MCP: h, Version: build().Version,
 		Logger: a.logger,
 	}), end
-}
-
-// version is that of the module, as the linker knows it.
-func version() string {
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		return info.Main.Version
-	}
-	return "dev"
 }

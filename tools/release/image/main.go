@@ -138,7 +138,11 @@ func (o *options) image(arch string) (v1.Image, error) {
 		if err != nil {
 			return nil, err
 		}
-		programs = append(programs, entry{strings.TrimPrefix(parts[2], "/"), int64(info.Mode().Perm()), data})
+		mode := int64(0o644) // not the file's own: that depends on the umask of who built it
+		if info.Mode().Perm()&0o111 != 0 {
+			mode = 0o755
+		}
+		programs = append(programs, entry{strings.TrimPrefix(parts[2], "/"), mode, data})
 	}
 	base := []entry{
 		{"etc/passwd", 0o644, []byte("root:x:0:0:root:/root:/sbin/nologin\nnonroot:x:65532:65532:nonroot:/:/sbin/nologin\n")},
