@@ -86,7 +86,7 @@ func older(t *testing.T, deb, to string) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build an older program: %v: %s", err, out)
 	}
-	run(t, ".", "dpkg-deb", "--root-owner-group", "-b", dir, to)
+	run(t, ".", "dpkg-deb", "--root-owner-group", "-Zgzip", "-z1", "-b", dir, to)
 }
 
 const suite = "bookworm"
@@ -120,13 +120,13 @@ StandardOutput=tty
 StandardError=tty
 TTYPath=/dev/console
 Environment=HOME=/root NEW_VERSION=%s
-ExecStart=/test/deb.sh
+ExecStart=/test/run.sh
 ExecStopPost=/bin/systemctl poweroff --force --force
 `
 
-// TestDeb installs, uses, upgrades, removes and purges the deb in a Debian with systemd, in a virtual machine.
-// What is checked there is in testdata/deb.sh.
-func TestDeb(t *testing.T) {
+// TestPackages installs, uses, upgrades and removes the packages in a Debian with systemd, in a virtual machine.
+// What is checked there is in testdata/packages.
+func TestPackages(t *testing.T) {
 	deb := dist(t, "ingero_*_"+runtime.GOARCH+".deb")
 	arch, err := vm.ArchOf(runtime.GOARCH)
 	if err != nil {
@@ -159,7 +159,13 @@ func TestDeb(t *testing.T) {
 		t.Fatal(err)
 	}
 	older(t, deb, filepath.Join(more, "packages/old/ingero_old.deb"))
-	copyFile(t, filepath.Join(more, "test/deb.sh"), "testdata/deb.sh", 0o755)
+	scripts, err := filepath.Glob("testdata/packages/*.sh")
+	if err != nil || len(scripts) == 0 {
+		t.Fatalf("no scripts: %v", err)
+	}
+	for _, s := range scripts {
+		copyFile(t, filepath.Join(more, "test", filepath.Base(s)), s, 0o755)
+	}
 	stub := filepath.Join("../internal/cudastub/prebuilt", "linux_"+runtime.GOARCH)
 	copyFile(t, filepath.Join(more, "stand-in/victim"), filepath.Join(stub, "victim"), 0o755)
 	libs, err := filepath.Glob(filepath.Join(stub, "lib/*"))
@@ -196,9 +202,9 @@ func TestDeb(t *testing.T) {
 	}
 	for _, s := range r.Steps {
 		if !s.OK() {
-			t.Errorf("%d checks passed, failed: %s", s.Passed, strings.Join(s.Failed, "; "))
+			t.Errorf("%s: %d checks passed, failed: %s", s.Package, s.Passed, strings.Join(s.Failed, "; "))
 		}
-		t.Logf("Linux %s: %d checks passed", r.Release, s.Passed)
+		t.Logf("Linux %s: %s: %d checks passed", r.Release, s.Package, s.Passed)
 	}
 }
 
