@@ -22,6 +22,17 @@ check "it has the capabilities that it needs, no more" equal "$(status_of CapEff
 check "it can get no others" equal "$(status_of CapBnd)" 000000c000080004
 check "it can get no privileges" equal "$(status_of NoNewPrivs)" 1
 check "its system calls are filtered" equal "$(status_of Seccomp)" 2
+limit_of() { cat "/sys/fs/cgroup$(stat_of ControlGroup)/$1"; }
+check "it gets no more memory than promised" equal "$(limit_of memory.max)" $((1 << 30))
+check "it gets no more CPU time than promised" equal "$(limit_of cpu.max)" "100000 100000"
+as_it_sees() { nsenter --target "$(stat_of MainPID)" --mount -- "$@"; }
+read_only() { # file that root cannot make where the service runs
+	! as_it_sees touch "$1" 2>/tmp/why && says "Read-only file system" /tmp/why
+}
+check "it cannot change programs" read_only /usr/bin/changed
+check "nor configuration" read_only /etc/ingero/changed
+check "it can write where it records" as_it_sees touch /var/lib/ingero/writes
+rm /var/lib/ingero/writes
 trains
 check "the stand-in ran" trained
 check "its calls are recorded" soon calls 0
