@@ -3,13 +3,15 @@
 # Install.
 timed "installing the deb of an earlier version" /tmp/installed dpkg -i /packages/old/ingero_*.deb
 check "it installs" dpkg -s ingero
-check "it says what is next" says "systemctl enable --now ingero" /tmp/installed
+check "it says what is next" says "next: sudo ingero check" /tmp/installed
 check "it starts nothing by itself" not systemctl is-active -q ingero
 check "its user is there" getent passwd ingero
 check "tokens are not for everybody" equal "$(stat -c '%U:%G %a' /etc/ingero/trace.env)" "root:ingero 640"
 check "its manual is there" test -s /usr/share/man/man1/ingero-trace.1.gz
 check "completions are there" test -s /usr/share/bash-completion/completions/ingero
-check "this machine can be traced" ingero check
+ingero check >/tmp/checked
+check "this machine can be traced" says "Tracing works here." /tmp/checked
+check "then it says what is next" says "next: systemctl enable --now ingero" /tmp/checked
 old=$(ingero version | head -n 1)
 
 # Use.
@@ -37,6 +39,8 @@ trains
 check "the stand-in ran" trained
 check "its calls are recorded" soon calls 0
 check "explain answers without a file's name" ingero explain
+ingero check >/tmp/checked
+check "and is what is next" says "next: ingero explain" /tmp/checked
 check "recordings are for the group" equal "$(stat -c '%U:%G %a' /var/lib/ingero/ingero.db)" "ingero:ingero 640"
 
 # It hangs: systemd starts it again.
