@@ -52,7 +52,7 @@ trained() { grep -q '"steps":[1-9]' /tmp/victim || { cat /tmp/victim; return 1; 
 others='/etc/(passwd|shadow|group|gshadow)-|/etc/\.pwd\.lock|/var/lib/dpkg/(available|status)(-old)?|/var/lib/systemd/(random-seed|timers(/.*)?)'
 
 everything() { # the names of all files of the system
-	find / -xdev \( -path /proc -o -path /sys -o -path /run -o -path /tmp -o -path /var/tmp -o -path /var/log -o -path /var/lib/rpm \) \
+	find / -xdev \( -path /proc -o -path /sys -o -path /run -o -path /tmp -o -path /var/tmp -o -path /var/log -o -path /root/.rpmdb \) \
 		-prune -o -print | grep -vxE "$others" | sort
 }
 left() { # file with what was there before, names that may be left: nothing else is
