@@ -140,6 +140,9 @@ func TestPackages(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	for _, script := range []string{"prolog.sh", "epilog.sh"} {
+		copyFile(t, filepath.Join(more, "slurm", script), filepath.Join("../deploy/slurm", script), 0o755)
+	}
 	stub := filepath.Join("../internal/cudastub/prebuilt", "linux_"+runtime.GOARCH)
 	copyFile(t, filepath.Join(more, "stand-in/victim"), filepath.Join(stub, "victim"), 0o755)
 	libs, err := filepath.Glob(filepath.Join(stub, "lib/*"))

@@ -10,4 +10,4 @@ check "it answers" soon ingero fleet status --fleet 127.0.0.1:4318
 kill "$server"
 wait "$server"
 timed "removing the fleet's deb" /tmp/removed dpkg -r ingero-fleet
-check "nothing of the fleet is left" left /tmp/before-fleet
+check "nothing of the fleet is left" left /tmp/before-fleet '/var/lib/ingero/.*'

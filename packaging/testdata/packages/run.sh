@@ -7,7 +7,7 @@ here=${0%/*}
 . "$here/checks.sh"
 result=
 everything >/tmp/before
-for script in deb echo fleet remove rpm; do
+for script in deb echo fleet slurm remove rpm; do
 	echo
 	echo "== $script"
 	passed=0
