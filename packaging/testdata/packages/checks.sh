@@ -17,14 +17,14 @@ says() { # text, file
 	grep -qF -e "$1" "$2" || { cat "$2"; return 1; }
 }
 soon() { # command: within two minutes
-	local i=0
-	while [ $i -lt 120 ]; do
-		"$@" && return 0
+	local last=$((SECONDS + 120))
+	until "$@"; do
+		if [ $SECONDS -gt $last ]; then
+			systemctl status --no-pager -l ingero 2>&1 | tail -n 20
+			return 1
+		fi
 		sleep 1
-		i=$((i + 1))
 	done
-	systemctl status --no-pager -l ingero 2>&1 | tail -n 20
-	return 1
 }
 equal() { [ "$1" = "$2" ] || { echo "$1 is not $2"; return 1; }; }
 timed() { # what, file for what it says, command: says how long it took on this machine, which is emulated

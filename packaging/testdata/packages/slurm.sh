@@ -1,8 +1,8 @@
 # Slurm's prolog and epilog, where systemd runs: a job of another user is recorded, explained, and handed to that user.
 # Slurm's own programs are not here: the scripts are called as it calls them.
 
-slurm() { # script, job
-	env SLURM_JOB_ID="$2" SLURM_JOB_USER=nobody SLURM_JOB_UID="$(id -u nobody)" "/etc/slurm/ingero-$1.sh"
+slurm() { # script, job; Slurm sets no search path
+	env -i SLURM_JOB_ID="$2" SLURM_JOB_USER=nobody SLURM_JOB_UID="$(id -u nobody)" "/etc/slurm/ingero-$1.sh"
 }
 state_of() { systemctl show -p "$2" --value "ingero-job-$1"; }
 everything >/tmp/before-slurm
