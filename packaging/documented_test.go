@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// documented says which test runs the lines of shell in docs/install.md. One in Go takes them from the document, by the
+// documented says which test runs the lines of shell in documents. One in Go takes them from the document, by the
 // heading; a script has them in the same words.
 var documented = []struct {
 	heading string
@@ -60,27 +60,51 @@ var documented = []struct {
 	},
 	{"## One host, with Compose", "straggler-sink", "", "reads the tracer's socket; isolated_test.go runs it at one of its own"},
 
+	{"## Upgrade", "dpkg -i ingero-echo_*_amd64.deb", "testdata/packages/echo.sh", ""},
+	{"## Upgrade", "dpkg -i ingero_*_amd64.deb", "testdata/packages/deb.sh", ""},
+
+	{"## From source", "make build && sudo install bin/ingero /usr/local/bin/", "", "changes this machine; .ci/run builds the same"},
+
 	{
 		"## For each job of Slurm", "cp prolog.sh /etc/slurm/ingero-prolog.sh && sudo cp epilog.sh /etc/slurm/ingero-epilog.sh",
 		"testdata/packages/slurm.sh", "",
 	},
 	{"## For each job of Slurm", "cat /var/lib/ingero-jobs/4711.txt", "testdata/packages/slurm.sh", ""},
-
-	{"## Upgrade", "dpkg -i ingero-echo_*_amd64.deb", "testdata/packages/echo.sh", ""},
-	{"## Upgrade", "dpkg -i ingero_*_amd64.deb", "testdata/packages/deb.sh", ""},
-
-	{"## From source", "make build && sudo install bin/ingero /usr/local/bin/", "", "changes this machine; .ci/run builds the same"},
+	{"## For each job of Slurm", "ingero explain /var/lib/ingero-jobs/4711.db", "testdata/packages/slurm.sh", ""},
+	{
+		"## For each job of Slurm",
+		`ingero query /var/lib/ingero-jobs/4711.db "select distinct slurm_job, rank, name from processes where traced"`,
+		"testdata/packages/slurm.sh", "",
+	},
+	{
+		"## With torchrun", "ingero trace --out run.db -- torchrun --nproc-per-node 8 train.py",
+		"", "needs PyTorch; make real traces ranks that torch.distributed.run starts",
+	},
+	{"## With torchrun", `ingero trace --out "$(hostname).db" --user "$USER"`, "", "the same; slurm_test.go has --user"},
+	{
+		"## With torchrun", "torchrun --nnodes 2 --nproc-per-node 8 --rdzv-backend c10d --rdzv-endpoint gpu-01:29500 train.py",
+		"", "needs PyTorch and two machines",
+	},
+	{"## With torchrun", "ingero merge gpu-01.db gpu-02.db -o run.db", "", "merges what the lines above recorded; docs/merge.md has it"},
+	{"## With torchrun", "ingero explain run.db", "", "explains it"},
 }
 
-// Every line of shell in the document is run by a test, or it is said why not.
+// documents are those whose lines these are.
+var documents = []string{installDoc, "../docs/slurm.md"}
+
+// Every line of shell in the documents is run by a test, or it is said why not.
 func TestDocumentedCommandsAreRun(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile(installDoc)
-	if err != nil {
-		t.Fatal(err)
+	var text strings.Builder
+	for _, file := range documents {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text.WriteString("\n" + string(b))
 	}
 	used := make([]bool, len(documented))
-	for _, part := range strings.Split(string(text), "\n## ") {
+	for _, part := range strings.Split(text.String(), "\n## ") {
 		title, body, _ := strings.Cut(part, "\n")
 		heading := "## " + title
 		for _, line := range shellOf(body) {
@@ -98,7 +122,7 @@ func TestDocumentedCommandsAreRun(t *testing.T) {
 	}
 	for i, d := range documented {
 		if !used[i] {
-			t.Errorf("%q below %q is not in the document", d.line, d.heading)
+			t.Errorf("%q below %q is in no document", d.line, d.heading)
 		}
 		if (d.by == "") == (d.not == "") {
 			t.Errorf("%q: either a test runs it, or there is a reason: %+v", d.line, d)

@@ -17,7 +17,7 @@ check "a unit of the job records" equal "$(state_of 4711 ActiveState)" active
 check "it gets no more memory than promised" equal "$(state_of 4711 MemoryMax)" $((1 << 30))
 check "its recording begins" soon test -s /var/lib/ingero-jobs/4711.db
 works() { # the job, until its calls are recorded
-	trains
+	SLURM_JOB_ID=4711 trains
 	calls 0 /var/lib/ingero-jobs/4711.db
 }
 check "the job's calls are recorded" soon works
@@ -27,9 +27,11 @@ check "the unit is gone" equal "$(state_of 4711 LoadState)" not-found
 check "nothing of the job runs" not pgrep -x ingero
 cat /var/lib/ingero-jobs/4711.txt >/tmp/explained
 check "the job is explained" says trainer /tmp/explained
-ingero query --format csv /var/lib/ingero-jobs/4711.db "select distinct comm from cuda_events" >/tmp/threads
-check "whose they are" says trainer /tmp/threads
-check "no other user's are recorded" not says stranger /tmp/threads
+check "the recording can be read" ingero explain /var/lib/ingero-jobs/4711.db
+ingero query /var/lib/ingero-jobs/4711.db "select distinct slurm_job, rank, name from processes where traced" >/tmp/processes
+check "whose it is" says 4711 /tmp/processes
+check "which program it is" says trainer /tmp/processes
+check "no other user's are recorded" not says stranger /tmp/processes
 check "its user may read them" runuser -u nobody -- cat /var/lib/ingero-jobs/4711.txt /var/lib/ingero-jobs/4711.db
 check "nobody sees which others there are" not runuser -u nobody -- ls /var/lib/ingero-jobs
 
