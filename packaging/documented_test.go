@@ -104,7 +104,7 @@ func TestDocumentedCommandsAreRun(t *testing.T) {
 		text.WriteString("\n" + string(b))
 	}
 	used := make([]bool, len(documented))
-	for _, part := range strings.Split(text.String(), "\n## ") {
+	for part := range strings.SplitSeq(text.String(), "\n## ") {
 		title, body, _ := strings.Cut(part, "\n")
 		heading := "## " + title
 		for _, line := range shellOf(body) {

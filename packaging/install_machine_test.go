@@ -106,15 +106,11 @@ func TestAnotherUsersFolder(t *testing.T) {
 	if err != nil {
 		t.Skip("setpriv is not here")
 	}
-	dir, err := os.MkdirTemp("", "install") // others may enter it
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer os.RemoveAll(dir)
+	dir := t.TempDir()
 	r := newRelease(t, "1.2.0")
 	to := filepath.Join(dir, "bin")
 	for _, err := range []error{
-		os.Chmod(dir, 0o755), os.Mkdir(to, 0o755), os.Mkdir(dir+"/tmp", 0o700), os.Chown(dir+"/tmp", 65534, 65534),
+		os.Chmod(filepath.Dir(dir), 0o711), os.Chmod(dir, 0o755), os.Mkdir(to, 0o755), os.Mkdir(dir+"/tmp", 0o700), os.Chown(dir+"/tmp", 65534, 65534),
 	} {
 		if err != nil {
 			t.Fatal(err)
@@ -219,7 +215,7 @@ echo "$3" >>`+log+`
 		}
 		text, _ := os.ReadFile(log) // there is none if nothing was fetched
 		var urls []string
-		for _, w := range strings.Fields(string(text)) {
+		for w := range strings.FieldsSeq(string(text)) {
 			if strings.HasPrefix(w, "http") {
 				urls = append(urls, w)
 			}

@@ -1,12 +1,12 @@
 package packaging_test
 
 import (
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -98,26 +98,18 @@ func TestPurgeLeavesRecordingsOnly(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			// A socket's path is short.
-			lib, err := os.MkdirTemp("", "purge")
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer os.RemoveAll(lib)
+			lib := t.TempDir()
 			state := filepath.Join(lib, "ingero")
 			for _, name := range append(c.have, "../ingero-node-api/.ingero/node-key.pem") {
 				path := filepath.Join(state, name)
 				if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 					t.Fatal(err)
 				}
+				create := func() error { return os.WriteFile(path, nil, 0o600) }
 				if strings.HasSuffix(name, ".sock") {
-					l, err := net.Listen("unix", path)
-					if err != nil {
-						t.Fatal(err)
-					}
-					l.(*net.UnixListener).SetUnlinkOnClose(false)
-					_ = l.Close() // its file stays
-				} else if err := os.WriteFile(path, nil, 0o600); err != nil {
+					create = func() error { return syscall.Mknod(path, syscall.S_IFSOCK|0o600, 0) }
+				}
+				if err := create(); err != nil {
 					t.Fatal(err)
 				}
 			}

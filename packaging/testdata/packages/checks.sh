@@ -48,12 +48,13 @@ trains() { # the stand-in, as a user of its own, for some seconds
 }
 trained() { grep -q '"steps":[1-9]' /tmp/victim || { cat /tmp/victim; return 1; }; }
 
-# What others change by themselves: copies that are made of the lists of users and packages, and what systemd keeps.
-others='/etc/(passwd|shadow|group|gshadow)-|/etc/\.pwd\.lock|/var/lib/dpkg/(available|status)(-old)?|/var/lib/systemd/(random-seed|timers(/.*)?)'
+# What others change by themselves: copies of the lists of users, what dpkg, apt, rpm and systemd keep.
+others='/etc/(passwd|shadow|group|gshadow)-|/etc/\.pwd\.lock|/var/lib/dpkg/(available|status)(-old)?|/root/\.rpmdb(/.*)?'
+others="$others|/var/(backups|cache|lib/apt)/.*|/var/lib/systemd/(random-seed|timers(/.*)?)"
 
 everything() { # the names of all files of the system
-	find / -xdev \( -path /proc -o -path /sys -o -path /run -o -path /tmp -o -path /var/tmp -o -path /var/log -o -path /root/.rpmdb \) \
-		-prune -o -print | grep -vxE "$others" | sort
+	find / -xdev \( -path /proc -o -path /sys -o -path /run -o -path /tmp -o -path /var/tmp -o -path /var/log \) -prune -o -print |
+		grep -vxE "$others" | sort
 }
 left() { # file with what was there before, names that may be left: nothing else is
 	everything | comm -13 "$1" - | grep -vxE "${2:-nothing}" >/tmp/left

@@ -56,5 +56,5 @@ check "what Echo kept stays" test -s /var/lib/ingero-echo/echo.db
 timed "purging Echo's deb" /tmp/purged dpkg -P ingero-echo
 check "purge names what Echo kept" says "rm -r /var/lib/ingero-echo" /tmp/purged
 check "Echo's user is gone" not getent passwd ingero-echo
-check "nothing else of Echo is left" left /tmp/before-echo '/var/lib/ingero-echo(/echo\.db(\.wal)?)?|/var/lib/ingero/.*'
+check "nothing else of Echo is left" left /tmp/before-echo '/var/lib/ingero-echo(/.*)?|/var/lib/ingero/.*'
 rm -rf /var/lib/ingero-echo /packages/*/ingero-echo_*
