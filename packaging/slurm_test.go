@@ -22,7 +22,7 @@ trace)
 		[ "$1" = --db ] && db=$2
 		shift
 	done
-	echo "$all" >"$db"
+	echo "$all${INGERO_FLEET_TOKEN:+, with $INGERO_FLEET_TOKEN}" >"$db"
 	trap 'echo ended >>"$db"; exit 0' TERM
 	while :; do sleep 0.05; done
 	;;
@@ -111,6 +111,45 @@ $job ../deploy/slurm/epilog.sh`, "sh", program, jobs)
 	}
 	if b, err := os.ReadFile(jobs + "/17.txt"); err != nil || !strings.HasPrefix(string(b), "explained: trace ") {
 		t.Errorf("%q, %v", b, err)
+	}
+}
+
+// What they can be told is set in a copy.
+func TestSlurmIsToldInACopy(t *testing.T) {
+	if _, err := os.Stat("/run/systemd/system"); err == nil {
+		t.Skip("here systemd would start it: make test-packages has a machine of its own")
+	}
+	path, jobs := t.TempDir(), filepath.Join(t.TempDir(), "jobs")
+	if err := os.WriteFile(path+"/ingero", []byte(standIn), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for script, set := range map[string]string{
+		"prolog.sh": "INGERO_JOBS=" + jobs + "\nINGERO_FLAGS='--fleet f:1'\nINGERO_FLEET_TOKEN=secret\n",
+		"epilog.sh": "INGERO_JOBS=" + jobs + "\n",
+	} {
+		b, err := os.ReadFile("../deploy/slurm/" + script)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before, after, ok := strings.Cut(string(b), "set -u\n")
+		if !ok {
+			t.Fatalf("%s has no set -u", script)
+		}
+		if err := os.WriteFile(filepath.Join(path, script), []byte(before+"set -u\n"+set+after), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, script := range []string{"prolog.sh", "epilog.sh"} {
+		cmd := exec.Command(filepath.Join(path, script))
+		cmd.Env = []string{"PATH=" + path + ":" + os.Getenv("PATH"), "SLURM_JOB_ID=17", "SLURM_JOB_USER=nobody", "SLURM_JOB_UID=65534"}
+		if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
+			t.Errorf("%s: %v: %s", script, err, out)
+		}
+		eventually(t, func() bool { b, _ := os.ReadFile(jobs + "/17.db"); return len(b) > 0 })
+	}
+	b, err := os.ReadFile(jobs + "/17.txt")
+	if want := "explained: trace --quiet --user 65534 --db " + jobs + "/17.db --fleet f:1, with secret\nended\n"; err != nil || string(b) != want {
+		t.Errorf("%q, %v, want %q", b, err, want)
 	}
 }
 

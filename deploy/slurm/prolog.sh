@@ -10,6 +10,7 @@
 # INGERO_FLEET_TOKEN  the token of --fleet
 set -u
 export PATH="${PATH:-/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin}" # Slurm sets none
+export INGERO_FLEET_TOKEN
 jobs=${INGERO_JOBS:-/var/lib/ingero-jobs}
 job=${SLURM_JOB_ID:-}
 user=${SLURM_JOB_UID:-${SLURM_JOB_USER:-}} # its number: a static program knows no users of LDAP
