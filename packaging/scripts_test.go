@@ -92,7 +92,8 @@ func TestPurgeLeavesRecordingsOnly(t *testing.T) {
 		{
 			"recordings, of an rpm", "0",
 			[]string{"ingero.db", "ingero.db-wal", ".ingero/node-key.pem", ".ingero/ingero.db", "straggler.sock"},
-			[]string{".ingero/ingero.db", "ingero.db", "ingero.db-wal"}, "Recordings are left in",
+			[]string{".ingero/ingero.db", "ingero.db", "ingero.db-wal"},
+			"Recordings are left in",
 		},
 		{"another file", "purge", []string{"run.json", ".ingero/node-key.pem"}, []string{"run.json"}, "Files are left in"},
 	} {

@@ -40,19 +40,23 @@ func TestTheNextStep(t *testing.T) {
 			"sudo ingero trace", "Ctrl+C",
 		},
 		{
-			"a service", doctor.Situation{Tried: true, Works: true, GPU: true, Processes: 2, Sudo: true, Service: doctor.ServiceStopped},
+			"a service",
+			doctor.Situation{Tried: true, Works: true, GPU: true, Processes: 2, Sudo: true, Service: doctor.ServiceStopped},
 			"sudo systemctl enable --now ingero", "to record once: sudo ingero trace",
 		},
 		{
-			"a service, and no GPU library", doctor.Situation{Tried: true, Works: true, Service: doctor.ServiceStopped},
+			"a service, and no GPU library",
+			doctor.Situation{Tried: true, Works: true, Service: doctor.ServiceStopped},
 			"systemctl enable --now ingero", "no GPU library here: ingero demo incident",
 		},
 		{
-			"a service that runs", doctor.Situation{Tried: true, Works: true, GPU: true, Sudo: true, Service: doctor.ServiceRuns},
+			"a service that runs",
+			doctor.Situation{Tried: true, Works: true, GPU: true, Sudo: true, Service: doctor.ServiceRuns},
 			"sudo ingero explain", "what ingero.service records",
 		},
 		{
-			"a service that could not trace", doctor.Situation{GPU: true, Refused: locked, Service: doctor.ServiceStopped},
+			"a service that could not trace",
+			doctor.Situation{GPU: true, Refused: locked, Service: doctor.ServiceStopped},
 			"boot otherwise", "it is locked down",
 		},
 		{"locked down", doctor.Situation{GPU: true, Refused: locked}, "boot otherwise", "it is locked down"},
