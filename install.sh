@@ -133,6 +133,16 @@ if [ -z "$to" ]; then
 		to=$HOME/.local/bin
 	fi
 fi
+case $to in
+/) ;;
+/*) to=${to%/} ;;
+*) to=$PWD/${to#./} to=${to%/} ;; # what undoes it works from elsewhere, too
+esac
+# shellcheck disable=SC1003 # it is a backslash
+case $to in
+*\'* | *\"* | *'$'* | *'`'* | *'\'* | *'
+'*) fail "the name of the folder $to has a quote, \$, \` or \\, or several lines" "sh install.sh --to ANOTHER" ;;
+esac
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/ingero-install.XXXXXX")
 new=
@@ -161,8 +171,10 @@ if [ -n "$key" ]; then
 	openssl dgst -sha256 -verify "$key" -signature "$work/sig" "$work/checksums.txt" >/dev/null 2>&1 ||
 		fail "checksums.txt is not signed with $key: nothing was installed"
 	signed="the signature of $key is right"
+elif get "$from/checksums.txt.sig" "$work/checksums.txt.sig" 2>/dev/null; then
+	signed="there is a signature, which was not checked: sh install.sh --key FILE, with the public key of who released it"
 else
-	signed="a signature was not asked for (--key)"
+	signed="there is no signature"
 fi
 
 # What it is called.

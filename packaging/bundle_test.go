@@ -237,10 +237,15 @@ func section(t *testing.T, file, heading string) (list []string) {
 		t.Fatalf("%s has no commands below %q", file, heading)
 	}
 	for i, line := range list {
-		line, _, _ = strings.Cut(line, "   #")
-		list[i] = strings.TrimSpace(strings.TrimPrefix(line, "sudo "))
+		list[i] = asRoot(line)
 	}
 	return list
+}
+
+// asRoot is a line of a document as root runs it.
+func asRoot(line string) string {
+	line, _, _ = strings.Cut(line, "   #")
+	return strings.TrimSpace(strings.TrimPrefix(line, "sudo "))
 }
 
 // shellOf are the lines in a document's blocks of shell.

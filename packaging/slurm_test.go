@@ -1,10 +1,13 @@
 package packaging_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -19,7 +22,7 @@ trace)
 		[ "$1" = --db ] && db=$2
 		shift
 	done
-	echo "$all" >"$db"
+	echo "$all${INGERO_FLEET_TOKEN:+, with $INGERO_FLEET_TOKEN}" >"$db"
 	trap 'echo ended >>"$db"; exit 0' TERM
 	while :; do sleep 0.05; done
 	;;
@@ -74,6 +77,79 @@ func TestSlurmRecordsEachJob(t *testing.T) {
 	}
 	if _, err := os.Stat(jobs + "/17.pid"); err == nil {
 		t.Error("the tracer's number is still there")
+	}
+}
+
+// Slurm sets no search path: programs that the scripts start would not find ingero where install.sh puts it.
+func TestSlurmWithoutAPath(t *testing.T) {
+	if _, err := os.Stat("/run/systemd/system"); err == nil {
+		t.Skip("here systemd would start it: make test-packages has a machine of its own")
+	}
+	if os.Getuid() != 0 {
+		t.Skip("only root can have another /usr/local/bin")
+	}
+	program, jobs := filepath.Join(t.TempDir(), "ingero"), filepath.Join(t.TempDir(), "jobs")
+	if err := os.WriteFile(program, []byte(standIn), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	cmd := exec.CommandContext(ctx, "sh", "-euc", `mount -t tmpfs tmpfs /usr/local/bin
+cp "$1" /usr/local/bin/
+job="env -i INGERO_JOBS=$2 SLURM_JOB_ID=17 SLURM_JOB_USER=nobody SLURM_JOB_UID=65534"
+$job ../deploy/slurm/prolog.sh
+until [ -s "$2/17.db" ]; do sleep 0.05; done
+$job ../deploy/slurm/epilog.sh`, "sh", program, jobs)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}
+	out, err := cmd.CombinedOutput()
+	if errors.Is(err, syscall.EPERM) {
+		t.Skip("no other mounts can be made here")
+	}
+	if err != nil || len(out) > 0 {
+		log, _ := os.ReadFile(jobs + "/17.log") // if it came so far
+		t.Fatalf("%v: %s%s", err, out, log)
+	}
+	if b, err := os.ReadFile(jobs + "/17.txt"); err != nil || !strings.HasPrefix(string(b), "explained: trace ") {
+		t.Errorf("%q, %v", b, err)
+	}
+}
+
+// What they can be told is set in a copy.
+func TestSlurmIsToldInACopy(t *testing.T) {
+	if _, err := os.Stat("/run/systemd/system"); err == nil {
+		t.Skip("here systemd would start it: make test-packages has a machine of its own")
+	}
+	path, jobs := t.TempDir(), filepath.Join(t.TempDir(), "jobs")
+	if err := os.WriteFile(path+"/ingero", []byte(standIn), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for script, set := range map[string]string{
+		"prolog.sh": "INGERO_JOBS=" + jobs + "\nINGERO_FLAGS='--fleet f:1'\nINGERO_FLEET_TOKEN=secret\n",
+		"epilog.sh": "INGERO_JOBS=" + jobs + "\n",
+	} {
+		b, err := os.ReadFile("../deploy/slurm/" + script)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before, after, ok := strings.Cut(string(b), "set -u\n")
+		if !ok {
+			t.Fatalf("%s has no set -u", script)
+		}
+		if err := os.WriteFile(filepath.Join(path, script), []byte(before+"set -u\n"+set+after), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, script := range []string{"prolog.sh", "epilog.sh"} {
+		cmd := exec.Command(filepath.Join(path, script))
+		cmd.Env = []string{"PATH=" + path + ":" + os.Getenv("PATH"), "SLURM_JOB_ID=17", "SLURM_JOB_USER=nobody", "SLURM_JOB_UID=65534"}
+		if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
+			t.Errorf("%s: %v: %s", script, err, out)
+		}
+		eventually(t, func() bool { b, _ := os.ReadFile(jobs + "/17.db"); return len(b) > 0 })
+	}
+	b, err := os.ReadFile(jobs + "/17.txt")
+	if want := "explained: trace --quiet --user 65534 --db " + jobs + "/17.db --fleet f:1, with secret\nended\n"; err != nil || string(b) != want {
+		t.Errorf("%q, %v, want %q", b, err, want)
 	}
 }
 

@@ -2,6 +2,7 @@
 # Slurm's epilog on a compute node (Epilog= in slurm.conf), as root: ends what prolog.sh began, and writes what made the
 # job's GPUs wait beside its recording, as text. It deletes recordings that are older than INGERO_KEEP_DAYS (7).
 set -u
+export PATH="${PATH:-/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin}" # Slurm sets none
 jobs=${INGERO_JOBS:-/var/lib/ingero-jobs}
 job=${SLURM_JOB_ID:-}
 

@@ -3,10 +3,14 @@
 # the job. epilog.sh ends it. A node that cannot be traced runs jobs as before: this never fails, and says in the system's
 # log what it could not do.
 #
-# INGERO_JOBS      where recordings are kept (/var/lib/ingero-jobs)
+# Slurm gives it no variables but its own. These can be set in a copy, below "set -u":
+#
+# INGERO_JOBS         where recordings are kept (/var/lib/ingero-jobs); epilog.sh has it, too
+# INGERO_FLAGS        more flags of "ingero trace", such as --fleet https://fleet-1:4318 --cluster east
 # INGERO_FLEET_TOKEN  the token of --fleet
-# INGERO_FLAGS     more flags of "ingero trace", such as --fleet https://fleet-1:4318 --cluster east
 set -u
+export PATH="${PATH:-/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin}" # Slurm sets none
+export INGERO_FLEET_TOKEN
 jobs=${INGERO_JOBS:-/var/lib/ingero-jobs}
 job=${SLURM_JOB_ID:-}
 user=${SLURM_JOB_UID:-${SLURM_JOB_USER:-}} # its number: a static program knows no users of LDAP

@@ -69,6 +69,7 @@ type Report struct {
 type Options struct {
 	Proc    string   // empty: /proc
 	Sys     string   // empty: /sys
+	Root    string   // empty: /
 	NVML    []string // the only folders in which NVIDIA's management library is looked for; nil: the machine's
 	Backend probe.Backend
 	Sudo    bool // this program was started by sudo: commands to run next begin with it
@@ -80,6 +81,9 @@ func (o *Options) defaults() {
 	}
 	if o.Sys == "" {
 		o.Sys = "/sys"
+	}
+	if o.Root == "" {
+		o.Root = "/"
 	}
 }
 

@@ -26,14 +26,26 @@ type Situation struct {
 	Processes int              // that use CUDA now; only if Tried
 	Container bool             // process ids are not the host's
 	Sudo      bool             // this program was started by sudo
+	Service   Service          // of the packages
 	Refused   *coverage.Reason // why nothing can be traced, nil: no reason is known
 	Remedy    string           // of the first problem, if there is no such reason
 }
+
+// Service is the state of ingero.service, which the packages have.
+type Service int
+
+// The states. A machine without systemd has no service.
+const (
+	NoService Service = iota
+	ServiceStopped
+	ServiceRuns
+)
 
 const (
 	codeCapabilities = "capabilities"
 	demoStep         = "ingero demo incident"
 	noGPU            = "there is no GPU library here: "
+	enableStep       = "systemctl enable --now ingero"
 	// inContainer are the flags with which docs/install.md runs the image.
 	inContainer = "--pid=host --cap-add BPF --cap-add PERFMON --cap-add SYS_PTRACE --cap-add DAC_READ_SEARCH"
 )
@@ -48,6 +60,12 @@ func Next(s *Situation) Step {
 	}
 	denied := s.Refused != nil && s.Refused.Code == codeCapabilities
 	switch {
+	case s.Works && s.Service == ServiceRuns:
+		return Step{as("ingero explain"), "explains what ingero.service records"}
+	case s.Works && s.Service == ServiceStopped && s.GPU:
+		return Step{as(enableStep), "records the programs that use CUDA, from now on; to record once: " + as("ingero trace")}
+	case s.Works && s.Service == ServiceStopped:
+		return Step{as(enableStep), "records from now on; " + noGPU + demoStep + " explains a program with a known fault"}
 	case s.Works && s.Processes > 0:
 		return Step{as("ingero trace"), "records the programs that use CUDA now, and those that start; Ctrl+C stops"}
 	case s.Works && s.GPU:
@@ -86,6 +104,7 @@ func (e *exam) next() Step {
 	s := Situation{
 		Tried: true, Works: e.r.OK, Processes: len(e.r.Processes), Sudo: e.opts.Sudo, Container: contained(e.opts.Proc),
 		GPU: len(e.r.Libraries) > 0 || driverLoaded(e.opts.Proc), Refused: refusal(e.reasons),
+		Service: service(e.opts.Root, e.opts.Sys),
 	}
 	for _, c := range e.r.Checks {
 		if c.Status == Problem {
@@ -114,6 +133,21 @@ func driverLoaded(proc string) bool {
 		}
 	}
 	return false
+}
+
+// service is the state of the packages' service.
+func service(root, sys string) Service {
+	for _, path := range []string{"run/systemd/system", "usr/lib/systemd/system/ingero.service"} {
+		if _, err := os.Stat(filepath.Join(root, path)); err != nil {
+			return NoService
+		}
+	}
+	for _, hierarchy := range []string{"", "systemd"} { // of cgroups: version 2, 1
+		if _, err := os.Stat(filepath.Join(sys, "fs/cgroup", hierarchy, "system.slice/ingero.service")); err == nil {
+			return ServiceRuns
+		}
+	}
+	return ServiceStopped
 }
 
 // contained reports whether process ids are others than the host's.

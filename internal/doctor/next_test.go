@@ -39,6 +39,26 @@ func TestTheNextStep(t *testing.T) {
 			doctor.Situation{Tried: true, Works: true, GPU: true, Processes: 2, Sudo: true},
 			"sudo ingero trace", "Ctrl+C",
 		},
+		{
+			"a service",
+			doctor.Situation{Tried: true, Works: true, GPU: true, Processes: 2, Sudo: true, Service: doctor.ServiceStopped},
+			"sudo systemctl enable --now ingero", "to record once: sudo ingero trace",
+		},
+		{
+			"a service, and no GPU library",
+			doctor.Situation{Tried: true, Works: true, Service: doctor.ServiceStopped},
+			"systemctl enable --now ingero", "no GPU library here: ingero demo incident",
+		},
+		{
+			"a service that runs",
+			doctor.Situation{Tried: true, Works: true, GPU: true, Sudo: true, Service: doctor.ServiceRuns},
+			"sudo ingero explain", "what ingero.service records",
+		},
+		{
+			"a service that could not trace",
+			doctor.Situation{GPU: true, Refused: locked, Service: doctor.ServiceStopped},
+			"boot otherwise", "it is locked down",
+		},
 		{"locked down", doctor.Situation{GPU: true, Refused: locked}, "boot otherwise", "it is locked down"},
 		{"another problem", doctor.Situation{GPU: true, Tried: true, Remedy: "use Linux 5.15"}, "use Linux 5.15", "until then"},
 		{"a problem without a remedy", doctor.Situation{GPU: true, Tried: true}, "ingero check", "whether"},

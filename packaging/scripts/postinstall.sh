@@ -34,7 +34,6 @@ fi
 if [ -z "$upgrade" ]; then
 	cat <<'END'
 Ingero is installed, and records nothing yet.
-next: sudo ingero check                        would it work here?
-      sudo systemctl enable --now ingero       record from now on; then: sudo ingero explain
+next: sudo ingero check
 END
 fi

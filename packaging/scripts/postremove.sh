@@ -13,14 +13,22 @@ if [ -d /run/systemd/system ]; then
 fi
 [ -n "$purge" ] || exit 0
 
-# Only what the services made by themselves.
+# Only what the services made by themselves: certificates and their keys, tokens, sockets.
 rm -rf /var/lib/ingero-node-api
-if [ -d /var/lib/ingero ]; then
-	rmdir /var/lib/ingero 2>/dev/null || {
-		chown -R root:root /var/lib/ingero # the user ends
-		echo "Recordings are left in /var/lib/ingero:"
-		find /var/lib/ingero -type f -name '*.db' | sed 's/^/  /'
-		echo "To delete them: sudo rm -r /var/lib/ingero"
+state=/var/lib/ingero
+if [ -d $state ]; then
+	find $state -type s -delete
+	if [ -d $state/.ingero ]; then
+		find $state/.ingero ! -type d ! -name '*.db' ! -name '*.db-*' -delete
+		find $state/.ingero -depth -type d -empty -delete
+	fi
+	rmdir $state 2>/dev/null || {
+		chown -R root:root $state # the user ends
+		what=Files
+		[ -z "$(find $state -type f -name '*.db')" ] || what=Recordings
+		echo "$what are left in $state:"
+		find $state -type f | sed 's/^/  /'
+		echo "To delete them: sudo rm -r $state"
 	}
 fi
 if getent passwd ingero >/dev/null; then

@@ -3,6 +3,7 @@ package packaging_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -61,40 +62,13 @@ func copyFile(t *testing.T, to, from string, mode os.FileMode) {
 	}
 }
 
-// older makes a package of an earlier version out of this one: the program in it is another file.
-func older(t *testing.T, deb, to string) {
-	t.Helper()
-	dir := filepath.Join(t.TempDir(), "deb")
-	run(t, ".", "dpkg-deb", "-R", deb, dir)
-	control := filepath.Join(dir, "DEBIAN/control")
-	b, err := os.ReadFile(control)
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines := strings.Split(string(b), "\n")
-	for i, l := range lines {
-		if strings.HasPrefix(l, "Version:") {
-			lines[i] = "Version: 0.0.0~0"
-		}
-	}
-	if err := os.WriteFile(control, []byte(strings.Join(lines, "\n")), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w -X main.version=0.0.0~0", "-o",
-		filepath.Join(dir, "usr/bin/ingero"), "../cmd/ingero")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build an older program: %v: %s", err, out)
-	}
-	run(t, ".", "dpkg-deb", "--root-owner-group", "-b", dir, to)
-}
-
 const suite = "bookworm"
 
 // system returns an initramfs with a Debian in which systemd runs. It is made once, and kept in the cache.
 func system(t *testing.T, cache string) string {
 	t.Helper()
-	image := filepath.Join(cache, suite+".cpio.gz")
+	packages := []string{"systemd", "systemd-sysv", "procps", "passwd", "rpm"}
+	image := filepath.Join(cache, suite+"-"+strings.Join(packages, "-")+".cpio.gz")
 	if _, err := os.Stat(image); err == nil {
 		return image
 	}
@@ -103,8 +77,8 @@ func system(t *testing.T, cache string) string {
 	if mirror == "" {
 		mirror = vm.DefaultMirror
 	}
-	run(t, ".", "mmdebstrap", "--quiet", "--mode=root", "--variant=minbase", "--include=systemd,systemd-sysv,procps,passwd",
-		"--dpkgopt=path-exclude=/usr/share/locale/*", suite, root, strings.TrimSuffix(mirror, "/")+"/debian")
+	run(t, ".", "mmdebstrap", "--quiet", "--mode=root", "--variant=minbase",
+		"--include="+strings.Join(packages, ","), "--dpkgopt=path-exclude=/usr/share/locale/*", suite, root, strings.TrimSuffix(mirror, "/")+"/debian")
 	run(t, root, "sh", "-c", "rm -rf var/cache/apt/* var/lib/apt/lists/* && find . | cpio -o -H newc --quiet | gzip -1 >"+image+".new")
 	if err := os.Rename(image+".new", image); err != nil {
 		t.Fatal(err)
@@ -120,14 +94,15 @@ StandardOutput=tty
 StandardError=tty
 TTYPath=/dev/console
 Environment=HOME=/root NEW_VERSION=%s
-ExecStart=/test/deb.sh
+ExecStart=/test/run.sh
 ExecStopPost=/bin/systemctl poweroff --force --force
 `
 
-// TestDeb installs, uses, upgrades, removes and purges the deb in a Debian with systemd, in a virtual machine.
-// What is checked there is in testdata/deb.sh.
-func TestDeb(t *testing.T) {
+// TestPackages installs, uses, upgrades and removes the packages in a Debian with systemd, in a virtual machine.
+// What is checked there is in testdata/packages.
+func TestPackages(t *testing.T) {
 	deb := dist(t, "ingero_*_"+runtime.GOARCH+".deb")
+	rpmArch := map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH]
 	arch, err := vm.ArchOf(runtime.GOARCH)
 	if err != nil {
 		t.Fatal(err)
@@ -143,7 +118,7 @@ func TestDeb(t *testing.T) {
 	if err := os.MkdirAll(cache, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	ctx, stop := context.WithTimeout(t.Context(), 15*time.Minute)
+	ctx, stop := context.WithTimeout(t.Context(), 55*time.Minute)
 	defer stop()
 	kernel, err := kernels[0].Fetch(ctx, "../.cache/vm", arch)
 	if err != nil {
@@ -152,14 +127,22 @@ func TestDeb(t *testing.T) {
 
 	// What is tested comes as a second archive, behind that of the system.
 	more := t.TempDir()
-	copyFile(t, filepath.Join(more, "packages/new", filepath.Base(deb)), deb, 0o644)
-	echo := dist(t, "ingero-echo_*_"+runtime.GOARCH+".deb")
-	copyFile(t, filepath.Join(more, "packages/new", filepath.Base(echo)), echo, 0o644)
-	if err := os.MkdirAll(filepath.Join(more, "packages/old"), 0o755); err != nil {
-		t.Fatal(err)
+	packages(t, filepath.Join(more, "packages"), rpmArch)
+	scripts, err := filepath.Glob("testdata/packages/*.sh")
+	if err != nil || len(scripts) == 0 {
+		t.Fatalf("no scripts: %v", err)
 	}
-	older(t, deb, filepath.Join(more, "packages/old/ingero_old.deb"))
-	copyFile(t, filepath.Join(more, "test/deb.sh"), "testdata/deb.sh", 0o755)
+	for _, s := range scripts {
+		// What is built here is for this architecture.
+		script := run(t, ".", "sed", "s/_amd64\\.deb/_"+runtime.GOARCH+".deb/; s/\\.x86_64\\.rpm/."+rpmArch+".rpm/", s)
+		to := filepath.Join(more, "test", filepath.Base(s))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(to), 0o755), os.WriteFile(to, []byte(script+"\n"), 0o755)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, script := range []string{"prolog.sh", "epilog.sh"} {
+		copyFile(t, filepath.Join(more, "slurm", script), filepath.Join("../deploy/slurm", script), 0o755)
+	}
 	stub := filepath.Join("../internal/cudastub/prebuilt", "linux_"+runtime.GOARCH)
 	copyFile(t, filepath.Join(more, "stand-in/victim"), filepath.Join(stub, "victim"), 0o755)
 	libs, err := filepath.Glob(filepath.Join(stub, "lib/*"))
@@ -188,7 +171,7 @@ func TestDeb(t *testing.T) {
 	m := vm.Machine{
 		Arch: arch, Whole: kernels[0].Whole, Kernel: kernel, Image: image,
 		Append: "rdinit=/lib/systemd/systemd systemd.show_status=false systemd.firstboot=off",
-		Log:    writer{t}, Silence: 4 * time.Minute, Longest: 15 * time.Minute,
+		Log:    writer{t}, Silence: 4 * time.Minute, Longest: 35 * time.Minute,
 	}
 	r, err := m.Boot(ctx)
 	if err != nil {
@@ -196,9 +179,9 @@ func TestDeb(t *testing.T) {
 	}
 	for _, s := range r.Steps {
 		if !s.OK() {
-			t.Errorf("%d checks passed, failed: %s", s.Passed, strings.Join(s.Failed, "; "))
+			t.Errorf("%s: %d checks passed, failed: %s", s.Package, s.Passed, strings.Join(s.Failed, "; "))
 		}
-		t.Logf("Linux %s: %d checks passed", r.Release, s.Passed)
+		t.Logf("Linux %s: %s: %d checks passed", r.Release, s.Package, s.Passed)
 	}
 }
 
