@@ -77,8 +77,8 @@ func TestDifferencesOfBuilds(t *testing.T) {
 	}
 }
 
-// TestModesOfReleasedFilesAreSaid: they would be those of the files in a clone otherwise, which depend on the umask with
-// which it was made.
+// TestModesOfReleasedFilesAreSaid: otherwise they are those of the files in a clone, which depend on the umask that it
+// was made with.
 func TestModesOfReleasedFilesAreSaid(t *testing.T) {
 	t.Parallel()
 	b, err := os.ReadFile("goreleaser.yaml")
@@ -135,7 +135,8 @@ cd dist && sha256sum a.tar.gz >checksums.txt`,
 	"install.sh":      ``,
 }
 
-// TestReleaseSaysSizesAndTimes: with stand-ins for its tools it names each file that is released, and how long each step took.
+// TestReleaseSaysSizesAndTimes: with stand-ins for its tools it names each file that is released, and how long each
+// step took.
 func TestReleaseSaysSizesAndTimes(t *testing.T) {
 	t.Parallel()
 	files := map[string]string{}

@@ -2,8 +2,8 @@
 // uses the calls of NCCL and CUDA that a tracer records. Package health compares the steps.
 //
 // It only sees the host. communicator.go decides which communicator steps are counted by, pattern.go what a step is,
-// and wait.go what counts as a wait. If own work cannot be measured, it says why. docs/fleet-design.md has the consequences
-// for users.
+// and wait.go what counts as a wait. If own work cannot be measured, it says why. docs/fleet-design.md has the
+// consequences for users.
 //
 // The package has no clock, no I/O and no goroutines.
 package ownwork

@@ -170,10 +170,14 @@ func TestSystemCallsAreOfTheRecordingsArchitecture(t *testing.T) {
 		syscall         int16
 		reads, receives bool
 	}{
-		{"amd64", 65, false, false}, {"arm64", 65, true, true},
-		{"amd64", 69, false, false}, {"arm64", 69, true, true},
-		{"amd64", 45, false, true}, {"arm64", 45, false, false},
-		{"amd64", 0, true, true}, {"arm64", 63, true, true},
+		{"amd64", 65, false, false},
+		{"arm64", 65, true, true},
+		{"amd64", 69, false, false},
+		{"arm64", 69, true, true},
+		{"amd64", 45, false, true},
+		{"arm64", 45, false, false},
+		{"amd64", 0, true, true},
+		{"arm64", 63, true, true},
 	} {
 		hs := &newEvidence(&Input{Arch: tt.arch}).host
 		o := event.OffCPU{Class: event.Network, Syscall: tt.syscall}
