@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/ingero-io/ingero/cluster/node"
@@ -61,7 +62,7 @@ func (l *liveCauses) of(pid uint32, measured *node.Cause, now time.Time) *wire.C
 		case own && c.ExplainedPct >= namedFrom:
 			out.Culprit = culpritOf(c)
 		case c.Cause.Kind == diagnose.CollectiveWait && c.Cause.PID == pid && len(c.Path) > 0: // others wait for it
-			if last := &c.Path[len(c.Path)-1]; out.Culprit == "" && last.PID == pid {
+			if last := &c.Path[len(c.Path)-1]; out.Culprit == "" && last.PID == pid && !isClass(last.On) {
 				out.Culprit = last.On
 			}
 		case !own:
@@ -70,6 +71,12 @@ func (l *liveCauses) of(pid uint32, measured *node.Cause, now time.Time) *wire.C
 		out.Evidence = append(append(out.Evidence, c.ID), c.Evidence.EventIDs...)
 	}
 	return out
+}
+
+// isClass reports whether a step of a chain has only a class of waiting, such as "sleep": that is how a rank waited, and
+// names no culprit.
+func isClass(on string) bool {
+	return slices.ContainsFunc(event.Classes(), func(c event.Class) bool { return on == c.Title() || on == c.String() })
 }
 
 // culpritOf names what causes a loss: a process, else what the finding says of it.
