@@ -24,7 +24,7 @@ check "the job's calls are recorded" soon works
 LD_LIBRARY_PATH=/stand-in/lib /stand-in/victim loop --name stranger --seconds 2 >/tmp/others
 check "the epilog succeeds" slurm epilog 4711
 check "the unit is gone" equal "$(state_of 4711 LoadState)" not-found
-check "nothing of the job runs" not pgrep -x ingero
+check "nothing of the job runs" not pgrep -f /var/lib/ingero-jobs/4711
 cat /var/lib/ingero-jobs/4711.txt >/tmp/explained
 check "the job is explained" says trainer /tmp/explained
 check "the recording can be read" ingero explain /var/lib/ingero-jobs/4711.db
