@@ -73,8 +73,8 @@ func (l *liveCauses) of(pid uint32, measured *node.Cause, now time.Time) *wire.C
 	return out
 }
 
-// isClass reports whether a step of a chain has only a class of waiting, such as "sleep": that is how a rank waited, and
-// names no culprit.
+// isClass reports whether a step of a chain has only a class of waiting, such as "sleep": that is how a rank waited,
+// and names no culprit.
 func isClass(on string) bool {
 	return slices.ContainsFunc(event.Classes(), func(c event.Class) bool { return on == c.Title() || on == c.String() })
 }
