@@ -38,7 +38,7 @@ func New(ctx context.Context, n int, network string) (*Namespace, error) {
 	} {
 		if err := ip(ctx, args...); err != nil {
 			if args[0] != "netns" { // else there is nothing to remove
-				err = errors.Join(err, ns.Close())
+				err = errors.Join(err, ns.remove())
 			}
 			return nil, fmt.Errorf("make a node: %w", err)
 		}
@@ -56,8 +56,13 @@ func (n *Namespace) Connect(ctx context.Context, up bool) error {
 	return ip(ctx, "link", "set", n.link, map[bool]string{true: "up", false: "down"}[up])
 }
 
-// Close removes the namespace, and its link with it.
-func (n *Namespace) Close() error { return ip(context.Background(), "netns", "delete", n.Name) }
+// Close removes the namespace and its link. A link also goes with its namespace, but the kernel may do that later, and
+// the next node may have its name.
+func (n *Namespace) Close() error {
+	return errors.Join(ip(context.Background(), "link", "delete", n.link), n.remove())
+}
+
+func (n *Namespace) remove() error { return ip(context.Background(), "netns", "delete", n.Name) }
 
 // made finds the process in a node's name.
 var made = regexp.MustCompile(`(?m)^ingero-(\d+)[a-z]\b`)
