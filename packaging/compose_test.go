@@ -3,7 +3,6 @@ package packaging_test
 import (
 	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -14,9 +13,7 @@ import (
 // may read them, and the tracer gets what the fleet has.
 func TestSecretsForCompose(t *testing.T) {
 	t.Parallel()
-	if _, err := exec.LookPath("openssl"); err != nil {
-		t.Skip("openssl is not here")
-	}
+	tool(t, "openssl")
 	dir := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(dir, "deploy/compose"), 0o755); err != nil {
 		t.Fatal(err)

@@ -93,11 +93,17 @@ type blobs map[string][]byte
 func unpacked(t *testing.T, from io.Reader) map[string][]byte {
 	t.Helper()
 	files := map[string][]byte{}
-	r := tar.NewReader(from)
-	for {
+	eachFile(t, from, func(h *tar.Header, data []byte) { files[h.Name] = data })
+	return files
+}
+
+// eachFile visits the files of a tar file, without folders.
+func eachFile(t *testing.T, from io.Reader, visit func(h *tar.Header, data []byte)) {
+	t.Helper()
+	for r := tar.NewReader(from); ; {
 		h, err := r.Next()
 		if errors.Is(err, io.EOF) {
-			return files
+			return
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -105,9 +111,11 @@ func unpacked(t *testing.T, from io.Reader) map[string][]byte {
 		if h.Typeflag == tar.TypeDir {
 			continue
 		}
-		if files[h.Name], err = io.ReadAll(r); err != nil {
+		data, err := io.ReadAll(r)
+		if err != nil {
 			t.Fatal(err)
 		}
+		visit(h, data)
 	}
 }
 

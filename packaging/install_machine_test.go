@@ -17,6 +17,22 @@ import (
 
 // Machines of other kinds: with other tools, users and folders.
 
+// toolsEnv says that the tools which tests need must be here.
+const toolsEnv = "INGERO_REQUIRE_TOOLS"
+
+// tool finds a tool that a test needs. Without it the test is skipped, or fails if it must not be.
+func tool(t *testing.T, name string) string {
+	t.Helper()
+	path, err := exec.LookPath(name)
+	switch {
+	case err != nil && os.Getenv(toolsEnv) != "":
+		t.Fatal(err)
+	case err != nil:
+		t.Skipf("%s is not here; %s makes that an error", name, toolsEnv)
+	}
+	return path
+}
+
 // pathOf returns a path with the tools that install.sh always needs, and more of them.
 func pathOf(t *testing.T, more ...string) string {
 	t.Helper()
@@ -102,10 +118,7 @@ func TestAnotherUsersFolder(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root can be another user")
 	}
-	setpriv, err := exec.LookPath("setpriv")
-	if err != nil {
-		t.Skip("setpriv is not here")
-	}
+	setpriv := tool(t, "setpriv")
 	dir := t.TempDir()
 	r := newRelease(t, "1.2.0")
 	to := filepath.Join(dir, "bin")
@@ -248,13 +261,7 @@ func TestOtherMachines(t *testing.T) {
 
 // BusyBox has the shell and the tools of small systems.
 func TestOnBusyBox(t *testing.T) {
-	box, err := exec.LookPath("busybox")
-	if err != nil {
-		if os.Getenv(distEnv) != "" {
-			t.Fatal("busybox is not here: apt-get install busybox")
-		}
-		t.Skip("busybox is not here; make test-packages needs it")
-	}
+	box := tool(t, "busybox")
 	path := t.TempDir()
 	for _, tool := range []string{
 		"sh", "uname", "tar", "gzip", "mktemp", "sha256sum", "cut", "id", "cp", "chmod", "mv", "mkdir", "rm", "head", "cat",

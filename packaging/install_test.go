@@ -332,9 +332,7 @@ func TestFromAServer(t *testing.T) {
 }
 
 func TestSignatureIsChecked(t *testing.T) {
-	if _, err := exec.LookPath("openssl"); err != nil {
-		t.Skip("openssl is not here")
-	}
+	tool(t, "openssl")
 	r := newRelease(t, "1.2.0")
 	pub := filepath.Join(t.TempDir(), "cosign.pub")
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

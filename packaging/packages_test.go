@@ -78,7 +78,8 @@ func system(t *testing.T, cache string) string {
 		mirror = vm.DefaultMirror
 	}
 	run(t, ".", "mmdebstrap", "--quiet", "--mode=root", "--variant=minbase",
-		"--include="+strings.Join(packages, ","), "--dpkgopt=path-exclude=/usr/share/locale/*", suite, root, strings.TrimSuffix(mirror, "/")+"/debian")
+		"--include="+strings.Join(packages, ","), "--dpkgopt=path-exclude=/usr/share/locale/*", suite, root,
+		strings.TrimSuffix(mirror, "/")+"/debian")
 	run(t, root, "sh", "-c", "rm -rf var/cache/apt/* var/lib/apt/lists/* && find . | cpio -o -H newc --quiet | gzip -1 >"+image+".new")
 	if err := os.Rename(image+".new", image); err != nil {
 		t.Fatal(err)
@@ -118,7 +119,7 @@ func TestPackages(t *testing.T) {
 	if err := os.MkdirAll(cache, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	ctx, stop := context.WithTimeout(t.Context(), 55*time.Minute)
+	ctx, stop := context.WithTimeout(t.Context(), 15*time.Minute)
 	defer stop()
 	kernel, err := kernels[0].Fetch(ctx, "../.cache/vm", arch)
 	if err != nil {
@@ -171,7 +172,7 @@ func TestPackages(t *testing.T) {
 	m := vm.Machine{
 		Arch: arch, Whole: kernels[0].Whole, Kernel: kernel, Image: image,
 		Append: "rdinit=/lib/systemd/systemd systemd.show_status=false systemd.firstboot=off",
-		Log:    writer{t}, Silence: 4 * time.Minute, Longest: 35 * time.Minute,
+		Log:    writer{t}, Silence: 4 * time.Minute, Longest: 15 * time.Minute,
 	}
 	r, err := m.Boot(ctx)
 	if err != nil {

@@ -56,32 +56,19 @@ func packed(t *testing.T, file, into string) map[string]os.FileMode {
 		t.Fatal(err)
 	}
 	all := map[string]os.FileMode{}
-	for r := tar.NewReader(z); ; {
-		h, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return all
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if h.Typeflag == tar.TypeDir {
-			continue
-		}
+	eachFile(t, z, func(h *tar.Header, data []byte) {
 		if _, twice := all[h.Name]; twice {
 			t.Errorf("%s has %s twice", file, h.Name)
 		}
 		all[h.Name] = os.FileMode(h.Mode)
 		if into == "" || strings.Contains(h.Name, "/") {
-			continue
+			return
 		}
-		b, err := io.ReadAll(r)
-		if err != nil {
+		if err := os.WriteFile(filepath.Join(into, h.Name), data, 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(into, h.Name), b, 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
+	})
+	return all
 }
 
 // TestReleaseArchives: each program is in one for each architecture, with its manual page and completions, and those

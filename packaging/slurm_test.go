@@ -102,7 +102,7 @@ until [ -s "$2/17.db" ]; do sleep 0.05; done
 $job ../deploy/slurm/epilog.sh`, "sh", program, jobs)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}
 	out, err := cmd.CombinedOutput()
-	if errors.Is(err, syscall.EPERM) {
+	if errors.Is(err, syscall.EPERM) && os.Getenv(toolsEnv) == "" {
 		t.Skip("no other mounts can be made here")
 	}
 	if err != nil || len(out) > 0 {

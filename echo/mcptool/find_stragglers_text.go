@@ -20,12 +20,12 @@ func (s *stragglersOut) verdict(list []straggler) {
 			s.Verdict += data(fmt.Sprintf("; and %d more", n))
 		}
 	case s.Seen.Collectives == 0 && s.Seen.AgentEvents == 0:
-		s.Verdict = "nobody is blamed: no node told of collectives, and no agent of ranks, in this window"
+		s.Verdict = "nobody is blamed: in this window no node reported collectives, and no agent ranks"
 	case s.Seen.Collectives == 0:
-		s.Verdict = "nobody is blamed: no agent tells of a straggler, and there are no collectives to compare"
+		s.Verdict = "nobody is blamed: no agent reports a straggler, and there are no collectives to compare"
 	default:
 		s.Verdict = data(fmt.Sprintf("nobody is blamed: in %d collectives of %d ranks none was late often and long enough, "+
-			"and no agent tells of a straggler", s.Seen.Collectives, s.Seen.Ranks))
+			"and no agent reports a straggler", s.Seen.Collectives, s.Seen.Ranks))
 	}
 }
 
@@ -56,7 +56,7 @@ func (s *straggler) text() string {
 		}
 		fmt.Fprintf(&b, " explains %.0f %% of it, by the node's own account", *s.Why.ExplainedPct)
 	default:
-		fmt.Fprintf(&b, "; its node tells of %s", s.Why.Kind)
+		fmt.Fprintf(&b, "; its node reports %s", s.Why.Kind)
 	}
 	return b.String()
 }

@@ -191,7 +191,7 @@ func (s *Tools) priced(ctx context.Context, sc question.Scope, in *costIn, out *
 		out.Verdict = data(fmt.Sprintf("%v GPU-hours of waiting for %s, %v %s by rates of %s (%s)", out.GPUHours,
 			counted(len(ranks), "rank"), out.Money, out.Currency, out.Rates.Date, firstWords(out.Rates.Source)))
 	case out.Seen.Collectives == 0 && out.Seen.AgentEvents == 0:
-		out.Verdict = "not known: no node told of collectives, and no agent of ranks, in this window"
+		out.Verdict = "not known: in this window no node reported collectives, and no agent ranks"
 	default:
 		out.Verdict = "nobody is blamed for waiting in this window; that is no proof that nobody waited"
 	}

@@ -239,7 +239,7 @@ func TestStragglers(t *testing.T) {
 		verdict  string
 		note     string
 	}{
-		"nothing":       {nil, nil, "no node told of collectives", "nothing was kept until now"},
+		"nothing":       {nil, nil, "no node reported collectives", "nothing was kept until now"},
 		"all is well":   {job{cluster: "east", ranks: 4, steps: 200}.requests(t), nil, "in 200 collectives of 4 ranks none was late", ""},
 		"few steps":     {job{cluster: "east", ranks: 4, steps: 12, late: slow(1, 1, 80*milli)}.requests(t), nil, "nobody is blamed", "fewer than 20 collectives"},
 		"two ranks":     {job{cluster: "east", ranks: 2, steps: 200, late: slow(1, 1, 80*milli)}.requests(t), nil, "nobody is blamed", "by 3 ranks"},
@@ -294,7 +294,7 @@ func TestStragglers(t *testing.T) {
 		},
 		"a hang": {
 			one(logs(t, "east", "n03", entry{before: 9, event: "hang", severity: 17, attributes: map[string]any{"rank": 3, "event_id": "h"}})),
-			nil, "no agent tells of a straggler", "",
+			nil, "no agent reports a straggler", "",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -159,7 +159,7 @@ func check(t *testing.T, f fault, r *rig.Result) {
 			t.Errorf("path does not show the holder %s blocked", r.Truth.HolderComm)
 		}
 	}
-	if !r.Measures() || r.Disturbed() {
+	if !r.Measures() || c != &r.Report.Chains[0] { // then another program took a part of what was injected
 		t.Logf("amounts are not compared: %s", r.Machine())
 		return
 	}

@@ -39,6 +39,9 @@ var Probe = &kernel.Probe{
 	Counted: []string{"rq_issue", "rq_complete"}, Lost: event.LostRequest,
 }
 
+// perSecond replaces the limit per_second of the programs in tests; 0: it stays.
+var perSecond uint32
+
 func prepare(s *ebpf.CollectionSpec, h *kernel.Host) (attach []string, err error) {
 	for _, p := range programs {
 		if err := h.CheckTracepoint(p.tracepoint, p.firstArg); err != nil {
@@ -51,5 +54,9 @@ func prepare(s *ebpf.CollectionSpec, h *kernel.Host) (attach []string, err error
 		}
 		attach = append(attach, p.name)
 	}
-	return attach, kernel.Set(s, map[string]any{"self_tgid": uint32(os.Getpid())})
+	values := map[string]any{"self_tgid": uint32(os.Getpid())}
+	if perSecond != 0 {
+		values["per_second"] = perSecond
+	}
+	return attach, kernel.Set(s, values)
 }
