@@ -127,12 +127,16 @@ func (x *Index) Behind(o *event.OffCPU) (tid uint32, proof Proof, ok bool) {
 	return w.TID, ByWake, true
 }
 
-// behindFutex is Behind for a wait on a futex. A requeued waiter is woken at another address of the same process.
+// behindFutex is Behind for a wait on a futex. A wait that timed out and was continued at once was for the thread that
+// ended the later one. A requeued waiter is woken at another address of the same process.
 func (x *Index) behindFutex(o *event.OffCPU) (tid uint32, proof Proof, ok bool) {
-	w := o.Waker
-	switch {
-	case x.holds(o):
+	if x.holds(o) {
 		return o.Holder, ByHolder, true
+	}
+	if later := x.renewed[o]; later != nil {
+		o = later
+	}
+	switch w := o.Waker; {
 	case w.TID != 0 && w.TID != o.TID && o.Futex != 0 && o.WakerFutex == o.Futex,
 		w.TID != 0 && w.TID != o.TID && o.WakerFutex != 0 && w.PID == o.PID:
 		return w.TID, ByFutex, true

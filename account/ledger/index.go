@@ -12,7 +12,8 @@ import (
 // time, so threads are looked up by TID alone.
 type Index struct {
 	threads map[uint32]*track
-	peers   map[any]uint32 // the thread at the other end of a socket or futex: see learnPeers
+	peers   map[any]uint32                  // the thread at the other end of a socket or futex: see learnPeers
+	renewed map[*event.OffCPU]*event.OffCPU // the later wait that continued one that timed out: see renewals
 
 	transfers event.SyscallSet
 }
@@ -41,7 +42,7 @@ type Known struct {
 // NewIndex indexes a recording made on the architecture. It keeps pointers into the slices, and does not change or
 // reorder them.
 func NewIndex(arch string, rows []event.OffCPU, totals []event.ThreadTime, names []Known, lives []event.Life) *Index {
-	x := &Index{threads: map[uint32]*track{}, transfers: event.SyscallsNamed(arch, transfers)}
+	x := &Index{threads: map[uint32]*track{}, renewed: map[*event.OffCPU]*event.OffCPU{}, transfers: event.SyscallsNamed(arch, transfers)}
 	x.peers = x.learnPeers(rows)
 	for _, n := range names {
 		x.track(n.Thread, n.Comm, 0)
@@ -67,6 +68,7 @@ func NewIndex(arch string, rows []event.OffCPU, totals []event.ThreadTime, names
 	}
 	for _, t := range x.threads {
 		slices.SortFunc(t.rows, compareRows)
+		renewals(t.rows, x.renewed)
 		var latest uint64
 		for _, o := range t.rows {
 			latest = max(latest, end(o))

@@ -22,9 +22,25 @@ const minSignals = 3
 // alternately.
 func conditionOf(o *event.OffCPU) condition { return condition{o.PID, o.Futex &^ 7} }
 
-// Renews reports whether a wait is for the same futex or condition variable as an earlier wait of the thread.
-func Renews(o, earlier *event.OffCPU) bool {
-	return o.Futex != 0 && conditionOf(o) == conditionOf(earlier)
+// renewGap is how soon after a time-out a thread waits again if it continues the same wait, ns.
+const renewGap = 1_000_000
+
+// renewals returns, for the waits of a thread that timed out and that it continued at once, the later wait whose
+// waker is known. CPython waits for its interpreter lock like this, with a time-out of 5 ms. The rows are those of
+// one thread, by start.
+func renewals(rows []*event.OffCPU, into map[*event.OffCPU]*event.OffCPU) {
+	for i := len(rows) - 2; i >= 0; i-- {
+		o, next := rows[i], rows[i+1]
+		if o.Class != event.Futex || o.Futex == 0 || o.WakerFutex != 0 ||
+			next.Class != event.Futex || conditionOf(next) != conditionOf(o) || next.Start > end(o)+renewGap {
+			continue
+		}
+		if later := into[next]; later != nil {
+			into[o] = later
+		} else if next.WakerFutex == next.Futex {
+			into[o] = next
+		}
+	}
 }
 
 // learnPeers finds the threads at the other end of sockets: the thread that mostly ends the waits, or, for a

@@ -84,3 +84,35 @@ func TestWaitsThatTimeOutAreAttributedToTheUsualWaker(t *testing.T) {
 		t.Errorf("a wait that was ended: proof %d, %v", proof, ok)
 	}
 }
+
+// TestWaitsThatWereContinuedAreAttributedToTheThreadThatEndedThem: Python's interpreter lock is waited for in pieces of
+// 5 ms. Another thread releases it more often, but for shorter waits.
+func TestWaitsThatWereContinuedAreAttributedToTheThreadThatEndedThem(t *testing.T) {
+	const waiter, holder, other, ms = 10, 20, 30, 1_000_000
+	at := uint64(0)
+	wait := func(futex, wakerFutex uint64, waker uint32, ns, pause uint64) event.OffCPU {
+		at += pause
+		o := event.OffCPU{
+			Start: at, Duration: ns, Thread: event.Thread{PID: 1, TID: waiter}, Class: event.Futex, Futex: futex,
+			Waker: event.Thread{PID: 1, TID: waker}, WakerFutex: wakerFutex, WakerSyscall: 202,
+		}
+		at += ns
+		return o
+	}
+	var rows []event.OffCPU
+	for range 9 {
+		rows = append(rows, wait(0x60, 0x60, other, ms, ms))
+	}
+	rows = append(rows,
+		wait(0x60, 0, 0, 5*ms, 2*ms), wait(0x64, 0, 0, 5*ms, 10_000), wait(0x60, 0x60, holder, 3*ms, 10_000),
+		wait(0x64, 0, 0, 5*ms, 2*ms), wait(0x64, 0x64, holder, 3*ms, 2*ms)) // it did something else in between
+	x := ledger.NewIndex("amd64", rows, nil, nil, nil)
+	for i, want := range map[int]struct {
+		tid   uint32
+		proof ledger.Proof
+	}{8: {other, ledger.ByFutex}, 9: {holder, ledger.ByFutex}, 10: {holder, ledger.ByFutex}, 11: {holder, ledger.ByFutex}, 12: {other, ledger.ByHabit}} {
+		if tid, proof, ok := x.Behind(&rows[i]); tid != want.tid || proof != want.proof || !ok {
+			t.Errorf("behind wait %d: thread %d by %d, %v, want %v", i, tid, proof, ok, want)
+		}
+	}
+}

@@ -14,6 +14,10 @@ import (
 // could keep its memory instead.
 const minPairs = 2.0
 
+// lastingChurn is how long a process must have allocated and freed up to the end, and how long it may take to end
+// after that, ns. A program that frees what it has as it ends may take a second.
+const lastingChurn = 2_000_000_000
+
 // hostWaits are the classes that have causes of their own, whatever the call.
 var hostWaits = []event.Class{
 	event.RunQueue, event.Throttled, event.BlockIO, event.Fault, event.Futex, event.Pipe,
@@ -31,7 +35,7 @@ func own(duration uint64, l *event.Ledger) uint64 {
 }
 
 // churning returns the operations by which a thread allocates or frees, if its process does both for
-// half of the time, or for a fifth of it up to the end, and the thread spends time on it. A loading
+// half of the time, or up to the end for a fifth of it or for lastingChurn, and the thread spends time on it. A loading
 // phase does not count: it only allocates, and it ends.
 func (as *allocations) churning(t *subject) map[event.Op]bool {
 	var allocs, frees uint64
@@ -61,7 +65,8 @@ func (as *allocations) churning(t *subject) map[event.Op]bool {
 	}
 	for role := range first {
 		took := last[role] - min(first[role], last[role])
-		untilEnd := last[role] >= t.to-wall/10 && took >= wall/5
+		after := t.to - min(last[role], t.to)
+		untilEnd := after <= max(wall/10, min(took, lastingChurn)) && took >= min(wall/5, lastingChurn)
 		if took < wall/2 && !untilEnd {
 			return nil
 		}

@@ -33,8 +33,8 @@ func (p *part) blocked(o *event.OffCPU) uint64 {
 func (ev *evidence) parts(t event.Thread, when cluster.Interval) (list []part) {
 	at := when.From
 	rows := ev.procs.x.Overlapping(t.TID, when.From, when.To)
-	for i, o := range rows {
-		by, ok := ev.procs.handed(renewed(rows, i))
+	for _, o := range rows {
+		by, ok := ev.procs.handed(o)
 		from, to := ledger.Blocked(o)
 		from, to = max(from, at), min(to, when.To)
 		if !ok || from >= to || !ev.procs.x.Accounted(by.TID) {

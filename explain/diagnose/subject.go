@@ -92,11 +92,11 @@ func (ev *evidence) readWaits(t *subject) {
 	got := map[uint32]uint64{} // by process: the end of the last wait for it, Unix ns
 	for i := range t.episodes {
 		e := &t.episodes[i]
-		for i, o := range e.Rows {
+		for _, o := range e.Rows {
 			if !ledger.Followable(o.Class) {
 				continue
 			}
-			r := ev.root(renewed(e.Rows, i), e.Call == nil)
+			r := ev.root(o, e.Call == nil)
 			from := r.last().Thread.PID
 			ev.delayed(&r, got[from])
 			got[from] = o.Start + o.Duration
@@ -113,30 +113,4 @@ func (ev *evidence) readWaits(t *subject) {
 	for c := range event.NumClasses {
 		t.mostlyIdle[c] = rest[c] > 0 && rest[c] >= all[c]/2
 	}
-}
-
-// renewGap is how soon after a time-out a thread waits again if it continues the same wait, ns.
-const renewGap = 1_000_000
-
-// renewed returns the i-th of an episode's waits. If it timed out and the thread at once waited for the
-// same futex again, it gets the waker of the later wait. CPython waits for its interpreter lock
-// like this, with a time-out of 5 ms.
-func renewed(rows []*event.OffCPU, i int) *event.OffCPU {
-	o := rows[i]
-	if o.Class != event.Futex || o.Futex == 0 || o.WakerFutex != 0 {
-		return o
-	}
-	last := o
-	for _, n := range rows[i+1:] {
-		if !ledger.Renews(n, o) || n.Start > last.Start+last.Duration+renewGap {
-			return o
-		}
-		if n.WakerFutex == n.Futex {
-			c := *o
-			c.Waker, c.WakerComm, c.WakerFutex, c.WakerSyscall = n.Waker, n.WakerComm, n.WakerFutex, n.WakerSyscall
-			return &c
-		}
-		last = n
-	}
-	return o
 }

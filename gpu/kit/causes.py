@@ -13,16 +13,24 @@ NOTICEABLE = 0.10
 # may be right about them, so it is not judged.
 DISTURBED = 0.10
 
+# ms for which a step keeps the GPU busy.
+WORK = 1.5
+
 LOOP, WORKER, RIVAL, HOG, NOBODY = "the training loop", "the data worker", "the rival thread", "the hog", "nobody"
 
 
 class Cause:
     """fault: of faulty.py; kinds: right answers, empty if only allowed ones may be reported;
-    whom: to blame; ms: how long the fault lasts; hog: the thread whose CPU another program takes."""
+    whom: to blame; ms: how long the fault lasts; hog: the thread whose CPU another program takes;
+    work: ms for which each step keeps the GPU busy."""
 
-    def __init__(self, name, kinds, whom, fault=None, ms=30, hog=None, allowed=()):
+    def __init__(self, name, kinds, whom, fault=None, ms=30, hog=None, allowed=(), work=WORK):
         self.name, self.kinds, self.whom, self.fault = name, kinds, whom, fault or name
-        self.ms, self.hog, self.allowed = ms, hog, {"cold_start", *allowed}
+        self.ms, self.hog, self.work, self.allowed = ms, hog, work, {"cold_start", *allowed}
+
+    def step(self, usual):
+        """Length of its steps in s, if they take `usual` with WORK: the GPU's work does not overlap itself."""
+        return max(usual, self.work / 1e3)
 
 
 CAUSES = [
@@ -34,7 +42,8 @@ CAUSES = [
     Cause("gil", ("lock_contention",), RIVAL),
     Cause("mutex", ("lock_contention",), RIVAL),
     Cause("checkpoint", ("block_io",), LOOP, ms=40),
-    Cause("item", ("implicit_sync",), LOOP),
+    # A wait in each step costs time only if the GPU is what the loop waits for, also under the tracer.
+    Cause("item", ("implicit_sync",), LOOP, work=4),
     Cause("empty-cache", ("alloc_churn",), LOOP),
     Cause("pageable", ("pageable_copy",), LOOP, ms=200),
     Cause("recapture", ("graph_recapture",), LOOP),
@@ -48,7 +57,7 @@ def names():
 def calibrate(kit):
     """Length of a step in s, without a fault or the tracer."""
     program = [kit.python, kit.program("faulty.py"), "--steps", "200", "--after", "100", "--dir", kit.folder,
-               "--work", str(kit.products(1.5))]
+               "--work", str(kit.products(WORK))]
     done = kit.run(program, 90)
     ends = [v for v in kit.lines(done.stdout) if v.get("what") == "end"]
     if done.returncode != 0 or not ends:
@@ -71,13 +80,13 @@ def paces(end):
 
 def arguments(kit, cause, step):
     seconds = kit.options.cause_seconds  # without the fault, and with it
-    after = max(100, int(seconds / step))
+    after = max(100, int(seconds / cause.step(step)))
     if cause.hog or cause.fault == "none":
         length = ["--steps", str(2 * after)]
     else:
         length = ["--for", str(seconds)]
     args = ["--fault", cause.fault, "--ms", str(cause.ms), *length, "--after", str(after),
-            "--dir", kit.folder, "--work", str(kit.products(1.5))]
+            "--dir", kit.folder, "--work", str(kit.products(cause.work))]
     if cause.hog == "worker":
         args += ["--batch", "64"]
     if cause.hog:
@@ -187,7 +196,7 @@ def one(kit, cause, step):
         raise NotDone(f"disturbed: other programs used {share:.0%} of the CPUs (reported: {says})")
     return {"cause": cause.name, "right": right, "told": says, "expected": list(cause.kinds), "blame": cause.whom,
             "pid": pid, "tid": tid, "slower_pct": None if slower is None else round(slower * 100, 1),
-            "others_pct": round(share * 100, 1), "verdict": report["verdict"], "chains": [
+            "step_ms": round(before / 1e6, 3), "others_pct": round(share * 100, 1), "verdict": report["verdict"], "chains": [
                 {k: c[k] for k in ("severity", "summary", "lost_pct", "explained_pct")} for c in report["chains"]]}
 
 
