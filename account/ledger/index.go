@@ -42,7 +42,10 @@ type Known struct {
 // NewIndex indexes a recording made on the architecture. It keeps pointers into the slices, and does not change or
 // reorder them.
 func NewIndex(arch string, rows []event.OffCPU, totals []event.ThreadTime, names []Known, lives []event.Life) *Index {
-	x := &Index{threads: map[uint32]*track{}, renewed: map[*event.OffCPU]*event.OffCPU{}, transfers: event.SyscallsNamed(arch, transfers)}
+	x := &Index{
+		threads: map[uint32]*track{}, renewed: map[*event.OffCPU]*event.OffCPU{},
+		transfers: event.SyscallsNamed(arch, transfers),
+	}
 	x.peers = x.learnPeers(rows)
 	for _, n := range names {
 		x.track(n.Thread, n.Comm, 0)

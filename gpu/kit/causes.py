@@ -196,7 +196,8 @@ def one(kit, cause, step):
         raise NotDone(f"disturbed: other programs used {share:.0%} of the CPUs (reported: {says})")
     return {"cause": cause.name, "right": right, "told": says, "expected": list(cause.kinds), "blame": cause.whom,
             "pid": pid, "tid": tid, "slower_pct": None if slower is None else round(slower * 100, 1),
-            "step_ms": round(before / 1e6, 3), "others_pct": round(share * 100, 1), "verdict": report["verdict"], "chains": [
+            "step_ms": round(before / 1e6, 3), "others_pct": round(share * 100, 1), "verdict": report["verdict"],
+            "chains": [
                 {k: c[k] for k in ("severity", "summary", "lost_pct", "explained_pct")} for c in report["chains"]]}
 
 
