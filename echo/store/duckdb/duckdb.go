@@ -112,6 +112,7 @@ type Store struct {
 	seen    *seen.Set
 	numbers *numbers
 	newest  int64 // the latest timestamp of all rows, 0 if there are none
+	held    int64 // bytes of the engine's memory that only reopening frees, at most: see refresh
 	values  []driver.Value
 }
 
@@ -209,7 +210,7 @@ func (s *Store) prepare(ctx context.Context, conn *sql.Conn) error {
 		Scan(&newest); err != nil {
 		return fmt.Errorf("find the newest row: %w", err)
 	}
-	s.newest = newest.Int64
+	s.newest, s.held = newest.Int64, 0
 	if err := s.numbers.load(ctx, conn); err != nil {
 		return fmt.Errorf("read the series: %w", err)
 	}
@@ -281,9 +282,17 @@ func (s *Store) use(f func(*sql.DB) error) error {
 }
 
 // mend reopens the engine if it has shut itself down, as it does after some disk errors, or if its data in memory may
-// be wrong. why is the error before; nil: it was not open. Running and new questions end with store.ErrAway until it
-// is open. The caller has locked s.writing.
+// be wrong. why is the error before; nil: it was not open. The caller has locked s.writing.
 func (s *Store) mend(ctx context.Context, why error) {
+	s.seen.DropAll()
+	if s.reopen(ctx, 0) {
+		s.options.Logger.Warn("the store was opened again", "path", s.path, "why", why)
+	}
+}
+
+// reopen closes the engine and opens it. Questions that run longer than grace end with store.ErrAway, as do new ones
+// until it is open. It reports whether it is. The caller has locked s.writing.
+func (s *Store) reopen(ctx context.Context, grace time.Duration) bool {
 	stuck := time.AfterFunc(s.patience, func() {
 		err := fmt.Errorf("%s is not open again after %s", s.path, s.patience)
 		s.options.Logger.Error("the store is stuck", "err", err)
@@ -292,13 +301,13 @@ func (s *Store) mend(ctx context.Context, why error) {
 	defer stuck.Stop()
 	alone := make(chan struct{})
 	go func() {
-		for {
-			s.watch.endAll(store.ErrAway)
+		for wait := grace; ; wait = look {
 			select {
 			case <-alone:
 				return
-			case <-time.After(look):
+			case <-time.After(wait):
 			}
+			s.watch.endAll(store.ErrAway)
 		}
 	}()
 	s.open.Lock()
@@ -306,15 +315,14 @@ func (s *Store) mend(ctx context.Context, why error) {
 	closed, err := s.closed, s.stop()
 	s.open.Unlock()
 	if closed {
-		return
+		return false
 	}
 	if err != nil {
 		s.options.Logger.Warn("the store was closed with an error", "err", err)
 	}
-	s.seen.DropAll()
 	if err := s.start(ctx); err != nil {
 		s.options.Logger.Error("the store cannot be opened again", "err", err)
-		return
+		return false
 	}
-	s.options.Logger.Warn("the store was opened again", "path", s.path, "why", why)
+	return true
 }

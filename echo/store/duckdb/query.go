@@ -16,9 +16,14 @@ import (
 	"github.com/ingero-io/ingero/echo/store"
 )
 
+// checkTime is how long Check waits for an engine that is opened again.
+const checkTime = 10 * time.Second
+
 // Check implements store.Reader.
 func (s *Store) Check(ctx context.Context, statement string) error {
-	return s.use(func(db *sql.DB) error {
+	ctx, cancel := context.WithTimeout(ctx, checkTime)
+	defer cancel()
+	return s.ask(ctx, func(db *sql.DB) error {
 		conn, err := db.Conn(ctx)
 		if err != nil {
 			return err
@@ -61,20 +66,34 @@ func parsed(ctx context.Context, conn *sql.Conn, statement string) (string, erro
 	return tree, nil
 }
 
-// Query implements store.Reader.
-func (s *Store) Query(ctx context.Context, statement string, l store.Limits) (*store.Result, error) {
-	var out *store.Result
-	err := s.use(func(db *sql.DB) (err error) {
+// Query implements store.Reader. While the engine is opened again it waits, and then begins again.
+func (s *Store) Query(ctx context.Context, statement string, l store.Limits) (out *store.Result, err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, l.Time,
+		&store.LimitError{Limit: fmt.Sprintf("it took longer than %s", l.Time)})
+	defer cancel()
+	err = s.ask(ctx, func(db *sql.DB) (err error) {
 		out, err = s.query(ctx, db, statement, l)
 		return err
 	})
 	return out, err
 }
 
+// ask calls f with the engine, and again if the engine was closed before f ended, until ctx ends.
+func (s *Store) ask(ctx context.Context, f func(*sql.DB) error) error {
+	for {
+		err := s.use(f)
+		if !errors.Is(err, store.ErrAway) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(look):
+		}
+	}
+}
+
 func (s *Store) query(ctx context.Context, db *sql.DB, statement string, l store.Limits) (_ *store.Result, err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, l.Time,
-		&store.LimitError{Limit: fmt.Sprintf("it took longer than %s", l.Time)})
-	defer cancel()
 	ctx, done := s.watch.begin(ctx)
 	defer done()
 	conn, err := db.Conn(ctx)
