@@ -72,9 +72,14 @@ func (x *Index) Follow(row *event.OffCPU) []Link {
 
 // link describes what a thread did in a span.
 func (x *Index) link(tid uint32, proof Proof, from, to uint64, before *event.OffCPU) Link {
+	if later := x.renewed[before]; later != nil && later.Waker.TID == tid {
+		before = later
+	}
 	t, comm, ok := x.Thread(tid)
-	if !ok {
-		t, comm = before.Waker, before.WakerComm
+	if !ok && before.Waker.TID == tid {
+		t = before.Waker
+	} else if !ok {
+		t = event.Thread{PID: before.PID, TID: tid}
 	}
 	if comm == "" && before.Waker.TID == tid {
 		comm = before.WakerComm

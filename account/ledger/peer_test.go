@@ -110,9 +110,17 @@ func TestWaitsThatWereContinuedAreAttributedToTheThreadThatEndedThem(t *testing.
 	for i, want := range map[int]struct {
 		tid   uint32
 		proof ledger.Proof
-	}{8: {other, ledger.ByFutex}, 9: {holder, ledger.ByFutex}, 10: {holder, ledger.ByFutex}, 11: {holder, ledger.ByFutex}, 12: {other, ledger.ByHabit}} {
+	}{
+		8: {other, ledger.ByFutex}, 9: {holder, ledger.ByFutex}, 10: {holder, ledger.ByFutex},
+		11: {holder, ledger.ByFutex}, 12: {other, ledger.ByHabit},
+	} {
 		if tid, proof, ok := x.Behind(&rows[i]); tid != want.tid || proof != want.proof || !ok {
 			t.Errorf("behind wait %d: thread %d by %d, %v, want %v", i, tid, proof, ok, want)
+		}
+		// Nothing else is known of that thread.
+		chain := x.Follow(&rows[i])
+		if at := chain[len(chain)-1].Thread; len(chain) != 2 || at != (event.Thread{PID: 1, TID: want.tid}) {
+			t.Errorf("wait %d is followed to %v in %d links", i, at, len(chain))
 		}
 	}
 }

@@ -66,7 +66,7 @@ func (as *allocations) churning(t *subject) map[event.Op]bool {
 	for role := range first {
 		took := last[role] - min(first[role], last[role])
 		after := t.to - min(last[role], t.to)
-		untilEnd := after <= max(wall/10, min(took, lastingChurn)) && took >= min(wall/5, lastingChurn)
+		untilEnd := after <= wall/10 && took >= wall/5 || after <= lastingChurn && took >= lastingChurn
 		if took < wall/2 && !untilEnd {
 			return nil
 		}

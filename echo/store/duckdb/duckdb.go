@@ -51,10 +51,13 @@ func ofAll(columns, condition string) string {
 	return strings.Join(list, " union all ")
 }
 
+// DefaultMemory is the engine's memory in bytes if nothing else is asked for.
+const DefaultMemory = 256 << 20
+
 // Options of a store.
 type Options struct {
-	// Memory bounds the engine's memory in bytes; 0: 256 MiB. Questions end when the process has twice as much, or has
-	// grown by as much: see watch.go.
+	// Memory bounds the engine's memory in bytes; 0: DefaultMemory. Questions end when the process has twice as much, or
+	// has grown by as much: see watch.go.
 	Memory int64
 	// Threads of the engine; 0: one for each CPU.
 	Threads int
@@ -74,7 +77,7 @@ const patience = 2 * time.Minute
 
 func (o Options) withDefaults() Options {
 	if o.Memory == 0 {
-		o.Memory = 256 << 20
+		o.Memory = DefaultMemory
 	}
 	if o.Keys == 0 {
 		o.Keys = 2_000_000
@@ -111,8 +114,8 @@ type Store struct {
 	conn    *sql.Conn // the writer's
 	seen    *seen.Set
 	numbers *numbers
-	newest  int64 // the latest timestamp of all rows, 0 if there are none
-	held    int64 // bytes of the engine's memory that only reopening frees, at most: see refresh
+	newest  int64 // the latest timestamp of all rows, 0 if there are none or it is not known
+	held    int64 // bytes of the engine's memory that only reopening frees, about: see refresh
 	values  []driver.Value
 }
 
@@ -205,14 +208,19 @@ func (s *Store) prepare(ctx context.Context, conn *sql.Conn) error {
 	if _, err := conn.ExecContext(ctx, views); err != nil {
 		return fmt.Errorf("make the views: %w", err)
 	}
-	var newest sql.NullInt64
-	if err := conn.QueryRowContext(ctx, "select max(timestamp_ns) from ("+ofAll("timestamp_ns", "true")+")").
-		Scan(&newest); err != nil {
-		return fmt.Errorf("find the newest row: %w", err)
+	s.held = 0
+	if s.newest == 0 {
+		var newest sql.NullInt64
+		if err := conn.QueryRowContext(ctx, "select max(timestamp_ns) from ("+ofAll("timestamp_ns", "true")+")").
+			Scan(&newest); err != nil {
+			return fmt.Errorf("find the newest row: %w", err)
+		}
+		s.newest = newest.Int64
 	}
-	s.newest, s.held = newest.Int64, 0
-	if err := s.numbers.load(ctx, conn); err != nil {
-		return fmt.Errorf("read the series: %w", err)
+	if s.numbers.stale {
+		if err := s.numbers.load(ctx, conn); err != nil {
+			return fmt.Errorf("read the series: %w", err)
+		}
 	}
 	return nil
 }
@@ -285,13 +293,15 @@ func (s *Store) use(f func(*sql.DB) error) error {
 // be wrong. why is the error before; nil: it was not open. The caller has locked s.writing.
 func (s *Store) mend(ctx context.Context, why error) {
 	s.seen.DropAll()
+	s.numbers.forget()
+	s.newest = 0
 	if s.reopen(ctx, 0) {
 		s.options.Logger.Warn("the store was opened again", "path", s.path, "why", why)
 	}
 }
 
-// reopen closes the engine and opens it. Questions that run longer than grace end with store.ErrAway, as do new ones
-// until it is open. It reports whether it is. The caller has locked s.writing.
+// reopen closes the engine and opens it. What uses it for longer than grace ends with store.ErrAway, as does what comes
+// before it is open; see ask. It reports whether it is open. The caller has locked s.writing.
 func (s *Store) reopen(ctx context.Context, grace time.Duration) bool {
 	stuck := time.AfterFunc(s.patience, func() {
 		err := fmt.Errorf("%s is not open again after %s", s.path, s.patience)

@@ -140,7 +140,7 @@ func used(ctx context.Context, c querier) (int64, error) {
 // Stats implements store.Keeper.
 func (s *Store) Stats(ctx context.Context) (store.Stats, error) {
 	var out store.Stats
-	err := s.use(func(db *sql.DB) error {
+	err := s.ask(ctx, func(db *sql.DB) error {
 		var oldest sql.NullInt64
 		err := db.QueryRowContext(ctx, "select count(*), min(received_ns) from ("+ofAll("received_ns", "true")+")").
 			Scan(&out.Rows, &oldest)

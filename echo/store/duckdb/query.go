@@ -21,12 +21,12 @@ const checkTime = 10 * time.Second
 
 // Check implements store.Reader.
 func (s *Store) Check(ctx context.Context, statement string) error {
-	ctx, cancel := context.WithTimeout(ctx, checkTime)
+	ctx, cancel := context.WithTimeoutCause(ctx, checkTime, store.ErrAway)
 	defer cancel()
 	return s.ask(ctx, func(db *sql.DB) error {
 		conn, err := db.Conn(ctx)
 		if err != nil {
-			return err
+			return ended(ctx, err)
 		}
 		defer conn.Close()
 		_, err = s.checked(ctx, conn, statement)
@@ -78,6 +78,9 @@ func (s *Store) Query(ctx context.Context, statement string, l store.Limits) (ou
 	return out, err
 }
 
+// again is how long ask waits for an engine that is not open.
+const again = 10 * time.Millisecond
+
 // ask calls f with the engine, and again if the engine was closed before f ended, until ctx ends.
 func (s *Store) ask(ctx context.Context, f func(*sql.DB) error) error {
 	for {
@@ -87,8 +90,11 @@ func (s *Store) ask(ctx context.Context, f func(*sql.DB) error) error {
 		}
 		select {
 		case <-ctx.Done():
+			if errors.Is(ctx.Err(), context.Canceled) { // nobody waits for the answer
+				return ctx.Err()
+			}
 			return err
-		case <-time.After(look):
+		case <-time.After(again):
 		}
 	}
 }

@@ -2,7 +2,10 @@ package duckdb_test
 
 import (
 	"context"
+	"database/sql"
+	"database/sql/driver"
 	"errors"
+	"fmt"
 	"log/slog"
 	"path/filepath"
 	"strings"
@@ -10,14 +13,16 @@ import (
 	"testing"
 	"time"
 
+	engine "github.com/duckdb/duckdb-go/v2"
+
 	"github.com/ingero-io/ingero/echo/row"
 	"github.com/ingero-io/ingero/echo/store"
 	"github.com/ingero-io/ingero/echo/store/duckdb"
 	"github.com/ingero-io/ingero/internal/servetest"
 )
 
-// While the engine is not open, Query waits, for as long as it may take, and then returns ErrAway, as Stats does at
-// once; and Stuck is called. If it opens after all, all rows are there.
+// While the engine is not open, Query and Stats wait, for as long as they may take, and then return ErrAway; and Stuck
+// is called. If it opens after all, all rows are there.
 func TestAnEngineThatDoesNotOpenAgain(t *testing.T) {
 	stuck := make(chan error, 1)
 	s := open(t, filepath.Join(t.TempDir(), "echo.db"), duckdb.Options{Stuck: func(err error) { stuck <- err }})
@@ -48,7 +53,9 @@ func TestAnEngineThatDoesNotOpenAgain(t *testing.T) {
 		_, err := s.Query(t.Context(), "select 1", limits)
 		waited <- err
 	}()
-	if _, err := s.Stats(t.Context()); !errors.Is(err, store.ErrAway) {
+	soon, cancel := context.WithTimeout(t.Context(), short.Time)
+	defer cancel()
+	if _, err := s.Stats(soon); !errors.Is(err, store.ErrAway) {
 		t.Errorf("what is kept, meanwhile: %v", err)
 	}
 	close(ready)
@@ -68,39 +75,42 @@ func TestAnEngineThatDoesNotOpenAgain(t *testing.T) {
 	}
 }
 
-// Each batch leaves something in the engine's memory. Reopening the engine frees it: no question fails, and rows that
-// come again are still known.
+// While the engine is reopened for its memory, no question fails, and rows that come again are still known.
 func TestTheEngineIsReopenedForItsMemory(t *testing.T) {
 	var log servetest.Buffer
-	s := open(t, filepath.Join(t.TempDir(), "echo.db"), duckdb.Options{
-		Memory: 32 << 20, Logger: slog.New(slog.NewTextHandler(&log, nil)),
-	})
+	s := open(t, filepath.Join(t.TempDir(), "echo.db"), duckdb.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	ctx, stop := context.WithCancel(t.Context())
 	var asking sync.WaitGroup
 	defer asking.Wait()
 	defer stop()
 	limits := store.Limits{Time: time.Minute, Rows: 1, Bytes: 1 << 20}
-	for range 2 {
+	const question = "select max(value_int), count(distinct timestamp_ns) from events"
+	ask := func(f func(context.Context) error) {
 		asking.Go(func() {
 			for ctx.Err() == nil {
-				_, err := s.Query(ctx, "select max(value_int), count(distinct timestamp_ns) from events", limits)
-				if err != nil && ctx.Err() == nil {
+				if err := f(ctx); err != nil && ctx.Err() == nil {
 					t.Error(err)
 				}
 			}
 		})
 	}
-	const batch, batches = 10, 700
+	ask(func(ctx context.Context) error { return s.Check(ctx, question) })
+	ask(func(ctx context.Context) error { _, err := s.Query(ctx, question, limits); return err })
+	ask(func(ctx context.Context) error { _, err := s.Stats(ctx); return err })
+	const batch, batches, reopened = 10, 50, 5
 	rows := func(n int64) []row.Row { return gaugesWith(batch, 1+n, func(int) string { return "{}" }) }
 	for n := range int64(batches) {
+		if n%(batches/reopened) == 0 {
+			s.Hold(duckdb.DefaultMemory / 4)
+		}
 		if w, err := s.Write(t.Context(), rows(n)); err != nil || w.Rows != batch {
 			t.Fatalf("batch %d: %+v, %v", n, w, err)
 		}
 	}
 	stop()
 	asking.Wait()
-	if n := strings.Count(log.String(), "opened again to free memory"); n != 1 {
-		t.Errorf("opened again %d times, want 1:\n%s", n, log.String())
+	if n := strings.Count(log.String(), "opened again to free memory"); n != reopened {
+		t.Errorf("opened again %d times, want %d:\n%s", n, reopened, log.String())
 	}
 	for _, n := range []int64{0, batches / 2, batches - 1} {
 		if w, err := s.Write(t.Context(), rows(n)); err != nil || w.Duplicates != batch {
@@ -110,5 +120,73 @@ func TestTheEngineIsReopenedForItsMemory(t *testing.T) {
 	r, err := s.Query(t.Context(), "select count(*) from events", limits)
 	if err != nil || r.Rows[0][0] != int64(batch*batches) {
 		t.Errorf("%v, %v", r, err)
+	}
+}
+
+// The engine holds memory for batches until it is reopened, about as much as HeldFor returns. If a version of it frees
+// that by itself, the store need not reopen it.
+func TestTheEngineHoldsMemoryForBatches(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "plain.db")
+	const size, batches = 2100, 300
+	fill := func(db *sql.DB) {
+		conn, err := db.Conn(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		if _, err := conn.ExecContext(t.Context(), "create table x (i bigint)"); err != nil {
+			t.Fatal(err)
+		}
+		err = conn.Raw(func(c any) error {
+			for range batches {
+				a, err := engine.NewAppenderFromConn(c.(driver.Conn), "", "x")
+				if err != nil {
+					return err
+				}
+				for i := range size {
+					if err := a.AppendRow(int64(i)); err != nil {
+						return err
+					}
+				}
+				if err := a.Close(); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err == nil {
+			_, err = conn.ExecContext(t.Context(), "checkpoint")
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	// needs returns to how many bytes the engine can reduce its memory.
+	needs := func(use func(*sql.DB)) int64 {
+		connector, err := engine.NewConnector(path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		db := sql.OpenDB(connector)
+		defer db.Close()
+		use(db)
+		for most := int64(64 << 20); most >= 256<<10; most -= 256 << 10 {
+			if _, err := db.ExecContext(t.Context(), fmt.Sprintf("set memory_limit = '%d KiB'", most>>10)); err != nil {
+				return most
+			}
+		}
+		return 0
+	}
+	held := needs(fill)
+	after := needs(func(db *sql.DB) {
+		var n int
+		if err := db.QueryRowContext(t.Context(), "select count(i) from x").Scan(&n); err != nil || n != size*batches {
+			t.Fatal(n, err)
+		}
+	})
+	want := duckdb.HeldFor(size * batches)
+	t.Logf("%d bytes, %d after reopening; %d expected", held, after, want)
+	if held-after < want/2 || held-after > want*3/2 {
+		t.Errorf("reopening the engine freed %d bytes, about %d were expected", held-after, want)
 	}
 }

@@ -54,28 +54,16 @@ func (s *Store) try(ctx context.Context, rows []row.Row) (store.Written, error) 
 	return store.Written{}, err
 }
 
-// The engine knows of each row which transaction wrote it, in 16 KiB for a vector of 2,048 rows. If all are of one
-// transaction, that is freed when nobody needs it any more. Otherwise it stays in memory, in blocks of 256 KiB, each for
-// one group of rows, until the engine is reopened (seen with 1.5.5: 2.1 bytes a row in batches of 120,000 rows, none in
-// batches of 122,880).
+// The engine knows of each row which transaction wrote it. If the rows of a vector of 2,048 are of several
+// transactions, that takes a block of memory for their group of rows, which stays until the engine is reopened, though
+// it is not needed for long (seen with 1.5.5). While a question runs, a group may need up to four blocks.
 const (
-	vector  = 16 << 10
-	group   = 256 << 10
-	inGroup = 122_880 // rows
+	group   = 122_880 // rows
+	ofGroup = 256 << 10
 )
 
-// heldFor returns how many bytes of the engine's memory a batch takes until the engine is reopened, at most. numbers is
-// how many of its rows are numbers.
-func heldFor(rows, numbers int) int64 {
-	into := 0 // tables
-	if numbers > 0 {
-		into++
-	}
-	if numbers < rows {
-		into += len(others)
-	}
-	return int64(into)*vector + int64(rows)*group/inGroup
-}
+// heldFor returns about how many bytes of the engine's memory some rows take until the engine is reopened.
+func heldFor(rows int) int64 { return int64(rows) * ofGroup / group }
 
 // grace is how long questions may still run before the engine is reopened for its memory. Writing waits meanwhile.
 const grace = 500 * time.Millisecond
@@ -87,8 +75,8 @@ func (s *Store) refresh(ctx context.Context) {
 		s.options.Logger.Warn("the log cannot be moved into the file", "err", err)
 		if gaveUp(err) {
 			s.mend(ctx, err)
+			return
 		}
-		return
 	}
 	held := s.held
 	if s.reopen(ctx, grace) {
@@ -208,7 +196,7 @@ func (s *Store) insert(ctx context.Context, rows []point) error {
 		err = s.inTransaction(ctx, all)
 	}
 	if err == nil {
-		s.held += heldFor(len(rows), numbers)
+		s.held += heldFor(len(rows))
 	}
 	return err
 }
