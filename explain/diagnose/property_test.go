@@ -65,7 +65,8 @@ func TestDiagnoseIgnoresTheOrderOfItsInput(t *testing.T) {
 func TestControlsAreSilent(t *testing.T) {
 	for _, name := range []string{
 		"healthy", "idle", "gpu_wait_uniform", "few_calls", "control_one_sync", "control_large_copies",
-		"control_graph_warmup", "control_launch_busy", "memory_cache", "memory_loading", "memory_sawtooth", "alloc_warmup", "alloc_burst",
+		"control_graph_warmup", "control_launch_busy", "memory_cache", "memory_loading", "memory_sawtooth", "alloc_warmup",
+		"alloc_burst",
 		"memory_pressure_little", "network_wait_server", "collective_even", "control_in_flight", "idle_timeouts",
 		"control_decode_eager", "control_decode_thinned", "control_graph_waits_attached", "control_waits_unseen_launches",
 		"control_turns",
