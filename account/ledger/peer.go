@@ -26,8 +26,8 @@ func conditionOf(o *event.OffCPU) condition { return condition{o.PID, o.Futex &^
 const renewGap = 1_000_000
 
 // renewals adds, for the waits of a thread that timed out and that it continued at once, the later wait whose waker is
-// known. CPython waits for its interpreter lock like this, with a time-out of 5 ms. The rows are those of one thread, by
-// start.
+// known. CPython waits for its interpreter lock like this, with a time-out of 5 ms. The rows are those of one thread,
+// by start.
 func renewals(rows []*event.OffCPU, into map[*event.OffCPU]*event.OffCPU) {
 	for i := len(rows) - 2; i >= 0; i-- {
 		o, next := rows[i], rows[i+1]
