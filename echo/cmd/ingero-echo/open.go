@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"os"
+	"time"
 
 	"github.com/ingero-io/ingero/echo/store"
 	"github.com/ingero-io/ingero/echo/store/clickhouse"
@@ -13,13 +14,19 @@ import (
 // line.
 const clickhouseEnv = "INGERO_ECHO_CLICKHOUSE_PASSWORD"
 
+// patience is how long the engine may take to open again; 0: the store's default. Tests shorten it.
+var patience time.Duration
+
 // open opens the store that flags name: a file, or a database of ClickHouse.
 func (f *serveFlags) open(ctx context.Context, s *settings, env func(string) string) (store.Store, error) {
 	if f.store == "" {
-		return duckdb.Open(ctx, f.path, duckdb.Options{Logger: s.logger, Stuck: func(error) {
-			s.logger.Error("the program ends, to be started again: nothing that was acknowledged is lost")
-			os.Exit(1) // closing the store would not end either
-		}})
+		return duckdb.Open(ctx, f.path, duckdb.Options{
+			Memory: int64(f.engineMiB) << 20, Logger: s.logger, Patience: patience,
+			Stuck: func(error) {
+				s.logger.Error("the program ends, to be started again: nothing that was acknowledged is lost")
+				os.Exit(1) // closing the store would not end either
+			},
+		})
 	}
 	o := clickhouse.Options{
 		Password: env(clickhouseEnv), Cluster: f.cluster, Keep: s.retention.Age, Logger: s.logger,
@@ -36,6 +43,9 @@ func (f *serveFlags) name() string {
 	return clickhouse.Redacted(f.store)
 }
 
+// leastMiB is how much memory the engine needs to write while it answers questions, in MiB: the store's tests have it.
+const leastMiB = 64
+
 // checkStore refuses flags that do not belong together.
 func (f *serveFlags) checkStore() error {
 	switch {
@@ -43,6 +53,10 @@ func (f *serveFlags) checkStore() error {
 		return usage("--cluster is of ClickHouse; give --store, too")
 	case f.store != "" && f.given("db-path"):
 		return usage("give --store or --db-path, not both")
+	case f.store != "" && f.given("engine-memory-mib"):
+		return usage("--engine-memory-mib is of the embedded engine; with --store, ClickHouse's own settings say how much it has")
+	case f.engineMiB < leastMiB:
+		return usage("--engine-memory-mib must be at least %d", leastMiB)
 	}
 	if f.store != "" && !f.given("keep-gib") {
 		f.keepGiB = 0

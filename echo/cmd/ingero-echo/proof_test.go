@@ -29,8 +29,12 @@ import (
 // argsEnv has the command line, one word a line, of a child that is the program and no test.
 const argsEnv = "INGERO_ECHO_TEST_ARGS"
 
+// patienceEnv has the patience of such a child.
+const patienceEnv = "INGERO_ECHO_TEST_PATIENCE"
+
 func TestMain(m *testing.M) {
 	if args := os.Getenv(argsEnv); args != "" {
+		patience, _ = time.ParseDuration(os.Getenv(patienceEnv)) // without it, the default
 		os.Exit(run(context.Background(), strings.Split(args, "\n"), os.Stdout, os.Stderr, os.Getenv))
 	}
 	code := m.Run()
@@ -44,10 +48,11 @@ const (
 	perOne    = 500
 )
 
-// child runs the program as a process of its own, which can be killed, and waits until it listens.
-func child(t testing.TB, args ...string) *exec.Cmd {
+// child runs the program as a process of its own, which can be killed, and waits until it listens. rest returns what it
+// says after that, once it has ended.
+func child(t testing.TB, args ...string) (c *exec.Cmd, rest func() string) {
 	t.Helper()
-	c := exec.CommandContext(t.Context(), os.Args[0])
+	c = exec.CommandContext(t.Context(), os.Args[0])
 	c.Env = append(os.Environ(), argsEnv+"="+strings.Join(args, "\n"), tokenEnv+"="+token)
 	log, err := c.StderrPipe()
 	if err != nil {
@@ -68,11 +73,15 @@ func child(t testing.TB, args ...string) *exec.Cmd {
 	if n < 2 {
 		t.Fatalf("it does not listen: %s", strings.Join(said, "\n"))
 	}
-	go func() { // it may say more, and must not wait for a reader
+	ended := make(chan string, 1)
+	go func() { // it must not wait for a reader
+		var more strings.Builder
 		for lines.Scan() {
+			fmt.Fprintln(&more, lines.Text())
 		}
+		ended <- more.String()
 	}()
-	return c
+	return c, func() string { return <-ended }
 }
 
 // free is an address at which nothing listens; no other program takes its port from this part of the loopback network.
@@ -131,7 +140,7 @@ func send(ctx context.Context, c pmetricotlp.GRPCClient, request pmetricotlp.Exp
 func TestManyProducersAndKill9(t *testing.T) {
 	path, otlp, api := filepath.Join(t.TempDir(), "echo.db"), free(t), free(t)
 	args := []string{"serve", "--db-path", path, "--otlp-addr", otlp, "--otlp-http-addr", "", "--mcp-addr", api, "--health-addr", ""}
-	first := child(t, args...)
+	first, _ := child(t, args...)
 	var acknowledged atomic.Int64
 	var all sync.WaitGroup
 	begin := time.Now()
@@ -173,7 +182,7 @@ func TestManyProducersAndKill9(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = first.Wait() // it was killed
-	second := child(t, args...)
+	second, _ := child(t, args...)
 	all.Wait()
 	t.Logf("%d points in %s", producers*requests*perOne, time.Since(begin).Round(100*time.Millisecond))
 	e := &echo{at: map[string]string{"questions": api}}

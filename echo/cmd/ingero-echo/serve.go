@@ -20,6 +20,7 @@ import (
 	"github.com/ingero-io/ingero/echo/access"
 	"github.com/ingero-io/ingero/echo/cost"
 	"github.com/ingero-io/ingero/echo/store"
+	"github.com/ingero-io/ingero/echo/store/duckdb"
 	"github.com/ingero-io/ingero/serve/webserver"
 )
 
@@ -36,6 +37,7 @@ type serveFlags struct {
 	hosts                       []string
 	keep                        time.Duration
 	keepGiB                     float64
+	engineMiB                   int
 	rates                       string
 	given                       func(name string) bool // whether a flag was
 }
@@ -74,6 +76,7 @@ On another address than loopback it needs a certificate, and a token in $` + tok
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
 			context.AfterFunc(ctx, stop) // a second signal ends at once
+			signal.Ignore(syscall.SIGXFSZ) // writing beyond a limit on the size of files is an error, as on a full disk
 			f.given = cmd.Flags().Changed
 			return f.serve(ctx, errs, env)
 		},
@@ -106,6 +109,9 @@ func (f *serveFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.clientCA, "client-ca", "",
 		"`FILE` of the certificates that sign those of clients: others are refused")
 	flags.StringArrayVar(&f.hosts, "host", nil, "`NAME` by which HTTP clients reach this server, besides localhost")
+	flags.IntVar(&f.engineMiB, "engine-memory-mib", duckdb.DefaultMemory>>20,
+		"`MiB` of memory for DuckDB; more for questions about hundreds of millions of points. The program takes up to\n"+
+			"350 MiB besides")
 	flags.DurationVar(&f.keep, "keep", 30*24*time.Hour, "delete what came longer ago; 0: never")
 	flags.StringVar(&f.rates, "rates", "",
 		"`FILE` of what an hour of a GPU costs (JSON); without it an example that comes with the program")

@@ -52,7 +52,7 @@ func ofAll(columns, condition string) string {
 }
 
 // DefaultMemory is the engine's memory in bytes if nothing else is asked for.
-const DefaultMemory = 256 << 20
+const DefaultMemory = 160 << 20
 
 // Options of a store.
 type Options struct {
@@ -65,15 +65,14 @@ type Options struct {
 	Keys int
 	// Series is how many series are kept in memory between batches, in 50 bytes each; 0: 500,000.
 	Series int
-	// Stuck is called if reopening the engine hangs: the data on disk is intact, but only another process can read it.
-	// nil: that is only logged.
-	Stuck  func(error)
+	// Stuck is called if reopening the engine takes longer than Patience: the data on disk is intact, but only another
+	// process can read it. nil: that is only logged.
+	Stuck func(error)
+	// Patience is how long reopening the engine may take; 0: two minutes. It reads the log of up to 64 MiB. Occasionally
+	// it never returns, since the engine waits for what is left of itself in this process.
+	Patience time.Duration
 	Logger *slog.Logger // nil: silent
 }
-
-// patience is how long reopening the engine may take. It reads the log of up to 64 MiB. Occasionally it never returns,
-// since the engine waits for what is left of itself in this process.
-const patience = 2 * time.Minute
 
 func (o Options) withDefaults() Options {
 	if o.Memory == 0 {
@@ -84,6 +83,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Series == 0 {
 		o.Series = 500_000
+	}
+	if o.Patience == 0 {
+		o.Patience = 2 * time.Minute
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -101,8 +103,7 @@ type Store struct {
 	locked  *os.File
 	watch   *watch
 
-	connect  func(path string) (driver.Connector, error)
-	patience time.Duration
+	connect func(path string) (driver.Connector, error)
 
 	// open is read-locked while the engine is used, and locked while it is opened or closed.
 	open   sync.RWMutex
@@ -133,7 +134,7 @@ func Open(ctx context.Context, path string, o Options) (*Store, error) {
 	}
 	s := &Store{
 		path: path, options: o, locked: locked, seen: seen.New(o.Keys), numbers: newNumbers(o.Series),
-		watch: newWatch(2 * o.Memory), connect: connect, patience: patience,
+		watch: newWatch(2 * o.Memory), connect: connect,
 	}
 	if err := s.start(ctx); err != nil {
 		return nil, errors.Join(err, locked.Close())
@@ -303,8 +304,8 @@ func (s *Store) mend(ctx context.Context, why error) {
 // reopen closes the engine and opens it. What uses it for longer than grace ends with store.ErrAway, as does what comes
 // before it is open; see ask. It reports whether it is open. The caller has locked s.writing.
 func (s *Store) reopen(ctx context.Context, grace time.Duration) bool {
-	stuck := time.AfterFunc(s.patience, func() {
-		err := fmt.Errorf("%s is not open again after %s", s.path, s.patience)
+	stuck := time.AfterFunc(s.options.Patience, func() {
+		err := fmt.Errorf("%s is not open again after %s", s.path, s.options.Patience)
 		s.options.Logger.Error("the store is stuck", "err", err)
 		s.options.Stuck(err)
 	})

@@ -32,7 +32,7 @@ func (s *Store) Count(ctx context.Context, table string) (n int64, err error) {
 func (s *Store) Reopen(ctx context.Context, wait func(), patience time.Duration) {
 	s.writing.Lock()
 	defer s.writing.Unlock()
-	s.patience = patience
+	s.options.Patience = patience
 	s.connect = func(path string) (driver.Connector, error) {
 		wait()
 		return connect(path)
