@@ -131,11 +131,19 @@ func (b blobs) of(t *testing.T, d descriptor, into any) {
 	}
 }
 
-// most is how much may have to be fetched of an image, bytes.
-const most = 40_000_000
+// layer is the tar file of a layer.
+func (b blobs) layer(t *testing.T, l descriptor) io.Reader {
+	t.Helper()
+	z, err := gzip.NewReader(bytes.NewReader(b["blobs/"+strings.Replace(l.Digest, ":", "/", 1)]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return z
+}
 
-func TestImageHasThePrograms(t *testing.T) {
-	file, _ := theImage(t)
+// index opens an image, and returns what it has for each architecture.
+func index(t *testing.T, file string) (blobs, []descriptor) {
+	t.Helper()
 	f, err := os.Open(file)
 	if err != nil {
 		t.Fatal(err)
@@ -147,8 +155,17 @@ func TestImageHasThePrograms(t *testing.T) {
 		t.Fatalf("%v: %s", err, b["index.json"])
 	}
 	b.of(t, top.Manifests[0], &index)
+	return b, index.Manifests
+}
+
+// most is how much may have to be fetched of an image, bytes.
+const most = 40_000_000
+
+func TestImageHasThePrograms(t *testing.T) {
+	file, _ := theImage(t)
+	b, manifests := index(t, file)
 	var arches []string
-	for _, m := range index.Manifests {
+	for _, m := range manifests {
 		arch := m.Platform.Architecture
 		if m.Platform.OS != "linux" {
 			t.Errorf("an image for %s", m.Platform.OS)
@@ -182,11 +199,7 @@ func TestImageHasThePrograms(t *testing.T) {
 		size, names := m.Size+manifest.Config.Size, []string{}
 		for _, l := range manifest.Layers {
 			size += l.Size
-			z, err := gzip.NewReader(bytes.NewReader(b["blobs/"+strings.Replace(l.Digest, ":", "/", 1)]))
-			if err != nil {
-				t.Fatal(err)
-			}
-			for name, data := range unpacked(t, z) {
+			for name, data := range unpacked(t, b.layer(t, l)) {
 				names = append(names, name)
 				if strings.HasPrefix(name, "usr/bin/") {
 					static(t, name, data, arch)
