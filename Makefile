@@ -256,7 +256,7 @@ bench-echo: echo fleet ## measure how many points Echo keeps a second, and what 
 		INGERO_CHDB=$(CURDIR)/$(CHDB)/libchdb.so CGO_ENABLED=0 $(GO) -C echo test -run '^$$' -bench Write -benchtime 100x ./store/clickhouse; \
 	else echo "SKIPPED: the store of ClickHouse; first make echo-clickhouse-engine"; fi
 	echo/load/bench.sh
-	CGO_ENABLED=1 $(GO) -C echo test -run '^$$' -bench Answers -benchtime 50x -timeout 30m ./cmd/ingero-echo
+	$(if $(wildcard $(CHDB)/libchdb.so),INGERO_CHDB=$(CURDIR)/$(CHDB)/libchdb.so) CGO_ENABLED=1 $(GO) -C echo test -run '^$$' -bench Answers -benchtime 50x -timeout 30m ./cmd/ingero-echo
 
 .PHONY: demo
 demo: build ## show how the cause of a stall is found, no GPU needed

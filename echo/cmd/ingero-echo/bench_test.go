@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/ingero-io/ingero/echo/store"
+	"github.com/ingero-io/ingero/echo/store/clickhouse"
+	"github.com/ingero-io/ingero/echo/store/clickhouse/clickhousetest"
 	"github.com/ingero-io/ingero/echo/store/duckdb"
 	"github.com/ingero-io/ingero/echo/store/storetest"
 )
@@ -29,16 +31,41 @@ const pointsEnv = "INGERO_ECHO_BENCH_POINTS"
 // BenchmarkAnswers asks the published questions and the tools, of 512 ranks that pushed 4 gauges every 10 seconds until
 // now. The published questions are about all points, the tools about the last hour. An operation is an answer.
 func BenchmarkAnswers(b *testing.B) {
-	points := 500_000
-	if text := os.Getenv(pointsEnv); text != "" {
-		var err error
-		if points, err = strconv.Atoi(text); err != nil {
-			b.Fatal(err)
-		}
-	}
 	path := filepath.Join(b.TempDir(), "echo.db")
-	fillFile(b, path, points)
-	e := serve(b, path)
+	s, err := duckdb.Open(b.Context(), path, duckdb.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	fillStore(b, s)
+	if _, err := s.Retain(b.Context(), 0, store.Retention{}); err != nil {
+		b.Fatal(err)
+	}
+	st, err := s.Stats(b.Context())
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Logf("%d points, %.1f bytes each", st.Rows, float64(st.Bytes)/float64(st.Rows))
+	if err := s.Close(); err != nil {
+		b.Fatal(err)
+	}
+	answers(b, serve(b, path))
+}
+
+// BenchmarkAnswersOfClickHouse asks the same of ClickHouse's engine, behind a stand-in for its server.
+func BenchmarkAnswersOfClickHouse(b *testing.B) {
+	server := clickhousetest.Start(b, b.TempDir())
+	s, err := clickhouse.Open(b.Context(), server.URL("bench"), clickhouse.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	fillStore(b, s)
+	if err := s.Close(); err != nil {
+		b.Fatal(err)
+	}
+	answers(b, serve(b, "", "--store", server.URL("bench")))
+}
+
+func answers(b *testing.B, e *echo) {
 	sql := func(text string) []byte {
 		body, err := json.Marshal(map[string]string{"sql": text})
 		if err != nil {
@@ -75,12 +102,15 @@ func BenchmarkAnswers(b *testing.B) {
 	}
 }
 
-// fillFile makes a file of points, of which the last one is of now.
-func fillFile(b *testing.B, path string, points int) {
+// fillStore writes points, of which the last one is of now.
+func fillStore(b *testing.B, s store.Store) {
 	b.Helper()
-	s, err := duckdb.Open(b.Context(), path, duckdb.Options{})
-	if err != nil {
-		b.Fatal(err)
+	points := 500_000
+	if text := os.Getenv(pointsEnv); text != "" {
+		var err error
+		if points, err = strconv.Atoi(text); err != nil {
+			b.Fatal(err)
+		}
 	}
 	series := storetest.Cluster()
 	apart := 10 * int64(time.Second) / int64(len(series))
@@ -96,16 +126,5 @@ func fillFile(b *testing.B, path string, points int) {
 		if _, err := s.Write(b.Context(), rows); err != nil {
 			b.Fatal(err)
 		}
-	}
-	if _, err := s.Retain(b.Context(), 0, store.Retention{}); err != nil {
-		b.Fatal(err)
-	}
-	st, err := s.Stats(b.Context())
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Logf("%d points, %.1f bytes each", st.Rows, float64(st.Bytes)/float64(st.Rows))
-	if err := s.Close(); err != nil {
-		b.Fatal(err)
 	}
 }

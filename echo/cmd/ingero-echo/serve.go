@@ -75,7 +75,7 @@ On another address than loopback it needs a certificate, and a token in $` + tok
 			keepSmall(env)
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
-			context.AfterFunc(ctx, stop) // a second signal ends at once
+			context.AfterFunc(ctx, stop)   // a second signal ends at once
 			signal.Ignore(syscall.SIGXFSZ) // writing beyond a limit on the size of files is an error, as on a full disk
 			f.given = cmd.Flags().Changed
 			return f.serve(ctx, errs, env)

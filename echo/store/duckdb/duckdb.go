@@ -71,7 +71,7 @@ type Options struct {
 	// Patience is how long reopening the engine may take; 0: two minutes. It reads the log of up to 64 MiB. Occasionally
 	// it never returns, since the engine waits for what is left of itself in this process.
 	Patience time.Duration
-	Logger *slog.Logger // nil: silent
+	Logger   *slog.Logger // nil: silent
 }
 
 func (o Options) withDefaults() Options {
