@@ -164,7 +164,7 @@ func rows(t *testing.T, answer string) [][]any {
 	var a struct{ Rows [][]any }
 	d := json.NewDecoder(strings.NewReader(answer))
 	d.UseNumber() // a time in ns is no float64
-	if err := d.Decode(&a); err != nil {
+	if err := d.Decode(&a); err != nil || len(a.Rows) == 0 {
 		t.Fatalf("%v: %s", err, answer)
 	}
 	return a.Rows
@@ -371,7 +371,7 @@ func (k *kubernetes) upgrade() {
 		k.until(query+`"select count(*) as n from sessions s where exists (select 1 from op_seconds o where o.timestamp > s.started_at and o.timestamp < coalesce(nullif(s.stopped_at, 0), 9e18))"`, func(out string) bool {
 			return strings.Contains(out, fmt.Sprintf(`"n":%d`, sessions))
 		})
-		after := rows(k.t, k.run(k.ask(fmt.Sprintf("select count(*) from events where received_ns <= %.0f", before[1]))))[0]
+		after := rows(k.t, k.run(k.ask(fmt.Sprintf("select count(*) from events where received_ns <= %s", before[1]))))[0]
 		if after[0] != before[0] {
 			k.t.Errorf("Echo has %v of %v rows", after[0], before[0])
 		}
