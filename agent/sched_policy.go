@@ -111,22 +111,32 @@ func (g *schedPolicy) apply() {
 		if n, ok := g.known[tid]; ok && n == attr.Nice {
 			continue
 		}
-		g.known[tid] = attr.Nice
 		if err := unix.SchedSetAttr(tid, &attr, 0); err != nil {
 			g.log.Debug("set scheduling policy", "tid", tid, "err", err) // the thread may have ended
+			continue
 		}
+		g.known[tid] = attr.Nice
 	}
 }
 
-// leave restores the process's policy.
+// leave restores the process's policy. Meanwhile a thread can start another one, which inherits a policy that is not
+// restored yet: so it looks again, until there is no other thread.
 func (g *schedPolicy) leave() {
-	tids, err := g.fs.Threads(unix.Getpid())
-	if err != nil {
-		return // the process ends anyway
-	}
-	for _, tid := range tids {
-		if err := unix.SchedSetAttr(tid, &g.before, 0); err != nil {
-			g.log.Debug("reset scheduling policy", "tid", tid, "err", err)
+	restored := map[int]bool{}
+	for found := true; found; {
+		tids, err := g.fs.Threads(unix.Getpid())
+		if err != nil {
+			return // the process ends anyway
+		}
+		found = false
+		for _, tid := range tids {
+			if restored[tid] {
+				continue
+			}
+			found, restored[tid] = true, true
+			if err := unix.SchedSetAttr(tid, &g.before, 0); err != nil {
+				g.log.Debug("reset scheduling policy", "tid", tid, "err", err)
+			}
 		}
 	}
 }
