@@ -54,7 +54,7 @@ func (f *serveFlags) checkStore() error {
 	case f.store != "" && f.given("db-path"):
 		return usage("give --store or --db-path, not both")
 	case f.store != "" && f.given("engine-memory-mib"):
-		return usage("--engine-memory-mib is of the embedded engine; with --store, ClickHouse's own settings say how much it has")
+		return usage("--engine-memory-mib is for DuckDB; with --store, ClickHouse has its own settings")
 	case f.engineMiB < leastMiB:
 		return usage("--engine-memory-mib must be at least %d", leastMiB)
 	}

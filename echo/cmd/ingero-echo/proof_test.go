@@ -50,7 +50,7 @@ const (
 
 // child runs the program as a process of its own, which can be killed, and waits until it listens. rest returns what it
 // says after that, once it has ended.
-func child(t testing.TB, args ...string) (c *exec.Cmd, rest func() string) {
+func child(t testing.TB, args ...string) (c *exec.Cmd, rest func(t testing.TB) string) {
 	t.Helper()
 	c = exec.CommandContext(t.Context(), os.Args[0])
 	c.Env = append(os.Environ(), argsEnv+"="+strings.Join(args, "\n"), tokenEnv+"="+token)
@@ -81,7 +81,16 @@ func child(t testing.TB, args ...string) (c *exec.Cmd, rest func() string) {
 		}
 		ended <- more.String()
 	}()
-	return c, func() string { return <-ended }
+	return c, func(t testing.TB) string {
+		t.Helper()
+		select {
+		case said := <-ended:
+			return said
+		case <-time.After(30 * time.Second):
+			t.Fatal("it has not ended")
+			return ""
+		}
+	}
 }
 
 // free is an address at which nothing listens; no other program takes its port from this part of the loopback network.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"os"
 	"os/exec"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"go.opentelemetry.io/collector/pdata/pmetric/pmetricotlp"
 	"golang.org/x/sys/unix"
@@ -46,10 +48,12 @@ func TestAStuckEngineEndsTheProgram(t *testing.T) {
 	if err := unix.Prlimit(first.Process.Pid, unix.RLIMIT_FSIZE, &limit, nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := client.Export(ctx, points(1, 1)); status.Code(err) != codes.Unavailable {
-		t.Errorf("a request that could not be written: %v", err)
+	once, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	if _, err := client.Export(once, points(1, 1)); status.Code(err) != codes.Unavailable {
+		t.Fatalf("a request that could not be written: %v", err)
 	}
-	said := rest()
+	said := rest(t)
 	var exit *exec.ExitError
 	if err := first.Wait(); !errors.As(err, &exit) || exit.ExitCode() != 1 {
 		t.Errorf("it ended with %v, want 1", err)
@@ -76,8 +80,8 @@ func TestAStuckEngineEndsTheProgram(t *testing.T) {
 	}
 }
 
-// onLease puts a copy in the place of a file, and takes a lease on it: until that is closed, or the kernel ends it after
-// 45 seconds, another process that opens the file waits.
+// onLease puts a copy in the place of a file, and takes a lease on it: until that is closed, or the kernel ends it
+// after 45 seconds, another process that opens the file waits.
 func onLease(t *testing.T, path string) *os.File {
 	t.Helper()
 	b, err := os.ReadFile(path)
@@ -92,6 +96,7 @@ func onLease(t *testing.T, path string) *os.File {
 		t.Fatal(err)
 	}
 	signal.Ignore(syscall.SIGIO) // the kernel's request to give the lease back
+	t.Cleanup(func() { signal.Reset(syscall.SIGIO) })
 	if _, err := unix.FcntlInt(f.Fd(), unix.F_SETLEASE, unix.F_WRLCK); err != nil {
 		t.Fatal(err)
 	}

@@ -56,8 +56,8 @@ const DefaultMemory = 160 << 20
 
 // Options of a store.
 type Options struct {
-	// Memory bounds the engine's memory in bytes; 0: DefaultMemory. Questions end when the process has twice as much and
-	// more than roomy, or has grown by half of that: see watch.go.
+	// Memory bounds the engine's memory in bytes; 0: DefaultMemory. Questions end when the process has as much and
+	// 352 MiB besides, and has grown by 256 MiB: see watch.go.
 	Memory int64
 	// Threads of the engine; 0: one for each CPU.
 	Threads int
@@ -134,7 +134,7 @@ func Open(ctx context.Context, path string, o Options) (*Store, error) {
 	}
 	s := &Store{
 		path: path, options: o, locked: locked, seen: seen.New(o.Keys), numbers: newNumbers(o.Series),
-		watch: newWatch(max(2*o.Memory, roomy)), connect: connect,
+		watch: newWatch(o.Memory + besides), connect: connect,
 	}
 	if err := s.start(ctx); err != nil {
 		return nil, errors.Join(err, locked.Close())

@@ -104,7 +104,7 @@ func TestAQuestionThatTakesMemoryIsEndedAndFreesIt(t *testing.T) {
 	limits := store.Limits{Time: time.Minute, Rows: 10, Bytes: 1 << 20}
 	parts := strings.Repeat(" || a.attrs_json", 15)
 	const (
-		engine, slack = duckdb.DefaultMemory >> 20, 150 // MiB: the engine's cache, and a margin
+		engine, slack = 256, 150 // MiB: the engine's cache, and a margin
 		most          = 1000
 	)
 	first, _ := memory(t)

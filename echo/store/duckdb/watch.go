@@ -19,14 +19,18 @@ const look = 10 * time.Millisecond
 // grown is the growth, in bytes, from which on memory is given back after the last question.
 const grown = 32 << 20
 
-// roomy is how much memory the process has at least before questions end, in bytes. Writing 340,000 points a second
-// beside two readers took up to 560 MB; questions that were ended at 400 MB had not taken most of it.
-const roomy = 512 << 20
+const (
+	// besides is how much memory the process may have besides the engine's own before questions end, in bytes. Writing
+	// 340,000 points a second takes most of it; questions that were ended at 400 MB in all had not taken much.
+	besides = 352 << 20
+	// growth is by how much the process may grow while questions run, in bytes.
+	growth = 256 << 20
+)
 
 // watch ends questions when the process has too much memory while they run. The engine's own limit does not count all
 // memory of its functions.
 type watch struct {
-	most int64 // bytes of the process; or half of this beyond its memory before the first question
+	most int64 // bytes of the process, unless it has grown by less
 
 	mu      sync.Mutex // guards the rest
 	running map[*context.CancelCauseFunc]struct{}
@@ -68,7 +72,7 @@ func (w *watch) end(cancel *context.CancelCauseFunc) {
 
 func (w *watch) run(before int64, stop, ended chan struct{}) {
 	defer close(ended)
-	most := max(w.most, before+w.most/2)
+	most := max(w.most, before+growth)
 	tick := time.NewTicker(look)
 	defer tick.Stop()
 	for {
