@@ -29,7 +29,7 @@ func TestThreadsThatStartWhileATracerEndsAreRestored(t *testing.T) {
 		ended, done := make(chan struct{}), make(chan struct{})
 		var threads sync.WaitGroup
 		threads.Go(func() {
-			for n := 0; n < 500; n++ {
+			for range 500 {
 				select {
 				case <-ended:
 					return
