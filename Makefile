@@ -153,6 +153,7 @@ test-image: $(KUBERNETES)/image $(KUBERNETES)/debian/unpacked ## build the trace
 	$(if $(INGERO_DIST),,for arch in amd64 arm64; do for p in ./cmd/ingero ./cluster/cmd/straggler-sink; do \
 		CGO_ENABLED=0 GOARCH=$$arch $(GO) build -trimpath -ldflags '$(LDFLAGS)' \
 			-o "$(IMAGE_PROGRAMS)/$${p##*/}_linux_$$arch/$${p##*/}" $$p || exit 1; done; done)
+	$(if $(filter yes,$(CAN_TRACE)),INGERO_REQUIRE_KERNEL=1) \
 	INGERO_KUBERNETES=$(CURDIR)/$(KUBERNETES) INGERO_IMAGE_PROGRAMS='$(abspath $(or $(INGERO_DIST),$(IMAGE_PROGRAMS)))' \
 		$(GO) test -count=1 -timeout 10m -v -run TestImage ./packaging
 

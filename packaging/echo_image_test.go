@@ -3,20 +3,24 @@ package packaging_test
 import (
 	"archive/tar"
 	"bytes"
+	"debug/elf"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/ingero-io/ingero/internal/servetest"
 )
 
-// TestReleasedEchoOnARM64: the program of the image for arm64 has the libraries that it needs, and keeps a point and
-// answers a question, in an emulator.
+// TestReleasedEchoOnARM64: the image for arm64 has the loader and the libraries that its program needs, and in an emulator
+// the program keeps a point and answers a question.
 func TestReleasedEchoOnARM64(t *testing.T) {
 	file := dist(t, "ingero-echo_*_image.tar")
 	emulator := tool(t, "qemu-aarch64-static")
@@ -45,7 +49,26 @@ func TestReleasedEchoOnARM64(t *testing.T) {
 		t.Fatalf("the image is for %s", got)
 	}
 
-	// The emulator looks for libraries in the image first, and then on this machine, which has none of arm64 there.
+	needs := []string{"usr/bin/ingero-echo"}
+	for n := 0; n < len(needs); n++ { // a library may need others
+		f, err := elf.Open(filepath.Join(root, needs[n]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		libraries, err := f.ImportedLibraries()
+		if err = errors.Join(err, f.Close()); err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range libraries {
+			if to := path.Join("lib/aarch64-linux-gnu", l); !strings.HasPrefix(l, "ld-linux") && !slices.Contains(needs, to) {
+				needs = append(needs, to)
+			}
+		}
+	}
+	if i, err := os.Stat(filepath.Join(root, "lib/ld-linux-aarch64.so.1")); err != nil || i.Mode().Perm() != 0o755 {
+		t.Errorf("the loader: %v, %v", i, err)
+	}
+
 	echo := exec.CommandContext(t.Context(), emulator, "-L", root, filepath.Join(root, "usr/bin/ingero-echo"), "serve",
 		"--db-path", filepath.Join(t.TempDir(), "echo.db"), "--otlp-addr=", "--otlp-http-addr=127.0.0.1:0",
 		"--mcp-addr=127.0.0.1:0", "--health-addr=")
@@ -54,12 +77,13 @@ func TestReleasedEchoOnARM64(t *testing.T) {
 	if err := echo.Start(); err != nil {
 		t.Fatal(err)
 	}
-	defer func() {
+	t.Cleanup(func() {
+		echo.Process.Kill()
+		_ = echo.Wait() // it may have ended
 		if t.Failed() {
 			t.Log(log.String())
 		}
-	}()
-	defer echo.Process.Kill()
+	})
 	at := func(what string) string {
 		host, _, _ := strings.Cut(log.After(t, `msg=listening for=`+what+` at=`), " ")
 		return "http://" + host

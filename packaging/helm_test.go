@@ -410,6 +410,18 @@ func TestSchemaKnowsAllKeys(t *testing.T) {
 	}
 }
 
+// DuckDB's memory is a flag of Echo only if a value says how much: programs of earlier versions do not know the flag.
+func TestChartGivesEchoMemory(t *testing.T) {
+	const flag = "--engine-memory-mib"
+	for value, want := range map[string]bool{"1024": true, "0": false, "null": false} {
+		out := render(t, "--set", "echo.enabled=true,echo.engineMemoryMiB="+value)
+		has(t, out, "--keep-gib=10")
+		if got := strings.Contains(out, flag+"="+value+"\n"); got != want || !want && strings.Contains(out, flag) {
+			t.Errorf("with %s the flag is there: %v", value, got)
+		}
+	}
+}
+
 // The Secrets that the chart makes: a certificate for the names by which tracers ask, and tokens that fit together.
 func TestChartMakesSecrets(t *testing.T) {
 	all := objects(t, render(t, "--set", "fleet.enabled=true,fleet.replicas=2,push.enabled=true,echo.enabled=true"))

@@ -339,6 +339,8 @@ func TestWhatIsNotSafeIsRefused(t *testing.T) {
 		"another flag":       {"--nothing", "", exitUsage, "unknown flag"},
 		"a token as a flag":  {"--auth-token=secret", "", exitUsage, "could read it; set $INGERO_ECHO_TOKEN"},
 		"two stores":         {"--store http://127.0.0.1:1/echo", "", exitUsage, "give --store or --db-path, not both"},
+		"memory of another":  {"--store http://127.0.0.1:1/echo --engine-memory-mib 256", "", exitUsage, "is for DuckDB"},
+		"too little memory":  {"--engine-memory-mib 63", "", exitUsage, "must be at least 64"},
 		"half a cluster":     {"--cluster x", "", exitUsage, "--cluster is of ClickHouse"},
 		"below 0":            {"--keep -1h", "", exitUsage, "cannot be below 0"},
 		"nothing to serve":   {"--otlp-addr= --otlp-http-addr= --mcp-addr=", "", exitUsage, "nothing to serve"},

@@ -51,10 +51,10 @@ func (f *serveFlags) checkStore() error {
 	switch {
 	case f.store == "" && f.cluster != "":
 		return usage("--cluster is of ClickHouse; give --store, too")
-	case f.store != "" && f.given("db-path"):
-		return usage("give --store or --db-path, not both")
 	case f.store != "" && f.given("engine-memory-mib"):
 		return usage("--engine-memory-mib is for DuckDB; with --store, ClickHouse has its own settings")
+	case f.store != "" && f.given("db-path"):
+		return usage("give --store or --db-path, not both")
 	case f.engineMiB < leastMiB:
 		return usage("--engine-memory-mib must be at least %d", leastMiB)
 	}
