@@ -19,8 +19,8 @@ import (
 	"github.com/ingero-io/ingero/internal/servetest"
 )
 
-// TestReleasedEchoOnARM64: the image for arm64 has the loader and the libraries that its program needs, and in an emulator
-// the program keeps a point and answers a question.
+// TestReleasedEchoOnARM64: the image for arm64 has the loader and the libraries that its program needs, and in an
+// emulator the program keeps a point and answers a question.
 func TestReleasedEchoOnARM64(t *testing.T) {
 	file := dist(t, "ingero-echo_*_image.tar")
 	emulator := tool(t, "qemu-aarch64-static")
