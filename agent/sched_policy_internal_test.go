@@ -11,13 +11,31 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/ingero-io/ingero/capture/host/proc"
+	"github.com/ingero-io/ingero/internal/kerneltest"
 )
+
+// EachThread calls visit for each thread of this process.
+func EachThread(t *testing.T, visit func(tid int, a *unix.SchedAttr)) {
+	t.Helper()
+	tids, err := proc.New("").Threads(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tid := range tids {
+		a, err := unix.SchedGetAttr(tid, 0)
+		if errors.Is(err, unix.ESRCH) {
+			continue // it has ended
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		visit(tid, a)
+	}
+}
 
 // Threads that start while a tracer ends have the process's policy, too. A later tracer would take theirs for it.
 func TestThreadsThatStartWhileATracerEndsAreRestored(t *testing.T) {
-	if !mayRise() {
-		t.Skip("without CAP_SYS_NICE the kernel does not let a process take back what newSchedPolicy sets (sched(7))")
-	}
+	kerneltest.Require(t) // without CAP_SYS_NICE a process cannot take back what newSchedPolicy sets (sched(7))
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	before, err := unix.SchedGetAttr(0, 0)
@@ -47,19 +65,11 @@ func TestThreadsThatStartWhileATracerEndsAreRestored(t *testing.T) {
 		}
 		p.leave()
 		close(ended)
-		tids, err := proc.New("").Threads(os.Getpid())
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, tid := range tids {
-			a, err := unix.SchedGetAttr(tid, 0)
-			if errors.Is(err, unix.ESRCH) {
-				continue // it has ended
+		EachThread(t, func(tid int, a *unix.SchedAttr) {
+			if a.Nice != before.Nice || a.Policy != before.Policy {
+				t.Errorf("thread %d: %+v; want nice %d, policy %d", tid, a, before.Nice, before.Policy)
 			}
-			if err != nil || a.Nice != before.Nice || a.Policy != before.Policy {
-				t.Errorf("thread %d: %+v, %v; want nice %d, policy %d", tid, a, err, before.Nice, before.Policy)
-			}
-		}
+		})
 		close(done)
 		threads.Wait()
 		if t.Failed() {

@@ -3,7 +3,6 @@ package agent_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"os"
 	"strconv"
 	"strings"
@@ -14,7 +13,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/ingero-io/ingero/agent"
-	"github.com/ingero-io/ingero/capture/host/proc"
 	"github.com/ingero-io/ingero/internal/kerneltest"
 )
 
@@ -30,25 +28,14 @@ var ownNice = func() int32 {
 // niceThreads counts the threads of this process whose nice value is raised.
 func niceThreads(t *testing.T) (n int) {
 	t.Helper()
-	tids, err := proc.New("").Threads(os.Getpid())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, tid := range tids {
-		a, err := unix.SchedGetAttr(tid, 0)
-		if errors.Is(err, unix.ESRCH) {
-			continue // it has ended
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+	agent.EachThread(t, func(tid int, a *unix.SchedAttr) {
 		if a.Policy == unix.SCHED_IDLE {
 			t.Errorf("thread %d is SCHED_IDLE: beside busy programs the others may wait for it for seconds", tid)
 		}
 		if a.Nice > ownNice {
 			n++
 		}
-	}
+	})
 	return n
 }
 

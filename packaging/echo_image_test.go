@@ -106,8 +106,8 @@ func TestReleasedEchoOnARM64(t *testing.T) {
 		}
 		return string(bytes.TrimSpace(got))
 	}
-	post(at(`"OTLP over HTTP"`)+"/v1/metrics", `{"resourceMetrics": [{"scopeMetrics": [{"metrics": [{"name": "made", "gauge":
-		{"dataPoints": [{"timeUnixNano": "1764158400000000000", "asDouble": 0.25}]}}]}]}]}`)
+	post(at(`"OTLP over HTTP"`)+"/v1/metrics", `{"resourceMetrics": [{"scopeMetrics": [{"metrics": [{"name": "made",
+		"gauge": {"dataPoints": [{"timeUnixNano": "1764158400000000000", "asDouble": 0.25}]}}]}]}]}`)
 	got := post(at("questions")+"/api/v1/sql", `{"sql": "select metric_name, value_double from events"}`)
 	if !strings.Contains(got, `"rows":[["made",0.25]]`) {
 		t.Errorf("it answers %s", got)

@@ -273,7 +273,7 @@ func scoreTable(r *accuracy.Report) [][]string {
 		add("  told to be more work or another phase", strconv.Itoa(c.MoreWork), "")
 		add("  told that there may be less to do", strconv.Itoa(c.LessToDo), "")
 	}
-	add(fmt.Sprintf("an agent is told in %d calls", agent.MaxCalls),
+	add(fmt.Sprintf("agents find it in %d calls", agent.MaxCalls),
 		fmt.Sprintf("%d of %d", r.Agents.Reached, r.Agents.Cases), "")
 	add("  when it began, within 1 s", of(r.Agents.Began), "")
 	add("  lost time per step", of(r.Agents.Lost), "")

@@ -60,7 +60,7 @@ path right                             0 %
 runs that blame the innocent             1             9
 two causes at once, both found      2 of 3
 as the first two, larger first      1 of 3
-an agent is told in 3 calls         3 of 4
+agents find it in 3 calls           3 of 4
   when it began, within 1 s         1 of 2
   lost time per step                2 of 2
   step time without the cause       0 of 2

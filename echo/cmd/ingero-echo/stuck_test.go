@@ -25,7 +25,9 @@ import (
 // files makes a write fail, so that the engine is opened again; the file is on lease then, so that opening it hangs.
 func TestAStuckEngineEndsTheProgram(t *testing.T) {
 	path, otlp, api := filepath.Join(t.TempDir(), "echo.db"), free(t), free(t)
-	args := []string{"serve", "--db-path", path, "--otlp-addr", otlp, "--otlp-http-addr", "", "--mcp-addr", api, "--health-addr", ""}
+	args := []string{
+		"serve", "--db-path", path, "--otlp-addr", otlp, "--otlp-http-addr", "", "--mcp-addr", api, "--health-addr", "",
+	}
 	t.Setenv(patienceEnv, "1s")
 	first, rest := child(t, args...)
 	conn, err := grpc.NewClient(otlp, grpc.WithTransportCredentials(insecure.NewCredentials()))
