@@ -81,8 +81,8 @@ release-snapshot: $(RELEASE_TOOLS)/built $(KUBERNETES)/helm ## build what is rel
 		packaging/release
 
 .PHONY: test-reproducible
-test-reproducible: $(RELEASE_TOOLS)/built $(KUBERNETES)/helm ## build what is released twice, the second time with another cache, time zone and umask, and compare
-	INGERO_VERSION='$(RELEASE_VERSION)' packaging/reproducible
+test-reproducible: $(RELEASE_TOOLS)/built $(KUBERNETES)/helm ## build what is released twice, the second time with another cache, time zone and umask, and compare (INGERO_DIST=FOLDER: what was built there, with its bundle, is the first)
+	INGERO_VERSION='$(RELEASE_VERSION)' INGERO_DIST='$(INGERO_DIST)' packaging/reproducible
 
 .PHONY: test-packages
 test-packages: $(if $(INGERO_DIST),,release-snapshot) ## install, use, upgrade and remove what was built, in a Debian with systemd (root, qemu, qemu-user-static, mmdebstrap, cpio; INGERO_DIST=FOLDER: what was built there)
@@ -368,6 +368,10 @@ REAL ?= ./internal/real/...
 real: ## compare recordings of real CUDA programs with what they called, no GPU needed (root, npm, pip, Python's headers; fetches 1.8 GB)
 	INGERO_REAL=1 $(if $(filter yes,$(CAN_TRACE)),INGERO_REQUIRE_KERNEL=1) $(GO) test -count=1 -p 1 -timeout 15m $(REAL)
 
+.PHONY: real-fetch
+real-fetch: ## fetch the programs of make real into the cache, before they are needed
+	$(GO) run ./internal/real/cmd
+
 # The frameworks that labels have hooks for, from PyPI: python/frameworks.txt. PyTorch is that of make real. The
 # programs use no GPU, but PyTorch loads NVIDIA's libraries; those of the hollow GPU take their place. pip alone takes
 # minutes to unpack these packages, so uv does it.
@@ -405,8 +409,8 @@ KERNEL ?= all
 ARCH   ?= amd64
 
 .PHONY: test-vm
-test-vm: ## run kernel tests on other kernels, in qemu (KERNEL=6.1,7.2 or all; ARCH=arm64, also KERNEL=6.12-16k and 6.12-64k: larger pages; FEW=1; BOTH=1: at the same time)
-	$(GO) run ./internal/vm/cmd -kernel '$(KERNEL)' -arch '$(ARCH)' $(if $(FEW),-few) $(if $(BOTH),-both)
+test-vm: ## run kernel tests on other kernels, in qemu (KERNEL=6.1,7.2 or all, also 6.12-16k and 6.12-64k: arm64 with larger pages; ARCH=arm64; FEW=1; BOTH=1: two at a time; PREPARE=1: only fetch and build)
+	$(GO) run ./internal/vm/cmd -kernel '$(KERNEL)' -arch '$(ARCH)' $(if $(FEW),-few) $(if $(BOTH),-both) $(if $(PREPARE),-prepare)
 
 .PHONY: test-perfetto
 test-perfetto: ## ask Perfetto's own trace processor about exported timelines (needs node and npm)

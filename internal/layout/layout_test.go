@@ -193,6 +193,7 @@ var table = []row{
 	{"internal/real/onnx", "internal/hollow internal/hollow/nvlibs internal/real"},
 	{"internal/real/torch", "internal/hollow internal/hollow/nvlibs internal/real"},
 	{"internal/hollow/cmd", "internal/hollow internal/real/torch"},
+	{"internal/real/cmd", "internal/real/jax internal/real/llama internal/real/onnx internal/real/torch"},
 	{"bench", `event export internal/cudastub internal/hollow internal/real/llama capture/probe
 		capture/probe/cuda capture/probe/driver explain/report store store/sqlite store/sqlite/storetest`},
 	{"bench/accuracy", `bench/agent bench/numbers explain/compare explain/diagnose event internal/cudastub internal/hollow

@@ -32,8 +32,8 @@ const (
 	few   = "make test-vm FEW=1"
 	arm64 = "make test-vm ARCH=arm64"
 
-	pages16 = "make test-vm KERNEL=6.12-16k ARCH=arm64 FEW=1"
-	pages64 = "make test-vm KERNEL=6.12-64k ARCH=arm64 FEW=1"
+	pages16 = "make test-vm KERNEL=6.12-16k FEW=1"
+	pages64 = "make test-vm KERNEL=6.12-64k FEW=1"
 )
 
 // Kernels are what "make test-vm" printed, oldest first; docs/kernels.md says of which versions.

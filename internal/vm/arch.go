@@ -21,24 +21,25 @@ type Arch struct {
 	LibsIn  string   // the package that has them
 }
 
-// arches are the supported architectures. The emulated processor has every feature that
+// The supported architectures. The emulated processor has every feature that
 // the emulator knows, except cmpxchg16b for kernels that do not need it: qemu 7.2
 // leaves wrong flags after it (a double fault in the allocator of 6.12 showed that).
 // From 7.0 on the kernel's allocator needs it to give programs the memory of a thread's
 // storage. Pointer authentication uses an algorithm that is fast to emulate.
-var arches = []Arch{
-	{
+var (
+	amd64 = Arch{
 		Go: "amd64", Debian: "amd64", Qemu: "qemu-system-x86_64", Package: "qemu-system-x86",
 		CPU: "max", Off: ",cx16=off", Console: "ttyS0",
 		Libs: []string{"/lib64", "/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu"}, LibsIn: "libc6",
-	},
-	{
+	}
+	arm64 = Arch{
 		Go: "arm64", Debian: "arm64", Qemu: "qemu-system-aarch64", Package: "qemu-system-arm",
 		Machine: []string{"-machine", "virt,gic-version=3"}, CPU: "max,pauth-impdef=on", Console: "ttyAMA0",
 		Kernel: "arm64", Cross: "aarch64-linux-gnu-",
 		Libs: []string{"/usr/aarch64-linux-gnu/lib"}, LibsIn: "libc6-arm64-cross",
-	},
-}
+	}
+	arches = []Arch{amd64, arm64}
+)
 
 // ArchOf is the architecture with this GOARCH.
 func ArchOf(name string) (Arch, error) {

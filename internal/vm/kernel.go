@@ -54,8 +54,13 @@ func (k *Kernel) Name() string {
 	return fmt.Sprintf("%s-%dk", k.Version, k.Pages)
 }
 
-// On says whether there is such a kernel for an architecture.
-func (k *Kernel) On(arch Arch) bool { return k.Pages == 0 || arch.Go == "arm64" }
+// On is the architecture that the kernel runs on when one is asked for: one with larger pages is for arm64 alone.
+func (k *Kernel) On(asked Arch) Arch {
+	if k.Pages > 0 {
+		return arm64
+	}
+	return asked
+}
 
 // Check says whether what ran was such a kernel.
 func (k *Kernel) Check(r *Result) error {
@@ -68,19 +73,18 @@ func (k *Kernel) Check(r *Result) error {
 // All means every kernel.
 const All = "all"
 
-// Choose returns the kernels of a comma-separated list that there are for an architecture.
+// Choose returns the kernels of a comma-separated list, or all that there are for an architecture.
 func Choose(names string, arch Arch) ([]Kernel, error) {
-	there := slices.DeleteFunc(slices.Clone(Kernels), func(k Kernel) bool { return !k.On(arch) })
 	if names == All {
-		return there, nil
+		return slices.DeleteFunc(slices.Clone(Kernels), func(k Kernel) bool { return k.On(arch).Go != arch.Go }), nil
 	}
 	var chosen []Kernel
 	for name := range strings.SplitSeq(names, ",") {
-		i := slices.IndexFunc(there, func(k Kernel) bool { return k.Name() == name })
+		i := slices.IndexFunc(Kernels, func(k Kernel) bool { return k.Name() == name })
 		if i < 0 {
-			return nil, fmt.Errorf("no kernel %q for %s: there are %s and %s", name, arch.Go, namesOf(there), All)
+			return nil, fmt.Errorf("no kernel %q: there are %s and %s", name, namesOf(Kernels), All)
 		}
-		chosen = append(chosen, there[i])
+		chosen = append(chosen, Kernels[i])
 	}
 	return chosen, nil
 }

@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -27,6 +28,7 @@ type options struct {
 	cache   string
 	image   string
 	both    bool
+	prepare bool
 }
 
 func main() {
@@ -41,10 +43,11 @@ func main() {
 func parse(args []string) (o options, err error) {
 	f := flag.NewFlagSet("test-vm", flag.ContinueOnError)
 	kernels := f.String("kernel", vm.All, "versions with commas between, or all")
-	arch := f.String("arch", "amd64", "architecture to emulate")
+	arch := f.String("arch", "amd64", "architecture to emulate, but for kernels with larger pages, which are for arm64")
 	few := f.Bool("few", false, "only the tests that show that programs load and work, with the best back end")
 	f.BoolVar(&o.both, "both", false,
-		"run the kernels at the same time; each needs a CPU, and its console is printed at its end")
+		"run two kernels at the same time; each needs a CPU, and its console is printed at its end")
+	f.BoolVar(&o.prepare, "prepare", false, "fetch and build what is run, and run nothing")
 	f.StringVar(&o.cache, "cache", ".cache/vm", "folder for kernels and what is built")
 	f.StringVar(&o.image, "image", "", "file of the kernel to boot, instead of one of Debian's")
 	if err := f.Parse(args); err != nil {
@@ -71,6 +74,9 @@ func run(ctx context.Context, args []string) error {
 	if err := o.install(ctx); err != nil {
 		return err
 	}
+	if o.prepare {
+		return o.fetch(ctx)
+	}
 	runs := o.boots(ctx)
 	ok := true
 	for i := range runs {
@@ -88,6 +94,17 @@ func run(ctx context.Context, args []string) error {
 	return nil
 }
 
+// fetch prepares the machines of all kernels.
+func (o *options) fetch(ctx context.Context) error {
+	for _, k := range o.kernels {
+		if _, err := o.machine(ctx, k); err != nil {
+			return fmt.Errorf("prepare Linux %s: %w", k.Name(), err)
+		}
+		fmt.Printf("Linux %s, %s, is ready to be run\n", k.Name(), k.On(o.arch).Go)
+	}
+	return nil
+}
+
 // boots runs all kernels. Their machines are prepared before the first one runs: building would disturb it.
 func (o *options) boots(ctx context.Context) []vm.Run {
 	runs := make([]vm.Run, len(o.kernels))
@@ -96,21 +113,22 @@ func (o *options) boots(ctx context.Context) []vm.Run {
 		runs[i].Kernel = k
 		machines[i], runs[i].Err = o.machine(ctx, k)
 	}
+	atOnce := 1
+	if o.both {
+		atOnce = 2
+	}
 	var running sync.WaitGroup
+	places := make(chan struct{}, atOnce)
 	for i, m := range machines {
 		if m == nil {
 			continue
 		}
-		out := &output{to: os.Stdout, held: o.both}
-		boot := func() {
-			defer out.end()
+		places <- struct{}{}
+		running.Go(func() {
+			out := &output{to: os.Stdout, held: o.both}
+			defer func() { out.end(); <-places }()
 			o.boot(ctx, m, &runs[i], out)
-		}
-		if o.both {
-			running.Go(boot)
-		} else {
-			boot()
-		}
+		})
 	}
 	running.Wait()
 	return runs
@@ -118,32 +136,32 @@ func (o *options) boots(ctx context.Context) []vm.Run {
 
 // machine prepares a machine with one kernel.
 func (o *options) machine(ctx context.Context, k vm.Kernel) (*vm.Machine, error) {
-	kernel := o.image
+	kernel, arch := o.image, k.On(o.arch)
 	var err error
 	if kernel == "" {
-		if kernel, err = k.Fetch(ctx, o.cache, o.arch); err != nil {
+		if kernel, err = k.Fetch(ctx, o.cache, arch); err != nil {
 			return nil, err
 		}
 	}
-	image, err := vm.Image(ctx, o.cache, &k, o.arch)
+	image, err := vm.Image(ctx, o.cache, &k, arch)
 	if err != nil {
 		return nil, err
 	}
 	return &vm.Machine{
-		Arch: o.arch, Whole: k.Whole, Kernel: kernel, Image: image,
+		Arch: arch, Whole: k.Whole, Kernel: kernel, Image: image,
 		Silence: vm.DefaultSilence, Longest: vm.DefaultLongest,
 	}, nil
 }
 
 // boot runs a machine.
 func (o *options) boot(ctx context.Context, m *vm.Machine, r *vm.Run, out io.Writer) {
-	began := time.Now()
-	fmt.Fprintf(out, "\n=== Linux %s, %s\n", r.Kernel.Name(), o.arch.Go)
+	began, arch := time.Now(), m.Arch.Go
+	fmt.Fprintf(out, "\n=== Linux %s, %s\n", r.Kernel.Name(), arch)
 	defer func() {
 		r.Took = time.Since(began)
-		fmt.Fprintf(out, "=== Linux %s, %s: %.0f s\n", r.Kernel.Name(), o.arch.Go, r.Took.Seconds())
+		fmt.Fprintf(out, "=== Linux %s, %s: %.0f s\n", r.Kernel.Name(), arch, r.Took.Seconds())
 	}()
-	log, err := os.Create(filepath.Join(o.cache, "console-"+r.Kernel.Name()+"-"+o.arch.Go))
+	log, err := os.Create(filepath.Join(o.cache, "console-"+r.Kernel.Name()+"-"+arch))
 	if err != nil {
 		r.Err = err
 		return
@@ -181,14 +199,15 @@ func (o *output) end() {
 // install installs what is missing and may be installed: the emulator, and what builds a kernel.
 func (o *options) install(ctx context.Context) error {
 	var packages []string
-	if _, err := exec.LookPath(o.arch.Qemu); err != nil {
-		packages = append(packages, o.arch.Package)
-	}
 	for i := range o.kernels {
-		if o.image != "" || o.kernels[i].There(o.cache, o.arch) {
+		arch := o.kernels[i].On(o.arch)
+		if _, err := exec.LookPath(arch.Qemu); err != nil && !slices.Contains(packages, arch.Package) {
+			packages = append(packages, arch.Package)
+		}
+		if o.image != "" || o.kernels[i].There(o.cache, arch) {
 			continue
 		}
-		for _, t := range o.kernels[i].Tools(o.arch) {
+		for _, t := range o.kernels[i].Tools(arch) {
 			if _, err := os.Stat(t.File); err != nil {
 				packages = append(packages, t.Package)
 			}
