@@ -132,10 +132,10 @@ spec:
     image: localhost/train:1
     imagePullPolicy: Never
     args: [--steps, "0", --ranks, "4", --nccl, /train/lib/libnccl.so.2, --host-us, "1000", --read-us, "40000",
-      --gpu-us, "5000", --late, gpu, --late-rank, "2", --late-ms, "40", --dir, /work, --late-gate, /work/late]
+      --gpu-us, "5000", --late, gpu, --late-rank, "2", --late-ms, "40", --dir, /job, --late-gate, /job/late]
     securityContext: {runAsUser: 65534, runAsNonRoot: true, allowPrivilegeEscalation: false}
-    volumeMounts: [{name: work, mountPath: /work}]
-  volumes: [{name: work, emptyDir: {}}]
+    volumeMounts: [{name: job, mountPath: /job}]
+  volumes: [{name: job, emptyDir: {}}]
 `
 
 // ask asks Echo, through the port that the document forwards.
@@ -266,7 +266,7 @@ func (k *kubernetes) straggler() {
 	status := "kubectl -n ingero exec daemonset/ingero -c push -- ingero fleet status"
 	k.until(status, func(out string) bool { return strings.Count(out, " active") == 4 })
 	uid := k.run("kubectl -n team-a get pod trainer-0 -o jsonpath='{.metadata.uid}'")
-	gate := filepath.Join(k.dir, "kubelet/pods", uid, "volumes/kubernetes.io~empty-dir/work/late")
+	gate := filepath.Join(k.dir, "kubelet/pods", uid, "volumes/kubernetes.io~empty-dir/job/late")
 	if err := os.WriteFile(gate, nil, 0o644); err != nil {
 		k.t.Fatal(err)
 	}
