@@ -50,11 +50,11 @@ var Kernels = []Kernel{
 		[]Run{{"multi", 20, 0, notNoted, notNoted}, {"perf", 3, 0, notNoted, notNoted}},
 	},
 	{
-		"6.12.95+deb12-arm64-16k", "arm64", "Debian bookworm-backports", pages16, fewSuite, []Run{{"multi", 8, 0, 0, 81}},
+		"6.12.95+deb12-arm64-16k", "arm64", "Debian bookworm-backports", pages16, fewSuite, []Run{{"multi", 11, 0, 0, 41}},
 	},
 	{
 		"6.12.95-64k", "arm64", "Debian bookworm-backports, built from its source", pages64, fewSuite,
-		[]Run{{"multi", 11, 0, 0, 32}},
+		[]Run{{"multi", 11, 0, 0, 35}},
 	},
 	{
 		"6.18.15+deb13-cloud-amd64", "amd64", "Debian trixie-backports", whole, wholeSuite,
