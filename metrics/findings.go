@@ -3,6 +3,7 @@ package metrics
 import (
 	"context"
 	"crypto/sha256"
+	"fmt"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -77,7 +78,8 @@ func (l *Logs) Findings(r *report.Report, now time.Time) {
 	}
 	for i := range r.Chains {
 		c := &r.Chains[i]
-		id := c.Cause.Kind + " " + c.Cause.Process + " " + c.Effect.Process
+		// By process: the ranks of a node have one name.
+		id := fmt.Sprintf("%s %s %s %d", c.Cause.Kind, c.Cause.Process, c.Effect.Process, c.Effect.PID)
 		if _, reported := l.reported[id]; reported {
 			continue
 		}

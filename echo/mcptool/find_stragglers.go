@@ -64,7 +64,9 @@ type lateness struct {
 	OwnMS     float64 `json:"own_ms" jsonschema:"since its last collective"`
 	PeerOwnMS float64 `json:"peers_own_ms"`
 	Waiting   int     `json:"waiting_ranks"`
-	LostPct   float64 `json:"lost_pct" jsonschema:"of the job's time"`
+	// Before is what it waited for in the half second before it was late, if its tracer sent that: medians, in ms.
+	Before  map[string]float64 `json:"before_ms,omitempty"`
+	LostPct float64            `json:"lost_pct" jsonschema:"of the job's time"`
 }
 
 type agentSays struct {
@@ -262,60 +264,6 @@ func rounded(v *float64, times float64) *float64 {
 	}
 	r := round(*v*times, 1)
 	return &r
-}
-
-// explain looks up each straggler's cause in its node's findings, and its node's address.
-func (s *Tools) explain(ctx context.Context, sc question.Scope, list []straggler) error {
-	if len(list) == 0 {
-		return nil
-	}
-	findings, _, err := s.ask.Findings(ctx, sc)
-	if err != nil {
-		return err
-	}
-	addresses, err := s.addresses(ctx, sc)
-	if err != nil {
-		return err
-	}
-	for i := range list {
-		one := &list[i]
-		one.Address = addresses[nodeKey{one.rank.Cluster, one.rank.Node}]
-		best := bestFinding(findings, one.rank)
-		switch {
-		case best != nil && (one.Why.Kind == "" || string(one.Why.Kind) == best.Cause):
-			one.Why = why{
-				Kind: name(best.Cause), Culprit: name(best.Process), ExplainedPct: rounded(best.ExplainedPct, 1),
-				By: "finding of the node's agent", Finding: prose(best.Summary),
-			}
-			if best.Rank == nil {
-				one.Why.By += ", which does not say of which rank"
-			}
-		case best != nil:
-			one.Why.Finding = prose(best.Summary)
-		}
-		switch {
-		case one.Why.Kind == "":
-			one.Why.NotKnown = "its node told of no cause in this window"
-		case one.Why.ExplainedPct == nil || *one.Why.ExplainedPct < enough:
-			one.Why.NotKnown = fmt.Sprintf("less than %d %% is explained: there may be another cause", enough)
-		}
-	}
-	return nil
-}
-
-// bestFinding returns the most costly finding of a rank's node, ignoring those of other ranks; nil: there is none.
-func bestFinding(findings []question.Finding, of arrival.Rank) *question.Finding {
-	var best *question.Finding
-	for i := range findings {
-		f := &findings[i]
-		if f.Cluster != of.Cluster || f.Node != of.Node || f.Cause == "" || f.Rank != nil && *f.Rank != of.Rank {
-			continue
-		}
-		if best == nil || value(f.LostPct) > value(best.LostPct) {
-			best = f
-		}
-	}
-	return best
 }
 
 type nodeKey struct{ cluster, node string }

@@ -36,9 +36,10 @@ type (
 			Resolved    bool
 			Collectives *struct {
 				Late, Of, Every int
-				LateMS          float64 `json:"late_ms"`
-				LostPct         float64 `json:"lost_pct"`
-				Waiting         int     `json:"waiting_ranks"`
+				LateMS          float64            `json:"late_ms"`
+				LostPct         float64            `json:"lost_pct"`
+				Waiting         int                `json:"waiting_ranks"`
+				Before          map[string]float64 `json:"before_ms"`
 			}
 			Agent *struct {
 				ExcessPct float64 `json:"excess_pct"`
@@ -224,6 +225,27 @@ func TestStragglers(t *testing.T) {
 		return list
 	}
 	one := func(r demo.Request) []demo.Request { return []demo.Request{r} }
+	pid := func(pid int) map[string]any { return map[string]any{"process.pid": pid} }
+	// What a tracer sends of the late rank: its process, what was found in it, and what it waited for.
+	tracedJob := func(findings []string) []demo.Request {
+		late := slow(1, 2, 80*milli)
+		return job{cluster: "east", ranks: 4, steps: 200, late: late, change: func(s ptrace.Span, rank, step int) {
+			a := s.Attributes()
+			a.PutInt("process.pid", int64(100+rank))
+			if late(rank, step) == 0 {
+				return
+			}
+			a.PutStr("ingero.collective.why", "late")
+			a.PutDouble("ingero.collective.own_ms", 150)
+			for class, ms := range map[string]float64{"runq": 79, "lock": 5, "sleep": 2, "disk": 1.5, "quota": 0.2} {
+				a.PutDouble("ingero.collective.before."+class+"_ms", ms)
+			}
+			ids := a.PutEmptySlice("ingero.chain_ids")
+			for _, id := range findings {
+				ids.AppendEmpty().SetStr(id)
+			}
+		}}.requests(t)
+	}
 	state := func(before float64, rank int, resolved bool, more map[string]any) entry {
 		attrs := map[string]any{"event_id": "e" + string(rune('0'+rank)), "rank": rank, "excess": 0.25, "ranks": 4}
 		maps.Copy(attrs, more)
@@ -252,6 +274,15 @@ func TestStragglers(t *testing.T) {
 			one(logs(t, "east", "n02", found(3, "block_io", "tar", nil)))), []string{"n01 "}, "why is not known", ""},
 		"a finding too old": {all(job{cluster: "east", ranks: 4, steps: 200, late: slow(1, 2, 80*milli)}.requests(t),
 			one(logs(t, "east", "n01", found(7200, "block_io", "tar", nil)))), []string{"n01 "}, "why is not known", ""},
+		"a finding of its process": {all(tracedJob(nil), one(logs(t, "east", "n01", found(3, "block_io", "tar", pid(101)),
+			found(3, "lock", "gc", map[string]any{"process.pid": 999, "ingero.finding.lost_pct": 60.0})))),
+			[]string{"n01 block_io"}, "block_io by tar explains 95 %", ""},
+		"a finding that its collectives name": {all(tracedJob([]string{"lock-1"}), one(logs(t, "east", "n01",
+			found(3, "lock", "gc", nil), found(3, "block_io", "tar", map[string]any{"process.pid": 101, "ingero.finding.lost_pct": 60.0})))),
+			[]string{"n01 lock"}, "lock by gc explains 95 %", ""},
+		"who is late is not why": {all(tracedJob(nil), one(logs(t, "east", "n01",
+			found(3, "collective_straggler", "train", map[string]any{"process.pid": 100, "ingero.cause.pid": 101})))),
+			[]string{"n01 "}, "why is not known", ""},
 		"an agent's word only": {
 			one(logs(t, "east", "n03", state(60, 3, false, nil),
 				state(50, 3, false, map[string]any{"cause.kind": "lock", "cause.culprit": "gc", "cause.explained": 0.9}))),
@@ -312,6 +343,12 @@ func TestStragglers(t *testing.T) {
 			}
 			if strings.Join(who, ",") != strings.Join(c.who, ",") || !strings.Contains(got.Verdict, c.verdict) || !strings.Contains(got.Note, c.note) {
 				t.Errorf("%v; want %v: %s; note: %s", who, c.who, got.Verdict, got.Note)
+			}
+			if name == "who is late is not why" {
+				one := got.Stragglers[0]
+				if one.Why.Finding != "train waits for train" || !maps.Equal(one.Collectives.Before, map[string]float64{"runq": 79, "lock": 5, "sleep": 2}) {
+					t.Errorf("%+v, %v", one.Why, one.Collectives.Before)
+				}
 			}
 			if name == "a hang" && (len(got.Others) != 1 || !strings.Contains(got.Others[0], "hang of rank 3")) {
 				t.Errorf("%v", got.Others)

@@ -2,8 +2,10 @@ package question
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/ingero-io/ingero/echo/arrival"
 )
@@ -63,4 +65,58 @@ func share(spans int64) (string, float64) {
 	}
 	n := max(1, int64(math.Floor(residues*float64(maxSpans)/float64(spans))))
 	return fmt.Sprintf("(seq %% %d) * 40503 %% %[1]d < %d", residues, n), float64(n) / residues
+}
+
+// Late is a collective that a rank entered late, with what its tracer sent of the rank.
+type Late struct {
+	Cluster, Node string
+	Rank          int32
+	PID           int64              // of the rank's process; 0: not known
+	Findings      []string           // ids of what was found in the process until then
+	Before        map[string]float64 // milliseconds off the CPU in the half second before, by class
+}
+
+// latest is how many late collectives of a rank are read, the newest.
+const latest = 50
+
+// Late reads the late collectives of some nodes.
+func (a *Asker) Late(ctx context.Context, s Scope, nodes []string) (list []Late, err error) {
+	if len(nodes) == 0 {
+		return nil, nil
+	}
+	_, err = a.rows(ctx, func(l *line) {
+		x := Late{Cluster: l.text(), Node: l.text(), Rank: int32(l.int())}
+		x.read(l.text())
+		list = append(list, x)
+	}, `select cluster_id, node_id, rank, attrs_json from (
+			select cluster_id, node_id, rank, attrs_json,
+				row_number() over (partition by cluster_id, node_id, rank order by timestamp_ns desc) as place
+			from events where kind = 'span' and rank is not null and node_id in (%s)
+				and attrs_json like '%%"ingero.collective.why":"late"%%' and %s) as e
+		where place <= %d`, a.list(nodes), a.where(s, "timestamp_ns"), latest)
+	return list, err
+}
+
+// read takes over what attributes say.
+func (x *Late) read(attrs string) {
+	var all map[string]any
+	if json.Unmarshal([]byte(attrs), &all) != nil {
+		return
+	}
+	pid, _ := all["process.pid"].(float64)
+	x.PID = int64(pid)
+	ids, _ := all["ingero.chain_ids"].([]any)
+	for _, id := range ids {
+		if text, ok := id.(string); ok {
+			x.Findings = append(x.Findings, text)
+		}
+	}
+	x.Before = map[string]float64{}
+	for name, v := range all {
+		class, ours := strings.CutPrefix(name, "ingero.collective.before.")
+		class, inMS := strings.CutSuffix(class, "_ms")
+		if ms, ok := v.(float64); ok && ours && inMS {
+			x.Before[class] = ms
+		}
+	}
 }

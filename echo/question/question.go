@@ -63,6 +63,15 @@ func (a *Asker) where(s Scope, time string) string {
 	return strings.Join(list, " and ")
 }
 
+// list returns texts as literals with commas between.
+func (a *Asker) list(texts []string) string {
+	literals := make([]string, len(texts))
+	for i, t := range texts {
+		literals[i] = a.quote(t)
+	}
+	return strings.Join(literals, ", ")
+}
+
 // rows runs a statement and calls each with each row. more reports whether there are more.
 func (a *Asker) rows(ctx context.Context, each func(*line), format string, args ...any) (more bool, err error) {
 	r, err := a.reader.Query(ctx, fmt.Sprintf(format, args...), limits)

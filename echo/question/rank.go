@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -100,12 +100,7 @@ func (a *Asker) until(ctx context.Context, s Scope, list []Episode) error {
 	}
 	which := ""
 	if len(open) <= fewNodes {
-		var names []string
-		for n := range open {
-			names = append(names, a.quote(n))
-		}
-		slices.Sort(names)
-		which = " and node_id in (" + strings.Join(names, ", ") + ")"
+		which = " and node_id in (" + a.list(slices.Sorted(maps.Keys(open))) + ")"
 	}
 	s.Rank = nil // rows of other ranks show too that the node goes on
 	type node struct{ cluster, name string }
@@ -187,26 +182,38 @@ type Finding struct {
 	Rank                   *int32
 	Severity, Summary, ID  string
 	Cause, Process, Effect string // Process made Effect wait
+	CausePID, EffectPID    int64  // 0: not known
 	LostPct, ExplainedPct  *float64
 	First, Last, Times     int64
 }
 
-// Findings returns the findings of a scope, the newest first. The numbers are those sent last.
+// Findings returns the findings of a scope, the newest first, those of processes of one name as one. The numbers are
+// those sent last.
 func (a *Asker) Findings(ctx context.Context, s Scope) (list []Finding, more bool, err error) {
-	const one = "partition by cluster_id, node_id, rank, cause, cause_process, effect_process"
+	return a.findings(ctx, s, "cluster_id, node_id, rank, cause, cause_process, effect_process")
+}
+
+// FindingsByPID returns them by process.
+func (a *Asker) FindingsByPID(ctx context.Context, s Scope) (list []Finding, more bool, err error) {
+	return a.findings(ctx, s, "cluster_id, node_id, rank, cause, cause_process, cause_pid, effect_process, effect_pid")
+}
+
+// findings returns one finding for each value of some columns.
+func (a *Asker) findings(ctx context.Context, s Scope, by string) (list []Finding, more bool, err error) {
 	more, err = a.rows(ctx, func(l *line) {
 		list = append(list, Finding{
 			Cluster: l.text(), Node: l.text(), Rank: l.rank(), Severity: l.text(), Summary: l.text(), ID: l.text(),
-			Cause: l.text(), Process: l.text(), Effect: l.text(), LostPct: l.number(), ExplainedPct: l.number(),
-			Last: l.int(), First: l.int(), Times: l.int(),
+			Cause: l.text(), Process: l.text(), CausePID: l.int(), Effect: l.text(), EffectPID: l.int(), LostPct: l.number(),
+			ExplainedPct: l.number(), Last: l.int(), First: l.int(), Times: l.int(),
 		})
-	}, `select cluster_id, node_id, rank, severity, summary, finding_id, cause, cause_process, effect_process, lost_pct,
-			explained_pct, timestamp_ns, first_ns, times
-		from (select cluster_id, node_id, rank, severity, summary, finding_id, cause, cause_process, effect_process, lost_pct,
-				explained_pct, timestamp_ns, min(timestamp_ns) over (%[1]s) as first_ns,
-				count(*) over (%[1]s) as times,
-				row_number() over (%[1]s order by timestamp_ns desc) as place
+	}, `select cluster_id, node_id, rank, severity, summary, finding_id, cause, cause_process, cause_pid,
+			effect_process, effect_pid, lost_pct, explained_pct, timestamp_ns, first_ns, times
+		from (select cluster_id, node_id, rank, severity, summary, finding_id, cause, cause_process, cause_pid,
+				effect_process, effect_pid, lost_pct, explained_pct, timestamp_ns,
+				min(timestamp_ns) over (partition by %[1]s) as first_ns,
+				count(*) over (partition by %[1]s) as times,
+				row_number() over (partition by %[1]s order by timestamp_ns desc) as place
 			from findings where %s) as f
-		where place = 1 order by timestamp_ns desc, cluster_id, node_id, rank`, one, a.where(s, "timestamp_ns"))
+		where place = 1 order by timestamp_ns desc, cluster_id, node_id, rank`, by, a.where(s, "timestamp_ns"))
 	return list, more, err
 }
