@@ -24,6 +24,7 @@ import (
 	zombie "zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
+	"github.com/ingero-io/ingero/internal/servetest"
 	"github.com/ingero-io/ingero/serve/nodeapi"
 	"github.com/ingero-io/ingero/serve/webserver"
 	"github.com/ingero-io/ingero/store/source"
@@ -333,7 +334,7 @@ func TestScanOfThePort(t *testing.T) {
 		must(t, err)
 		return c
 	}
-	node, friend, stranger := own("node"), clientCert(t), clientCert(t)
+	node, friend, stranger := own("node"), servetest.ClientCert(t), servetest.ClientCert(t)
 	cas := x509.NewCertPool()
 	cas.AddCert(friend.Leaf)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")

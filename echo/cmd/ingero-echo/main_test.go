@@ -7,6 +7,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
+	"encoding/pem"
 	"fmt"
 	"io"
 	"net/http"
@@ -27,6 +28,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/metadata"
 
+	"github.com/ingero-io/ingero/internal/servetest"
 	"github.com/ingero-io/ingero/serve/webserver"
 )
 
@@ -311,6 +313,63 @@ func TestOverTLS(t *testing.T) {
 	defer got.Body.Close()
 	if b, err := io.ReadAll(got.Body); err != nil || string(b) != `{"columns":["n"],"rows":[[10]]}`+"\n" {
 		t.Errorf("%s, %v", b, err)
+	}
+}
+
+// With --client-ca only clients with a certificate of it may write and ask, and over TLS 1.3.
+func TestClientsNeedCertificates(t *testing.T) {
+	dir := t.TempDir()
+	cert, err := webserver.OwnCert(dir, "echo", []string{"127.0.0.1"}, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	friend, stranger, cas := servetest.ClientCert(t), servetest.ClientCert(t), filepath.Join(dir, "clients.pem")
+	block := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: friend.Certificate[0]})
+	if err := os.WriteFile(cas, block, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	e := serve(t, filepath.Join(dir, "echo.db"), "--cert", cert.Path, "--key", filepath.Join(dir, "echo-key.pem"),
+		"--client-ca", cas)
+	trusted := x509.NewCertPool()
+	trusted.AddCert(cert.TLS.Leaf)
+	ctx := metadata.AppendToOutgoingContext(t.Context(), "authorization", "Bearer "+token)
+	for name, c := range map[string]struct {
+		certs  []tls.Certificate
+		newest uint16 // version of TLS
+		ok     bool
+	}{
+		"no certificate":           {nil, 0, false},
+		"a stranger's certificate": {[]tls.Certificate{stranger}, 0, false},
+		"TLS 1.2":                  {[]tls.Certificate{friend}, tls.VersionTLS12, false},
+		"a friend's certificate":   {[]tls.Certificate{friend}, 0, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			conf := &tls.Config{RootCAs: trusted, Certificates: c.certs, MinVersion: tls.VersionTLS12, MaxVersion: c.newest}
+			conn, err := grpc.NewClient(e.at["OTLP over gRPC"], grpc.WithTransportCredentials(credentials.NewTLS(conf)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			if _, err := pmetricotlp.NewGRPCClient(conn).Export(ctx, published(0, 0, 10)); (err == nil) != c.ok {
+				t.Errorf("writing over gRPC: %v", err)
+			}
+			for _, at := range []string{e.at["questions"] + "/api/v1/openapi.json", e.at["OTLP over HTTP"] + "/v1/metrics"} {
+				r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+at, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				r.Header.Set("Authorization", "Bearer "+token)
+				transport := &http.Transport{TLSClientConfig: conf}
+				defer transport.CloseIdleConnections()
+				got, err := (&http.Client{Transport: transport}).Do(r)
+				if (err == nil) != c.ok {
+					t.Errorf("%s: %v", at, err)
+				}
+				if err == nil {
+					got.Body.Close()
+				}
+			}
+		})
 	}
 }
 

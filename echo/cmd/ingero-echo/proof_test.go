@@ -2,9 +2,14 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +22,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/pmetric/pmetricotlp"
+	"golang.org/x/sys/unix"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
@@ -104,6 +110,9 @@ func free(t testing.TB) string {
 	return l.Addr().String()
 }
 
+// begun is when the tests began, by the producers' clocks.
+var begun = time.Now().UnixNano()
+
 // points are those of a producer's n-th request. The clock of every eighth producer is an hour ahead.
 func points(producer, n int) pmetricotlp.ExportRequest {
 	m := pmetric.NewMetrics()
@@ -112,7 +121,7 @@ func points(producer, n int) pmetricotlp.ExportRequest {
 	metric := rm.ScopeMetrics().AppendEmpty().Metrics().AppendEmpty()
 	metric.SetName("made")
 	list := metric.SetEmptyGauge().DataPoints()
-	at := int64(1_700_000_000_000_000_000)
+	at := begun
 	if producer%8 == 0 {
 		at += int64(time.Hour)
 	}
@@ -144,17 +153,39 @@ func send(ctx context.Context, c pmetricotlp.GRPCClient, request pmetricotlp.Exp
 	}
 }
 
-// 64 producers send 20,000 points each, as fast as they can, some requests twice. In the middle Echo is killed. Every
-// point is there exactly once.
+// readSlowly asks for many rows, reads them in small pieces with pauses, and reports whether it got all of them.
+func readSlowly(ctx context.Context, api string) bool {
+	body := strings.NewReader(`{"sql":"select * from events limit 500"}`)
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+api+"/api/v1/sql", body)
+	if err != nil {
+		return false
+	}
+	r.Header.Set("Authorization", "Bearer "+token)
+	r.Header.Set("Content-Type", "application/json")
+	a, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return false
+	}
+	defer a.Body.Close()
+	var answer bytes.Buffer
+	for {
+		if _, err := io.CopyN(&answer, a.Body, 4096); err != nil {
+			return errors.Is(err, io.EOF) && a.StatusCode == http.StatusOK && json.Valid(answer.Bytes())
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// 64 producers send 20,000 points each, as fast as they can, some requests twice, while two slow readers ask. In the
+// middle Echo is killed, and later its disk is full for a while. Every point is there exactly once.
 func TestManyProducersAndKill9(t *testing.T) {
 	path, otlp, api := filepath.Join(t.TempDir(), "echo.db"), free(t), free(t)
 	args := []string{"serve", "--db-path", path, "--otlp-addr", otlp, "--otlp-http-addr", "", "--mcp-addr", api, "--health-addr", ""}
 	first, _ := child(t, args...)
 	var acknowledged atomic.Int64
 	var all sync.WaitGroup
-	begin := time.Now()
 	ctx := metadata.AppendToOutgoingContext(t.Context(), "authorization", "Bearer "+token)
-	half := make(chan struct{})
+	half, threeQuarters := make(chan struct{}), make(chan struct{})
 	for producer := range producers {
 		conn, err := grpc.NewClient(otlp, grpc.WithTransportCredentials(insecure.NewCredentials()),
 			grpc.WithDefaultCallOptions(grpc.WaitForReady(true)))
@@ -171,8 +202,24 @@ func TestManyProducersAndKill9(t *testing.T) {
 						return
 					}
 				}
-				if acknowledged.Add(1) == producers*requests/2 {
+				switch acknowledged.Add(1) {
+				case producers * requests / 2:
 					close(half)
+				case producers * requests * 3 / 4:
+					close(threeQuarters)
+				}
+			}
+		})
+	}
+	reading, stop := context.WithCancel(t.Context())
+	defer stop()
+	var readers sync.WaitGroup
+	var answers atomic.Int64
+	for range 2 {
+		readers.Go(func() {
+			for reading.Err() == nil {
+				if readSlowly(reading, api) {
+					answers.Add(1)
 				}
 			}
 		})
@@ -192,13 +239,42 @@ func TestManyProducersAndKill9(t *testing.T) {
 	}
 	_ = first.Wait() // it was killed
 	second, _ := child(t, args...)
+	<-threeQuarters
+	full := unix.Rlimit{Cur: 1 << 20, Max: unix.RLIM_INFINITY} // no file may grow
+	free := unix.Rlimit{Cur: unix.RLIM_INFINITY, Max: unix.RLIM_INFINITY}
+	if err := unix.Prlimit(second.Process.Pid, unix.RLIMIT_FSIZE, &full, nil); err != nil {
+		t.Fatal(err)
+	}
+	refused := false
+	for end := time.Now().Add(time.Minute); !refused && time.Now().Before(end); {
+		once, cancel := context.WithTimeout(ctx, 30*time.Second)
+		_, err := pmetricotlp.NewGRPCClient(conn).Export(once, points(0, 0)) // which is there
+		cancel()
+		refused = status.Code(err) == codes.Unavailable
+	}
+	if !refused {
+		t.Error("with a full disk nothing was refused")
+	}
+	if err := unix.Prlimit(second.Process.Pid, unix.RLIMIT_FSIZE, &free, nil); err != nil {
+		t.Fatal(err)
+	}
 	all.Wait()
-	t.Logf("%d points in %s", producers*requests*perOne, time.Since(begin).Round(100*time.Millisecond))
+	stop()
+	readers.Wait()
+	t.Logf("%d slow answers, %d points in %s", answers.Load(), producers*requests*perOne,
+		time.Since(time.Unix(0, begun)).Round(100*time.Millisecond))
+	if answers.Load() == 0 {
+		t.Error("no slow reader had an answer")
+	}
 	e := &echo{at: map[string]string{"questions": api}}
 	for sql, want := range map[string]string{
-		"select count(*), count(distinct (rank, value_int)) from events":                                                                     "[[1280000,1280000]]",
-		"select count(*), min(n), max(n) from (select rank, count(*) as n from events group by rank)":                                        "[[64,20000,20000]]",
-		"select count(distinct rank), min(received_ns - timestamp_ns) > 0 from events where timestamp_ns > 1700003000000000000":              "[[8,true]]",
+		"select count(*), count(distinct (rank, value_int)) from events":                              "[[1280000,1280000]]",
+		"select count(*), min(n), max(n) from (select rank, count(*) as n from events group by rank)": "[[64,20000,20000]]",
+		// The clocks that are an hour ahead, and the others, whose points are at most 20 s ahead of when they are sent.
+		"select count(distinct rank), min(timestamp_ns - received_ns) > -600e9 from events where rank % 8 > 0 and " +
+			"timestamp_ns - received_ns < 60e9": "[[56,true]]",
+		"select count(distinct rank), max(timestamp_ns - received_ns) < 3660e9 from events where " +
+			"timestamp_ns - received_ns > 3000e9": "[[8,true]]",
 		"select sum(case when rank % 8 = 0 then 1 else 0 end), count(*) from events where node_id = 'node-' || rank // 8 and kind = 'gauge'": "[[160000,1280000]]",
 	} {
 		if _, got := e.ask(t, sql); !strings.Contains(got, `"rows":`+want) {

@@ -1,4 +1,4 @@
-package nodeapi_test
+package servetest
 
 import (
 	"crypto/ecdsa"
@@ -12,11 +12,13 @@ import (
 	"time"
 )
 
-// clientCert is a certificate of a client, signed by itself.
-func clientCert(t *testing.T) tls.Certificate {
+// ClientCert is a certificate of a client for an hour, signed by itself.
+func ClientCert(t testing.TB) tls.Certificate {
 	t.Helper()
 	k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	c := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "client"}, NotBefore: time.Now().Add(-time.Hour),
 		NotAfter: time.Now().Add(time.Hour),
@@ -24,8 +26,12 @@ func clientCert(t *testing.T) tls.Certificate {
 		BasicConstraintsValid: true,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, c, c, k.Public(), k)
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	leaf, err := x509.ParseCertificate(der)
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: k, Leaf: leaf}
 }
