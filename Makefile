@@ -81,8 +81,8 @@ release-snapshot: $(RELEASE_TOOLS)/built $(KUBERNETES)/helm ## build what is rel
 		packaging/release
 
 .PHONY: test-reproducible
-test-reproducible: $(RELEASE_TOOLS)/built $(KUBERNETES)/helm ## build what is released twice, the second time with another cache, time zone and umask, and compare (INGERO_DIST=FOLDER: what was built there, with its bundle, is the first)
-	INGERO_VERSION='$(RELEASE_VERSION)' INGERO_DIST='$(INGERO_DIST)' packaging/reproducible
+test-reproducible: $(RELEASE_TOOLS)/built $(KUBERNETES)/helm ## build what is released twice, the second time with another cache, time zone and umask, and compare (INGERO_DIST=FOLDER: what was built there, with its bundle, is the first; WARM=1: with the same cache)
+	INGERO_VERSION='$(RELEASE_VERSION)' INGERO_DIST='$(INGERO_DIST)' WARM='$(WARM)' packaging/reproducible
 
 .PHONY: test-packages
 test-packages: $(if $(INGERO_DIST),,release-snapshot) ## install, use, upgrade and remove what was built, in a Debian with systemd (root, qemu, qemu-user-static, mmdebstrap, cpio; INGERO_DIST=FOLDER: what was built there)

@@ -3,6 +3,7 @@ package straggler
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -19,6 +20,7 @@ import (
 	"time"
 
 	"github.com/ingero-io/ingero/internal/kerneltest"
+	"github.com/ingero-io/ingero/internal/netns"
 )
 
 // echoEnv names the folder of the programs: make test-echo-live builds them.
@@ -28,6 +30,7 @@ const echoEnv = "INGERO_ECHO_LIVE"
 const (
 	echoEvery, echoLateMS = 14, 290
 	echoToken             = "a-token-1234"
+	nodeToken             = "a-token-of-the-nodes"
 )
 
 // echo is the cluster's memory, which runs.
@@ -169,9 +172,9 @@ func TestEchoNamesTheLateRank(t *testing.T) {
 	}
 	for n, ns := range l.nodes {
 		to, per := "grpc://"+net.JoinHostPort(ns.Address, port), ranks/nodes
-		m.tracers[n], err = l.start(t.Context(), ns, l.o.Ingero, "trace", "--json", "--node", nodeName(n),
-			"--db", m.file(fmt.Sprint(n, ".db")), "--pid", strings.Join(pids[n*per:(n+1)*per], ","),
-			"--cluster", cluster, "--fleet", to, "--otlp", to)
+		m.tracers[n], err = l.start(t.Context(), ns, "env", "INGERO_NODE_TOKEN="+nodeToken, l.o.Ingero, "trace", "--json",
+			"--node", nodeName(n), "--db", m.file(fmt.Sprint(n, ".db")), "--pid", strings.Join(pids[n*per:(n+1)*per], ","),
+			"--cluster", cluster, "--fleet", to, "--otlp", to, "--dashboard", ownAddress(ns))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -203,7 +206,7 @@ func TestEchoNamesTheLateRank(t *testing.T) {
 		where place = 1 and ranks = 8 and late_ns > 50e6 order by seq`
 	rows := e.until("rank 5 is late three times", lateOnes, func(rows [][]any) bool { return len(rows) >= 3 })
 	t.Logf("after %s", time.Since(began).Round(time.Second))
-	e.findsStragglers(began)
+	e.asksNode(e.findsStragglers(began), ownAddress(l.nodes[1]))
 	truth, err := m.close()
 	if err != nil {
 		t.Fatal(err)
@@ -223,8 +226,14 @@ func TestEchoNamesTheLateRank(t *testing.T) {
 	e.blames(m, pids[late])
 }
 
-// findsStragglers asks as an AI agent would, until the answer says who, how late, how often, and why.
-func (e *echo) findsStragglers(began time.Time) {
+// ownAddress is where a node serves its recording.
+func ownAddress(ns *netns.Namespace) string {
+	return net.JoinHostPort(strings.TrimSuffix(ns.Address, ".1")+".2", "8080")
+}
+
+// findsStragglers asks as an AI agent would, until the answer says who, how late, how often, and why. It returns the
+// address at which the next question is asked.
+func (e *echo) findsStragglers(began time.Time) string {
 	e.t.Helper()
 	type straggler struct {
 		Node        string `json:"node_id"`
@@ -232,21 +241,25 @@ func (e *echo) findsStragglers(began time.Time) {
 		Collectives struct {
 			LateMS float64 `json:"late_ms"`
 			Every  int64
+			Before map[string]float64 `json:"before_ms"`
 		}
-		Why json.RawMessage
+		Why struct{ Kind, Culprit string }
 	}
 	var answer struct {
-		Result struct{ Stragglers []straggler }
+		Result struct {
+			Stragglers []straggler
+			Next       []struct{ Tool, At string }
+		}
 	}
+	why := func(s *straggler) bool { return s.Why.Kind == "cpu_contention" && s.Why.Culprit == "backup-agent" }
 	var raw json.RawMessage
 	for end := time.Now().Add(settleTime); time.Now().Before(end); time.Sleep(time.Second) {
 		e.post("tools/fleet.cluster.find_stragglers", map[string]any{"window": "10m"}, &raw)
-		answer.Result.Stragglers = nil
+		answer.Result.Stragglers, answer.Result.Next = nil, nil
 		if err := json.Unmarshal(raw, &answer); err != nil {
 			e.t.Fatalf("%s: %v", raw, err)
 		}
-		if list := answer.Result.Stragglers; len(list) > 0 && list[0].Collectives.Every > 0 &&
-			strings.Contains(string(list[0].Why), "backup-agent") {
+		if list := answer.Result.Stragglers; len(list) > 0 && list[0].Collectives.Every > 0 && why(&list[0]) {
 			break
 		}
 	}
@@ -255,11 +268,42 @@ func (e *echo) findsStragglers(began time.Time) {
 	if len(list) != 1 {
 		e.t.Fatalf("%d ranks are blamed", len(list))
 	}
-	s := list[0]
-	lateMS := s.Collectives.LateMS
-	if s.Rank != late || s.Node != nodeName(1) || lateMS < echoLateMS*0.95 || lateMS > echoLateMS*1.05 ||
-		s.Collectives.Every != echoEvery || !strings.Contains(string(s.Why), "backup-agent") {
-		e.t.Errorf("blamed is rank %d of %s", s.Rank, s.Node)
+	s, least, most := &list[0], echoLateMS*0.95, echoLateMS*1.05
+	if s.Rank != late || s.Node != nodeName(1) || s.Collectives.LateMS < least || s.Collectives.LateMS > most ||
+		s.Collectives.Every != echoEvery {
+		e.t.Errorf("blamed is rank %d of %s, %+v", s.Rank, s.Node, s.Collectives)
+	}
+	if !why(s) || s.Collectives.Before["runq"] < least {
+		e.t.Errorf("why is %+v, and before it waited for %v", s.Why, s.Collectives.Before)
+	}
+	if next := answer.Result.Next; len(next) == 0 || next[0].Tool != "diagnose" {
+		e.t.Fatalf("the next question is not to the node: %+v", next)
+	}
+	return answer.Result.Next[0].At
+}
+
+// asksNode asks the late rank's node for what its own recording shows.
+func (e *echo) asksNode(at, want string) {
+	e.t.Helper()
+	if at != want {
+		e.t.Fatalf("the next question is to %q, not to %s", at, want)
+	}
+	r, err := http.NewRequestWithContext(e.t.Context(), http.MethodGet, "https://"+at+"/api/v1/chains", nil)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+nodeToken)
+	// Its certificate is its own.
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+	defer client.CloseIdleConnections()
+	a, err := client.Do(r)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	defer a.Body.Close()
+	b, err := io.ReadAll(a.Body)
+	if err != nil || a.StatusCode != http.StatusOK || !bytes.Contains(b, []byte("backup-agent")) {
+		e.t.Errorf("the node answers %s: %.2000s, %v", a.Status, b, err)
 	}
 }
 
