@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -106,6 +107,7 @@ func (s *Tools) nodes(ctx context.Context, sc question.Scope, out *summaryOut) (
 		}
 		byKey[nodeKey{n.Cluster, n.Node}] = &nodes[i]
 	}
+	out.behind(found, nodes, sc.To)
 	out.Seen.Nodes, out.Seen.Clusters = len(nodes), len(clusters)
 	if err := s.ills(ctx, sc, out, byKey); err != nil {
 		return nil, err
@@ -115,6 +117,29 @@ func (s *Tools) nodes(ctx context.Context, sc question.Scope, out *summaryOut) (
 			cmp.Compare(b.LastS, a.LastS))
 	})
 	return nodes, nil
+}
+
+// behind notes the nodes of which each row came long after its own time, if those of others did not: their clocks are
+// behind, or what they send is long on its way. When they sent something last is by when it came.
+func (c *common) behind(found []question.Node, nodes []nodeSummary, end int64) {
+	var late []string
+	for _, n := range found {
+		if n.Late > int64(off) {
+			late = append(late, n.Node)
+		}
+	}
+	if len(late) == 0 || len(late) == len(found) {
+		return
+	}
+	least := int64(math.MaxInt64)
+	for i, n := range found {
+		if n.Late > int64(off) {
+			least = min(least, n.Late)
+			nodes[i].LastS = max(0, round(float64(end-n.Received)/1e9, 1))
+		}
+	}
+	c.add("rows of %s came %.0f s and more after their own time: are clocks behind there?", some(late),
+		time.Duration(least).Seconds())
 }
 
 // ills adds the health and the problems of nodes.

@@ -363,6 +363,42 @@ func TestStragglers(t *testing.T) {
 	}
 }
 
+// Nodes whose clocks are off are named, and not taken for silent ones.
+func TestClocksThatAreOff(t *testing.T) {
+	at := func(node string, before float64) demo.Request {
+		return logs(t, "east", node, entry{before: before, text: "here"})
+	}
+	var got struct {
+		Note  string
+		Nodes []struct {
+			NodeID string  `json:"node_id"`
+			LastS  float64 `json:"last_s"`
+		}
+	}
+	all := []demo.Request{at("n01", 1), at("n02", 2), at("n03", 600), at("n04", -3600)}
+	call(t, connect(t, tools(filled(t, all))), "fleet.cluster.summary", nil, &got)
+	for _, want := range []string{
+		"rows of n03 came 603 s and more after their own time", "rows of n04 are of times up to 3597 s ahead",
+	} {
+		if !strings.Contains(got.Note, want) {
+			t.Errorf("%q does not say %q", got.Note, want)
+		}
+	}
+	if len(got.Nodes) != 3 {
+		t.Errorf("%+v", got.Nodes)
+	}
+	for _, n := range got.Nodes {
+		if n.LastS > 60 {
+			t.Errorf("%s sent nothing for %v s", n.NodeID, n.LastS)
+		}
+	}
+	got.Note = ""
+	call(t, connect(t, tools(filled(t, all[:2]))), "fleet.cluster.summary", nil, &got)
+	if got.Note != "" {
+		t.Errorf("clocks that are right: %s", got.Note)
+	}
+}
+
 // Of many collectives a part is read. It gives the same result, also for periodic lateness.
 func TestManyCollectives(t *testing.T) {
 	var got stragglers

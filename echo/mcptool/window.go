@@ -58,9 +58,46 @@ func (s *Tools) window(ctx context.Context, c *common, cluster, text string) (qu
 			from, to = newest+1-int64(relative), newest+1
 		}
 	}
+	if relative > 0 || text == "all" {
+		if err := s.ahead(ctx, c, cluster, now); err != nil {
+			return sc, err
+		}
+	}
 	sc.From, sc.To = from, to
 	c.Window = moment(from) + "/" + moment(to)
 	return sc, nil
+}
+
+// off is by how much a node's clock may differ from this machine's, unless it is noted.
+const off = time.Minute
+
+// ahead notes the nodes whose newest rows are of the future: a window that ends now does not have them.
+func (s *Tools) ahead(ctx context.Context, c *common, cluster string, now time.Time) error {
+	list, err := s.ask.Ahead(ctx, cluster, now.Add(off).UnixNano())
+	if err != nil || len(list) == 0 {
+		return err
+	}
+	most, names := int64(0), make([]string, len(list))
+	for i, n := range list {
+		most, names[i] = max(most, n.Last-now.UnixNano()), n.Node
+	}
+	c.add("rows of %s are of times up to %.0f s ahead, which this window does not have: are clocks wrong there?",
+		some(names), time.Duration(most).Seconds())
+	return nil
+}
+
+// some joins the first few names.
+func some(names []string) string {
+	const few = 3
+	list := make([]string, min(few, len(names)))
+	for i := range list {
+		list[i] = string(name(names[i]))
+	}
+	text := strings.Join(list, ", ")
+	if n := len(names) - len(list); n > 0 {
+		text += fmt.Sprintf(" and %d more", n)
+	}
+	return text
 }
 
 // extent returns the times of the oldest and the newest row. If there are rows in the last old, it ignores older

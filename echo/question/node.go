@@ -1,6 +1,9 @@
 package question
 
-import "context"
+import (
+	"context"
+	"math"
+)
 
 // Node is a node that sent something.
 type Node struct {
@@ -10,6 +13,7 @@ type Node struct {
 	World         int   // size of its job; 0: not known
 	Last          int64 // time of its newest row
 	Received      int64 // when its newest row came
+	Late          int64 // nanoseconds from a row's own time to when it came: the least of its rows
 }
 
 // Nodes returns the nodes with rows, sorted by cluster and name.
@@ -17,11 +21,21 @@ func (a *Asker) Nodes(ctx context.Context, s Scope) (list []Node, more bool, err
 	more, err = a.rows(ctx, func(l *line) {
 		list = append(list, Node{
 			Cluster: l.text(), Node: l.text(), Points: l.int(), Ranks: int(l.int()), World: int(l.int()), Last: l.int(),
-			Received: l.int(),
+			Received: l.int(), Late: l.int(),
 		})
-	}, `select cluster_id, node_id, count(*), count(distinct rank), max(nranks), max(timestamp_ns), max(received_ns)
+	}, `select cluster_id, node_id, count(*), count(distinct rank), max(nranks), max(timestamp_ns), max(received_ns),
+			min(received_ns - timestamp_ns)
 		from events where %s group by cluster_id, node_id order by cluster_id, node_id`, a.where(s, "timestamp_ns"))
 	return list, more, err
+}
+
+// Ahead returns the nodes that have rows of a time and later, sorted, and the time of each one's newest row.
+func (a *Asker) Ahead(ctx context.Context, cluster string, since int64) (list []Node, err error) {
+	_, err = a.rows(ctx, func(l *line) { list = append(list, Node{Cluster: l.text(), Node: l.text(), Last: l.int()}) },
+		`select cluster_id, node_id, max(timestamp_ns) from events where %s
+		group by cluster_id, node_id order by cluster_id, node_id`,
+		a.where(Scope{Cluster: cluster, From: since, To: math.MaxInt64}, "timestamp_ns"))
+	return list, err
 }
 
 // Health is the newest health score of a rank.
