@@ -36,11 +36,17 @@ const (
 	event   = "5b0f6a52-3f0e-4a0e-9d5e-2f7c6a1b9e44"
 	hog     = "backup-agent"
 	hogPID  = 4711
+
+	firstPID  = 4100 // of rank 0
+	findingID = "cpu-contention-5d20c1a7be43"
 )
 
 var nodes = [...]struct{ name, gpu string }{
 	{"node-a100", "NVIDIA A100-SXM4-80GB"}, {"node-h100", "NVIDIA H100 80GB HBM3"},
 }
+
+// address is where the late rank's node can be asked.
+var address = NodeOf(Slow) + ":8080"
 
 // NodeOf returns the node of a rank.
 func NodeOf(rank int) string { return nodes[rank/perNode].name }
@@ -111,7 +117,8 @@ func (p *play) steps(from, to int) ptrace.Traces {
 		begin, end := p.begin+length(step), p.begin+length(step+1)
 		for rank := range Ranks {
 			enter := begin + own + p.random.Int64N(jitter)
-			if rank == Slow && (step+1)%Every == 0 {
+			isLate := rank == Slow && (step+1)%Every == 0
+			if isLate {
 				enter += late
 			}
 			s := lists[rank/perNode].AppendEmpty()
@@ -128,9 +135,25 @@ func (p *play) steps(from, to int) ptrace.Traces {
 			a.PutInt("nccl.nranks", Ranks)
 			a.PutStr("nccl.datatype", "bfloat16")
 			a.PutStr("nccl.reduce_op", "sum")
+			a.PutInt("process.pid", firstPID+int64(rank))
+			if isLate {
+				lateSpan(a, enter-begin)
+			}
 		}
 	}
 	return t
+}
+
+// lateSpan adds what a tracer sends of a rank that was late: for how long it had worked, and what it waited for in the
+// half second before.
+func lateSpan(a pcommon.Map, ownNS int64) {
+	a.PutStr("ingero.collective.why", "late")
+	a.PutInt("ingero.collective.one_of", 1)
+	a.PutDouble("ingero.collective.own_ms", float64(ownNS)/1e6)
+	a.PutDouble("ingero.collective.before_ms", 500)
+	a.PutDouble("ingero.collective.before.runq_ms", late/1e6-1.4)
+	a.PutStr("ingero.node.address", address)
+	a.PutEmptySlice("ingero.chain_ids").AppendEmpty().SetStr(findingID)
 }
 
 // id returns the trace of a step.
@@ -207,13 +230,13 @@ func finding(r plog.LogRecord, at int64) {
 	r.SetSeverityText("HIGH")
 	r.Body().SetStr(fmt.Sprintf("train lost 18 %% of its time runnable while %s (pid %d) had its CPU", hog, hogPID))
 	a := r.Attributes()
-	a.PutInt("rank", Slow)
-	a.PutStr("ingero.finding.id", "cpu-contention-5d20c1a7be43")
+	a.PutStr("ingero.finding.id", findingID)
 	a.PutStr("ingero.cause.kind", "cpu_contention")
 	a.PutStr("ingero.cause.process", hog)
 	a.PutInt("ingero.cause.pid", hogPID)
 	a.PutStr("ingero.effect.op", "ncclAllReduce")
 	a.PutStr("process.executable.name", "train")
+	a.PutInt("process.pid", firstPID+Slow)
 	a.PutDouble("ingero.finding.lost_pct", 18.1)
 	a.PutDouble("ingero.finding.explained_pct", 98.6)
 }
@@ -227,7 +250,7 @@ func straggler(r plog.LogRecord, at int64) {
 	a := r.Attributes()
 	a.PutStr("event_id", event)
 	a.PutInt("rank", Slow)
-	a.PutStr("ingero.node.address", nodes[Slow/perNode].name+":8080")
+	a.PutStr("ingero.node.address", address)
 	a.PutDouble("excess", 0.23)
 	a.PutDouble("own_ms", 110.7)
 	a.PutDouble("peer_ms", 90)

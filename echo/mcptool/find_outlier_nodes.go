@@ -50,7 +50,7 @@ type ranked struct {
 	NodeID    data    `json:"node_id"`
 	Rank      *int32  `json:"rank,omitempty"`
 	Value     float64 `json:"value"`
-	Sigmas    float64 `json:"sigmas" jsonschema:"from the median, above 0 on the bad side"`
+	Sigmas    float64 `json:"sigmas" jsonschema:"from the median, above 0 if worse"`
 	Outlier   bool    `json:"outlier"`
 	Points    int64   `json:"points"`
 	Beyond    int64   `json:"beyond,omitempty" jsonschema:"points beyond threshold"`
@@ -248,7 +248,7 @@ func (o *outliersOut) verdict(list []ranked, in *outliersIn) {
 	thin := slices.ContainsFunc(o.Cohorts, func(c cohort) bool { return c.Why != "" })
 	switch {
 	case n > 0:
-		o.Verdict = data(fmt.Sprintf("%d of %d %s: %v sigmas or more from the median of the cluster, on the bad side", n,
+		o.Verdict = data(fmt.Sprintf("%d of %d %s: %v sigmas or more from the median of the cluster, and worse", n,
 			len(list), what, in.Sigmas))
 	case thin:
 		o.Verdict = data(fmt.Sprintf("no outlier is named: too few %s sent %s", what, o.Metric))
@@ -256,7 +256,7 @@ func (o *outliersOut) verdict(list []ranked, in *outliersIn) {
 			o.Verdict += "; of=rank compares ranks"
 		}
 	default:
-		o.Verdict = data(fmt.Sprintf("none of %d %s is %v sigmas from the median of its cluster, on the bad side",
+		o.Verdict = data(fmt.Sprintf("none of %d %s is %v sigmas from the median of its cluster and worse",
 			len(list), what, in.Sigmas))
 	}
 }

@@ -54,7 +54,7 @@ func (s *straggler) text() string {
 		if s.Why.Culprit != "" {
 			fmt.Fprintf(&b, " by %s", s.Why.Culprit)
 		}
-		fmt.Fprintf(&b, " explains %.0f %% of it, by the node's own account", *s.Why.ExplainedPct)
+		fmt.Fprintf(&b, " explains %.0f %% of it, as its node reports", *s.Why.ExplainedPct)
 	default:
 		fmt.Fprintf(&b, "; its node reports %s", s.Why.Kind)
 	}

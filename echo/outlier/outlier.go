@@ -59,7 +59,7 @@ func Of(numbers []float64) Spread {
 	return s
 }
 
-// Away returns how far a number is from the median on the bad side, in standard deviations; negative on the good
+// Away returns how far a number is from the median towards the worse, in standard deviations; negative on the good
 // side. If all other numbers are 0, it is infinite.
 func (s Spread) Away(x float64, worse Worse) float64 {
 	d := x - s.Median
