@@ -15,54 +15,111 @@ import (
 // has to delete.
 const lessThanFull = 0.9
 
-// Retain implements store.Keeper.
+// Retain implements store.Keeper. Rows are deleted in steps, between which others may be written.
 func (s *Store) Retain(ctx context.Context, now int64, r store.Retention) (int64, error) {
+	deleted, err := s.retain(ctx, now, r)
+	if err == nil && deleted > 0 {
+		err = s.alone(ctx, func() error {
+			err := s.inTransaction(ctx, func() error { return s.dropSeries(ctx) })
+			if err != nil {
+				s.numbers.forget()
+			}
+			return err
+		})
+	}
+	if err == nil {
+		err = s.alone(ctx, func() error { return s.checkpoint(ctx) })
+	}
+	if err != nil {
+		return deleted, fmt.Errorf("delete old rows: %w", err)
+	}
+	return deleted, nil
+}
+
+func (s *Store) retain(ctx context.Context, now int64, r store.Retention) (deleted int64, err error) {
+	if r.Age > 0 {
+		if deleted, err = s.deleteBefore(ctx, now-int64(r.Age)); err != nil {
+			return deleted, err
+		}
+	}
+	if r.Bytes > 0 {
+		n, err := s.shrink(ctx, r.Bytes)
+		return deleted + n, err
+	}
+	return deleted, nil
+}
+
+// alone calls f while nothing is written.
+func (s *Store) alone(ctx context.Context, f func() error) error {
 	s.writing.Lock()
 	defer s.writing.Unlock()
 	if s.lost() { // nothing may be written that would notice
 		s.mend(context.WithoutCancel(ctx), nil)
 	}
-	var deleted int64
-	err := s.use(func(*sql.DB) (err error) {
-		deleted, err = s.retain(ctx, now, r)
+	err := s.use(func(*sql.DB) error { return f() })
+	if err != nil && gaveUp(err) {
+		s.mend(context.WithoutCancel(ctx), err)
+	}
+	return err
+}
+
+// checkpoint moves the log into the file, and frees the space of deleted rows.
+func (s *Store) checkpoint(ctx context.Context) error {
+	_, err := s.conn.ExecContext(ctx, "checkpoint")
+	return err
+}
+
+// deleteBefore deletes what came before a time, in steps: until a checkpoint the engine keeps in memory which
+// transaction deleted a row.
+func (s *Store) deleteBefore(ctx context.Context, received int64) (deleted int64, err error) {
+	for {
+		until, more, err := s.step(ctx, received)
+		if err != nil {
+			return deleted, err
+		}
+		var n int64
+		err = s.alone(ctx, func() (err error) {
+			if n, err = s.deleteAtOnce(ctx, until); err != nil || n == 0 {
+				return err
+			}
+			s.seen.DropAll()
+			return s.checkpoint(ctx)
+		})
+		if deleted += n; err != nil || n == 0 || !more {
+			return deleted, err
+		}
+	}
+}
+
+// ofDeleted is how many bytes of memory a deleted row takes: the number of its transaction.
+const ofDeleted = 8
+
+// step returns the time before which about as many rows came as may be deleted at once, which takes a quarter of the
+// engine's memory, and whether more came before received.
+func (s *Store) step(ctx context.Context, received int64) (until int64, more bool, err error) {
+	most := s.options.Memory / 4 / ofDeleted
+	from := ofAll("received_ns", fmt.Sprintf("received_ns < %d", received))
+	err = s.ask(ctx, func(db *sql.DB) error {
+		var rows int64
+		until, more = received, false
+		if err := db.QueryRowContext(ctx, "select count(*) from ("+from+")").Scan(&rows); err != nil || rows <= most {
+			return err
+		}
+		err := quantile(ctx, db, float64(most)/float64(rows), from, &until)
+		until = min(until+1, received)
+		more = until < received
 		return err
 	})
-	if err != nil {
-		if gaveUp(err) {
-			s.mend(context.WithoutCancel(ctx), err)
-		}
-		return 0, fmt.Errorf("delete old rows: %w", err)
-	}
-	return deleted, nil
+	return until, more, err
 }
 
-func (s *Store) retain(ctx context.Context, now int64, r store.Retention) (int64, error) {
-	var deleted int64
-	if r.Age > 0 {
-		n, err := s.deleteBefore(ctx, now-int64(r.Age))
-		if err != nil {
-			return 0, err
-		}
-		deleted += n
-	}
-	if r.Bytes > 0 {
-		n, err := s.shrink(ctx, r.Bytes)
-		if err != nil {
-			return 0, err
-		}
-		deleted += n
-	}
-	if deleted > 0 {
-		s.seen.DropAll()
-	}
-	// Moves the log into the file, and frees the space of deleted rows.
-	if _, err := s.conn.ExecContext(ctx, "checkpoint"); err != nil {
-		return 0, err
-	}
-	return deleted, nil
+// quantile finds about which value has a share of the values of a query below it. An exact one would take 8 bytes of
+// memory for each row.
+func quantile(ctx context.Context, db *sql.DB, share float64, of string, value any) error {
+	return db.QueryRowContext(ctx, fmt.Sprintf("select approx_quantile(received_ns, %f) from (%s)", share, of)).Scan(value)
 }
 
-func (s *Store) deleteBefore(ctx context.Context, received int64) (deleted int64, err error) {
+func (s *Store) deleteAtOnce(ctx context.Context, received int64) (deleted int64, err error) {
 	err = s.inTransaction(ctx, func() error {
 		for _, table := range tables {
 			res, err := s.conn.ExecContext(ctx, "delete from "+table+" where received_ns < ?", received)
@@ -75,13 +132,9 @@ func (s *Store) deleteBefore(ctx context.Context, received int64) (deleted int64
 			}
 			deleted += n
 		}
-		if deleted == 0 {
-			return nil
-		}
-		return s.dropSeries(ctx)
+		return nil
 	})
 	if err != nil {
-		s.numbers.forget()
 		return 0, err
 	}
 	return deleted, nil
@@ -93,36 +146,37 @@ const shrinks = 4
 // shrink deletes the oldest rows of a file that is too large: as many as its size suggests if all rows are of equal
 // size, and more if that was not enough.
 func (s *Store) shrink(ctx context.Context, most int64) (int64, error) {
-	var deleted, before int64
+	var deleted, size, before int64
 	for range shrinks {
-		if _, err := s.conn.ExecContext(ctx, "checkpoint"); err != nil {
-			return deleted, err
-		}
-		size, err := used(ctx, s.conn)
+		err := s.alone(ctx, func() (err error) {
+			if err = s.checkpoint(ctx); err == nil {
+				size, err = used(ctx, s.conn)
+			}
+			return err
+		})
 		// If no space became free, a question still reads the deleted rows: wait for the next call.
 		if err != nil || size <= most || size == before {
 			return deleted, err
 		}
 		before = size
 		n, err := s.deleteShare(ctx, 1-lessThanFull*float64(most)/float64(size))
-		if err != nil {
+		if deleted += n; err != nil {
 			return deleted, err
 		}
-		deleted += n
 	}
 	return deleted, nil
 }
 
 // deleteShare deletes about a share of all rows, the oldest ones.
 func (s *Store) deleteShare(ctx context.Context, share float64) (int64, error) {
-	var cutoff sql.NullInt64
-	// An exact quantile would take 8 bytes of memory per row.
-	if err := s.conn.QueryRowContext(ctx, fmt.Sprintf("select approx_quantile(received_ns, %f) from (%s)",
-		share, ofAll("received_ns", "true"))).
-		Scan(&cutoff); err != nil || !cutoff.Valid {
+	var until sql.NullInt64
+	err := s.ask(ctx, func(db *sql.DB) error {
+		return quantile(ctx, db, share, ofAll("received_ns", "true"), &until)
+	})
+	if err != nil || !until.Valid {
 		return 0, err
 	}
-	return s.deleteBefore(ctx, cutoff.Int64+1)
+	return s.deleteBefore(ctx, until.Int64+1)
 }
 
 // querier is a connection.

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ingero-io/ingero/echo/row"
 	"github.com/ingero-io/ingero/echo/store"
 	"github.com/ingero-io/ingero/echo/store/duckdb"
 )
@@ -87,6 +88,33 @@ func TestWritingBesideQuestionsThatTakeMemory(t *testing.T) {
 	t.Logf("%d questions ended for lack of memory", out.Load())
 	if out.Load() == 0 {
 		t.Error("questions did not take enough memory for that to be tested")
+	}
+}
+
+// Rows whose deletion at once would take more memory than the engine has are deleted, while others are written.
+func TestManyRowsAreDeletedInLittleMemory(t *testing.T) {
+	const memory, batch, batches = 64 << 20, 100_000, 100
+	s := open(t, filepath.Join(t.TempDir(), "echo.db"), duckdb.Options{Memory: memory})
+	write := func(second int64) {
+		rows := gaugesWith(batch, second, func(i int) string { return fmt.Sprintf(`{"i":%d}`, i%10) })
+		if w, err := s.Write(t.Context(), rows); err != nil || w.Rows != batch {
+			t.Errorf("second %d: %+v, %v", second, w, err)
+		}
+	}
+	for n := range int64(batches) {
+		write(1 + n)
+	}
+	var writing sync.WaitGroup
+	writing.Go(func() { write(1 + batches) })
+	deleted, err := s.Retain(t.Context(), row.SecondBegins(batches), store.Retention{Age: 1})
+	if err != nil || deleted != batch*(batches-1) {
+		t.Errorf("deleted %d: %v", deleted, err)
+	}
+	writing.Wait()
+	r, err := s.Query(t.Context(), "select count(*), min(received_ns) from events",
+		store.Limits{Time: time.Minute, Rows: 1, Bytes: 1 << 20})
+	if err != nil || r.Rows[0][0] != int64(2*batch) || r.Rows[0][1] != row.SecondBegins(batches) {
+		t.Errorf("%v, %v", r, err)
 	}
 }
 

@@ -174,7 +174,7 @@ func appendSeries(c driver.Conn, list []numbered) error {
 	return a.Close()
 }
 
-// dropSeries deletes series without points, in a transaction that deleted points.
+// dropSeries deletes series without points, in a transaction.
 func (s *Store) dropSeries(ctx context.Context) error {
 	rows, err := s.conn.QueryContext(ctx, `delete from series where series not in
 		(select distinct series from point union select distinct series from distribution) returning id_0, id_1`)
