@@ -7,7 +7,7 @@ select timestamp_ns, received_ns, cluster_id, node_id, kind, metric_name, rank, 
     attrs_json, attrs_json as attrs, resource_json, scope, unit, temporality, start_ns,
     event_name, severity, severity_number, body, trace_id, span_id, parent_span_id, duration_ns,
     count, sum, min, max, p50, p90, p99, bucket_lower, bucket_upper, bucket_count
-from {{.Source}};
+from point final;
 
 create or replace view findings{{.OnCluster}} as
 select timestamp_ns, received_ns, cluster_id, node_id, rank, severity, body as summary,
@@ -26,7 +26,7 @@ select timestamp_ns, received_ns, cluster_id, node_id, rank, severity, body as s
     JSONExtract(attrs_json, 'ingero.finding.event_ids', 'Nullable(String)') as event_ids,
     JSONExtract(attrs_json, 'ingero.finding.recommendations', 'Nullable(String)') as recommendations,
     trace_id, span_id
-from {{.Source}}
+from point final
 where event_name = 'ingero.finding';
 
 create or replace view stragglers{{.OnCluster}} as
@@ -58,7 +58,7 @@ select timestamp_ns, received_ns, cluster_id, node_id, event_name as type, rank,
         JSONExtract(attrs_json, 'cause.explained', 'Nullable(Float64)')) as cause_explained,
     coalesce(JSONExtract(attrs_json, 'cause', 'evidence_ids', 'Nullable(String)'),
         JSONExtract(attrs_json, 'cause.evidence_ids', 'Nullable(String)')) as evidence_ids
-from {{.Source}}
+from point final
 where event_name in ('straggler_state', 'straggler_resolved', 'slow_vs_self', 'gone', 'missing', 'hang', 'cohort_slow',
     'cohort_degraded', 'inference_outlier');
 
@@ -94,7 +94,7 @@ select timestamp_ns as enter_ns, timestamp_ns + duration_ns as exit_ns, duration
     JSONExtract(attrs_json, 'ingero.collective.before.other_ms', 'Nullable(Float64)') as before_other_ms,
     nullIf(JSONExtractRaw(attrs_json, 'ingero.chain_ids'), '') as finding_ids,
     trace_id, span_id
-from {{.Source}}
+from point final
 where kind = 'span' and JSONExtract(attrs_json, 'nccl.op_type', 'Nullable(String)') is not null;
 
 create or replace view health{{.OnCluster}} as
@@ -109,7 +109,7 @@ select timestamp_ns, cluster_id, node_id, rank, max(nranks) as nranks,
     cast(maxIf(v, metric_name = 'ingero.node.degradation_warning') > 0, 'Nullable(Bool)') as suspect,
     cast(maxIf(v, metric_name = 'ingero.node.straggler_event') > 0, 'Nullable(Bool)') as straggler,
     max(received_ns) as received_ns
-from {{.Source}}
+from point final
 where metric_name in ('ingero.node.health_score', 'ingero.health.score', 'ingero.node.throughput_ratio',
     'ingero.node.compute_efficiency', 'ingero.node.memory_headroom', 'ingero.node.cpu_availability',
     'ingero.node.degradation_warning', 'ingero.node.straggler_event')
@@ -120,5 +120,5 @@ select minute_ns, cluster_id, node_id, rank, metric_name, countMerge(n) as count
     minMerge(least) as min, maxMerge(greatest) as max, quantilesDDMerge(0.01, 0.5, 0.9, 0.99)(quantiles)[1] as p50,
     quantilesDDMerge(0.01, 0.5, 0.9, 0.99)(quantiles)[2] as p90,
     quantilesDDMerge(0.01, 0.5, 0.9, 0.99)(quantiles)[3] as p99
-from {{.Minutes}}
+from minute final
 group by minute_ns, cluster_id, node_id, rank, metric_name;
