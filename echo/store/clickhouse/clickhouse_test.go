@@ -218,6 +218,41 @@ func killWhileItWrites(t *testing.T, server *clickhousetest.Server, s *clickhous
 	}
 }
 
+// Neither a question nor its check waits longer than it may for a server that does not answer.
+func TestAServerThatDoesNotAnswerIsNotWaitedFor(t *testing.T) {
+	const (
+		each = 2 * time.Second
+		most = each + 20*time.Second // less than the minute for which a server may be silent
+	)
+	for name, address := range map[string]func(*clickhousetest.Server, string) string{
+		"over HTTP": (*clickhousetest.Server).URL, "natively": (*clickhousetest.Server).NativeURL,
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := clickhousetest.Start(t, t.TempDir())
+			s, err := clickhouse.OpenImpatient(t.Context(), address(server, "silent"), each)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = s.Close() })
+			resume := server.Pause(t)
+			const question = "select count() from events"
+			begin := time.Now()
+			if err := s.Check(t.Context(), question); !errors.Is(err, store.ErrAway) || time.Since(begin) > most {
+				t.Errorf("it is checked for %v: %v", time.Since(begin), err)
+			}
+			begin = time.Now()
+			_, err = s.Query(t.Context(), question, store.Limits{Time: each, Rows: 1, Bytes: 1 << 20})
+			if !errors.As(err, new(*store.LimitError)) || time.Since(begin) > most {
+				t.Errorf("it is asked for %v: %v", time.Since(begin), err)
+			}
+			resume()
+			if got := ask(t, s, question); got != "0" {
+				t.Error(got)
+			}
+		})
+	}
+}
+
 // A question that exceeds its memory ends, and the server frees what it took: it would take gigabytes.
 func TestAQuestionThatTakesMemoryIsEndedAndFreesIt(t *testing.T) {
 	const (
