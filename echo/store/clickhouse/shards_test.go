@@ -146,6 +146,9 @@ func TestConformanceOfThreeShards(t *testing.T) {
 	servers := startShards(t)
 	dialect := storetest.ClickHouse
 	dialect.Spread = true
+	for _, server := range servers {
+		dialect.Engines = append(dialect.Engines, server.PID())
+	}
 	storetest.Run(t, dialect, func(t *testing.T, dir string) store.Store {
 		s, err := openShards(t.Context(), servers, database(dir))
 		if err != nil {

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -277,30 +279,66 @@ var attacks = []string{
 	"SELECT " + strings.Repeat("-(", 2000) + "rank" + strings.Repeat(")", 2000) + " FROM events",
 }
 
+// attackFile is the file that attacks would make.
+const attackFile = "/tmp/ingero-echo-attack"
+
+const (
+	// slack is by how much a question may exceed its time on a busy machine until it has ended. Without a limit those
+	// that are expensive would take hours.
+	slack = 20 * time.Second
+	// mostMemory is how much memory this process may have meanwhile, or by how much a server may grow, in bytes.
+	mostMemory = 1_000_000_000
+)
+
 func testAttacks(t *testing.T, with suite) {
 	s := opened(t, with)
 	write(t, s, gauges(20_000, 5))
+	peaks := watchMemory(t, with.dialect.Engines)
+	dir := t.TempDir() // all processes may write here
 	for _, sql := range append(attacks, with.dialect.attacks...) {
-		name := sql[:min(len(sql), 100)]
-		err := s.Check(t.Context(), sql)
-		if !errors.As(err, new(*store.RefusedError)) && !errors.As(err, new(*store.StatementError)) {
-			t.Errorf("%s: %v; want it refused", name, err)
-		}
-		if _, again := s.Query(t.Context(), sql, limits()); fmt.Sprint(again) != fmt.Sprint(err) {
-			t.Errorf("%s: %v; at the check: %v", name, again, err)
-		}
+		sql = strings.ReplaceAll(sql, attackFile, filepath.Join(dir, "attack"))
+		testAttack(t, s, sql)
+	}
+	made, err := os.ReadDir(dir)
+	if err != nil || len(made) > 0 {
+		t.Errorf("attacks have made %v, %v", made, err)
 	}
 	l := limits()
 	l.Time = 2 * time.Second
 	for _, sql := range append(expensive, with.dialect.expensive...) {
-		switch _, err := s.Query(t.Context(), sql, l); {
+		begin := time.Now()
+		_, err := s.Query(t.Context(), sql, l)
+		took := time.Since(begin)
+		t.Logf("%v: %.60s: %v", took, sql, err)
+		switch {
 		case err == nil:
 			t.Errorf("%s: it ended by itself; it should be one that cannot", sql)
 		case !errors.As(err, new(*store.LimitError)):
 			t.Errorf("%s: %v; want a LimitError", sql, err)
+		case took > l.Time+slack:
+			t.Errorf("%s: it took %v, of %v", sql, took, l.Time)
 		}
 	}
+	peaks(mostMemory)
 	ask(t, s, "select count(*), sum(value_int), min(rank), max(rank) from events", "20000|199990000|0|7")
+}
+
+// testAttack tries a statement that is refused.
+func testAttack(t *testing.T, s store.Store, sql string) {
+	t.Helper()
+	name := sql[:min(len(sql), 100)]
+	begin := time.Now()
+	err := s.Check(t.Context(), sql)
+	if !errors.As(err, new(*store.RefusedError)) && !errors.As(err, new(*store.StatementError)) {
+		t.Errorf("%s: %v; want it refused", name, err)
+	}
+	l := limits()
+	if _, again := s.Query(t.Context(), sql, l); fmt.Sprint(again) != fmt.Sprint(err) {
+		t.Errorf("%s: %v; at the check: %v", name, again, err)
+	}
+	if took := time.Since(begin); took > l.Time+slack {
+		t.Errorf("%s: it was refused after %v", name, took)
+	}
 }
 
 // expensive statements are allowed, and end at a limit.
