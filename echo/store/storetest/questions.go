@@ -76,13 +76,6 @@ func testViews(t *testing.T, with suite) {
 			Double: v, HasDouble: true,
 		}
 	}
-	// The same node, a second later, sends its gauges as integers.
-	integer := func(metric string, v, i int64) row.Row {
-		r := gauge(metric, 0, i)
-		r.Timestamp, r.Received = at(101), at(102)
-		r.Double, r.HasDouble, r.Int, r.HasInt = 0, false, v, true
-		return r
-	}
 	write(t, s, []row.Row{
 		log("ingero.finding", `{"ingero.cause.kind":"cpu_contention","ingero.cause.process":"hog","ingero.cause.pid":7,`+
 			`"ingero.finding.lost_pct":12.5,"ingero.finding.id":"c1","process.executable.name":"train"}`, 1),
@@ -91,23 +84,12 @@ func testViews(t *testing.T, with suite) {
 		log("hang", `{"event_id":"y","resolved":true}`, 4),
 		log("other", `{}`, 5),
 		{
-			Series: n1(row.Span, "", `{"ingero.chain_ids":["c1","c2"],"ingero.collective.before.block_io_ms":1.5,`+
-				`"ingero.collective.before.fault_ms":2,"ingero.collective.before.futex_ms":3,`+
-				`"ingero.collective.before.ioctl_ms":4,"ingero.collective.before.network_ms":5,`+
-				`"ingero.collective.before.other_ms":6,"ingero.collective.before.pipe_ms":7,`+
-				`"ingero.collective.before.poll_ms":8,"ingero.collective.before.runq_ms":290.25,`+
-				`"ingero.collective.before.sleep_ms":9,"ingero.collective.before_ms":380.5,`+
-				`"ingero.collective.one_of":1,"ingero.collective.own_ms":380.5,"ingero.collective.why":"late",`+
-				`"nccl.comm_id_hash":"00ff","nccl.op_type":"ncclAllReduce","nccl.seq":41,"process.pid":7}`),
-			Key: 6, Timestamp: at(6), Received: at(7), Record: &row.Record{Duration: 9},
+			Series: n1(row.Span, "", late),
+			Key:    6, Timestamp: at(6), Received: at(7), Record: &row.Record{Duration: 9},
 		},
 		{Series: bare(row.Span, ""), Key: 7, Timestamp: at(7), Received: at(7), Record: &row.Record{}},
 		gauge("ingero.node.health_score", 0.5, 8), gauge("ingero.node.cpu_availability", 0.25, 9),
 		gauge("ingero.node.straggler_event", 1, 10), gauge("other", 3, 11),
-		integer("ingero.health.score", 1, 12), integer("ingero.node.throughput_ratio", 2, 13),
-		integer("ingero.node.compute_efficiency", 3, 14), integer("ingero.node.memory_headroom", 4, 15),
-		integer("ingero.node.cpu_availability", 0, 16), integer("ingero.node.degradation_warning", 1, 17),
-		integer("ingero.node.straggler_event", 0, 18),
 	})
 	ask(t, s, "select cluster_id, node_id, rank, severity, summary, cause, cause_process, cause_pid, lost_pct, finding_id, effect_process from findings",
 		"east|n1|5|HIGH|words|cpu_contention|hog|7|12.5|c1|train")
@@ -122,10 +104,41 @@ func testViews(t *testing.T, with suite) {
 		before_network_ms, before_pipe_ms, before_poll_ms, before_sleep_ms, before_ioctl_ms, before_other_ms
 		from collectives`, "380.5|290.25|<nil>|3|1.5|2|5|7|8|9|4|6")
 	ask(t, s, "select max(before_runq_ms) * 2, sum(before_fault_ms + before_sleep_ms) from collectives", "580.5|11")
-	ask(t, s, `select node_id, rank, state, health_score, cpu_availability, throughput_ratio, straggler, suspect from health
-		order by timestamp_ns limit 1`, "n1|5|active|0.5|0.25|<nil>|true|<nil>")
-	ask(t, s, `select health_score, throughput_ratio, compute_efficiency, memory_headroom, cpu_availability, suspect,
-		straggler from health where health_score / 2 = 0.5 and received_ns > timestamp_ns`, "1|2|3|4|0|true|false")
+	ask(t, s, "select node_id, rank, state, health_score, cpu_availability, throughput_ratio, straggler, suspect from health",
+		"n1|5|active|0.5|0.25|<nil>|true|<nil>")
+}
+
+// late are the attributes of a collective that a rank entered late.
+const late = `{"ingero.chain_ids":["c1","c2"],"ingero.collective.before.block_io_ms":1.5,` +
+	`"ingero.collective.before.fault_ms":2,"ingero.collective.before.futex_ms":3,` +
+	`"ingero.collective.before.ioctl_ms":4,"ingero.collective.before.network_ms":5,` +
+	`"ingero.collective.before.other_ms":6,"ingero.collective.before.pipe_ms":7,` +
+	`"ingero.collective.before.poll_ms":8,"ingero.collective.before.runq_ms":290.25,` +
+	`"ingero.collective.before.sleep_ms":9,"ingero.collective.before_ms":380.5,` +
+	`"ingero.collective.one_of":1,"ingero.collective.own_ms":380.5,"ingero.collective.why":"late",` +
+	`"nccl.comm_id_hash":"00ff","nccl.op_type":"ncclAllReduce","nccl.seq":41,"process.pid":7}`
+
+// A node may send its gauges as integers, if they are.
+func testIntegers(t *testing.T, with suite) {
+	s := opened(t, with)
+	var rows []row.Row
+	for i, metric := range []string{
+		"ingero.health.score", "ingero.node.throughput_ratio", "ingero.node.compute_efficiency", "ingero.node.memory_headroom",
+		"ingero.node.cpu_availability", "ingero.node.degradation_warning", "ingero.node.straggler_event",
+	} {
+		rows = append(rows, row.Row{
+			Series: bare(row.Gauge, metric), Key: uint64(i), Timestamp: at(1), Received: at(2), Int: int64(i), HasInt: true,
+		})
+	}
+	fraction := row.Row{
+		Series: bare(row.Gauge, "ingero.node.health_score"), Key: 7, Timestamp: at(1), Received: at(3), Double: 0.5, HasDouble: true,
+	}
+	write(t, s, rows)
+	const question = `select health_score, throughput_ratio, compute_efficiency, memory_headroom, cpu_availability, suspect,
+		straggler, health_score / 2, received_ns - timestamp_ns from health`
+	ask(t, s, question, "0|1|2|3|4|true|true|0|1000000000")
+	write(t, s, []row.Row{fraction})
+	ask(t, s, question, "0.5|1|2|3|4|true|true|0.25|2000000000")
 }
 
 func testHistograms(t *testing.T, with suite) {
