@@ -20,8 +20,8 @@ import (
 	"github.com/ingero-io/ingero/echo/store/storetest"
 )
 
-// shards are three servers, and a fourth that is asked about all of them. The engine Distributed needs ClickHouse's
-// own protocol between servers, so the test replaces it: rows go to the shard that their key selects, and the table of
+// shards are three servers, and a fourth that is asked about all of them. The engine Distributed needs servers that add
+// up a part of an answer, so the test replaces it: rows go to the shard that their key selects, and the table of
 // the fourth server reads tables of the engine URL, one per shard. As in a cluster, that server adds up minutes.
 type shards struct {
 	stores []*clickhouse.Store
@@ -310,6 +310,47 @@ func TestMinutesOfAClusterAreThoseOfAllShards(t *testing.T) {
 	} {
 		if settings[name] != want {
 			t.Errorf("%s is %v; want %v", name, settings[name], want)
+		}
+	}
+}
+
+// The same, with the engine Distributed: a row that comes late, on one shard, leaves nothing of its minute out. The
+// older analyzer needs less of what servers tell each other. A shard looks for tables in the database default.
+func TestALateRowsMinuteHasTheRowsOfAllShards(t *testing.T) {
+	var addresses []string
+	var stores []*clickhouse.Store
+	for range 2 {
+		server := clickhousetest.Start(t, t.TempDir())
+		addresses, stores = append(addresses, server.Native), append(stores, open(t, server, "default", clickhouse.Options{}))
+	}
+	asked := clickhousetest.Start(t, t.TempDir())
+	s, err := clickhouse.Open(t.Context(), asked.URL("default")+"?enable_analyzer=0", clickhouse.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	if err := s.Exec(t.Context(), fmt.Sprintf("create or replace table point as remote('%s', 'default', 'point', 'default', '%s')",
+		strings.Join(addresses, ","), clickhousetest.Password)); err != nil {
+		t.Fatal(err)
+	}
+	late := gauges(1, 1002)
+	late[0].Received = row.SecondBegins(2002)
+	for _, step := range []struct {
+		rows [2][]row.Row
+		want string
+	}{
+		{[2][]row.Row{gauges(4, 1000), gauges(4, 1001)}, "8 4 2"},
+		{[2][]row.Row{gauges(1, 2000), gauges(1, 2001)}, "10 5 2"}, // another minute
+		{[2][]row.Row{late, nil}, "11 5 3"},
+	} {
+		for i, st := range stores {
+			write(t, st, step.rows[i])
+		}
+		if _, err := s.Retain(t.Context(), 0, store.Retention{}); err != nil {
+			t.Fatal(err)
+		}
+		if got := ask(t, s, "select sum(count), count(), max(count) from minutes"); got != step.want {
+			t.Errorf("%s; want %s", got, step.want)
 		}
 	}
 }
