@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -32,7 +33,7 @@ var alive = keepalive.ServerParameters{Time: 30 * time.Second, Timeout: 10 * tim
 func (s *Server) GRPC(o ...grpc.ServerOption) *grpc.Server {
 	g := grpc.NewServer(append(o, grpc.ForceServerCodecV2(rawcodec.Codec{}), grpc.MaxRecvMsgSize(MaxRequest),
 		grpc.ConnectionTimeout(handshakeTime), grpc.MaxConcurrentStreams(maxStreams), grpc.InTapHandle(s.tap),
-		grpc.StatsHandler(leaver{}), grpc.KeepaliveParams(alive))...)
+		grpc.StatsHandler(leaver{s}), grpc.KeepaliveParams(alive))...)
 	for i := range signals {
 		sig := &signals[i]
 		g.RegisterService(&grpc.ServiceDesc{
@@ -56,15 +57,24 @@ func (s *Server) tap(ctx context.Context, info *tap.Info) (context.Context, erro
 		return ctx, nil
 	}
 	if err := ctx.Err(); err != nil { // its deadline had passed when it came
+		s.busy.Add(1)
 		return nil, status.FromContextError(err).Err()
 	}
 	if !s.enter() {
 		return nil, later(codes.ResourceExhausted, "too many requests at once")
 	}
-	leave := sync.OnceFunc(s.leave)
-	context.AfterFunc(ctx, leave) // also if it ends before it is handled, which the stats handler does not see
-	return context.WithValue(ctx, leaveKey{}, leave), nil
+	in := &inside{leave: sync.OnceFunc(s.leave)}
+	context.AfterFunc(ctx, in.leave) // also if it ends before it is handled, which the stats handler does not see
+	return context.WithValue(ctx, insideKey{}, in), nil
 }
+
+// inside is a request that tap let in.
+type inside struct {
+	leave func()
+	read  atomic.Bool // its body was; a body that is too long never is
+}
+
+type insideKey struct{}
 
 func known(method string) bool {
 	return slices.ContainsFunc(signals, func(sig signal) bool { return "/"+sig.service+"/Export" == method })
@@ -76,6 +86,9 @@ func (s *Server) export(sig *signal) grpc.MethodHandler {
 		var body []byte
 		if err := read(&body); err != nil {
 			return nil, err
+		}
+		if in, ok := ctx.Value(insideKey{}).(*inside); ok {
+			in.read.Store(true)
 		}
 		cluster := ""
 		if list := metadata.ValueFromIncomingContext(ctx, "ingero-cluster-id"); len(list) > 0 {
@@ -89,21 +102,28 @@ func (s *Server) export(sig *signal) grpc.MethodHandler {
 	}
 }
 
-// leaver frees the room of requests that tap let in, as soon as they are answered.
-type leaver struct{}
-
-// leaveKey is the context key of the function that frees the room.
-type leaveKey struct{}
+// leaver frees the room of requests that tap let in, as soon as they are answered. It counts those that gRPC itself
+// refuses because it cannot read them.
+type leaver struct{ server *Server }
 
 // TagRPC implements stats.Handler.
 func (leaver) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context { return ctx }
 
 // HandleRPC implements stats.Handler.
-func (leaver) HandleRPC(ctx context.Context, s stats.RPCStats) {
-	if leave, ok := ctx.Value(leaveKey{}).(func()); ok {
-		if _, end := s.(*stats.End); end {
-			leave()
-		}
+func (l leaver) HandleRPC(ctx context.Context, s stats.RPCStats) {
+	in, ok := ctx.Value(insideKey{}).(*inside)
+	end, ends := s.(*stats.End)
+	if !ok || !ends {
+		return
+	}
+	in.leave()
+	if in.read.Load() {
+		return
+	}
+	switch status.Code(end.Error) {
+	case codes.Canceled, codes.DeadlineExceeded: // the sender has gone
+	default:
+		l.server.malformed.Add(1)
 	}
 }
 

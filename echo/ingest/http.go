@@ -37,6 +37,7 @@ func (s *Server) Handler() http.Handler {
 func (s *Server) post(w http.ResponseWriter, r *http.Request, sig *signal) {
 	kind, json, err := contentType(r)
 	if err != nil {
+		s.malformed.Add(1)
 		refuse(w, http.StatusUnsupportedMediaType, typeProtobuf, status.New(codes.InvalidArgument, err.Error()))
 		return
 	}

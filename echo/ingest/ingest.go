@@ -61,8 +61,8 @@ type Server struct {
 // Counts are totals since the start.
 type Counts struct {
 	Requests, Points int64
-	// Refused counts points that cannot be stored. The others count requests: Malformed ones cannot be parsed, Denied
-	// ones have no valid token, and Busy ones found no room.
+	// Refused counts points that cannot be stored. The others count requests: Malformed ones cannot be read, or are too
+	// long, Denied ones have no valid token, and Busy ones found no room in their time.
 	Refused, Malformed, Denied, Busy int64
 }
 
@@ -111,6 +111,7 @@ func (s *Server) rows(ctx context.Context, sig *signal, body []byte, json bool, 
 	case s.work <- struct{}{}:
 		defer func() { <-s.work }()
 	case <-ctx.Done():
+		s.busy.Add(1)
 		return otlp.Result{}, status.FromContextError(ctx.Err()).Err()
 	}
 	result, err := sig.rows(json, body, otlp.Options{

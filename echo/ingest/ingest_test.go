@@ -200,6 +200,61 @@ func TestErrorsOverGRPC(t *testing.T) {
 	}
 }
 
+// What gRPC refuses without a call of the server counts, too.
+func TestRequestsThatGRPCCannotReadCount(t *testing.T) {
+	long := metrics(1)
+	long.Metrics().ResourceMetrics().At(0).ScopeMetrics().At(0).Metrics().At(0).
+		SetDescription(strings.Repeat("x", ingest.MaxRequest))
+	for name, options := range map[string][]grpc.CallOption{
+		"too long": nil, "a bomb": {grpc.UseCompressor(grpcgzip.Name)},
+	} {
+		q := &queue{}
+		s := server(t, q, "")
+		c := pmetricotlp.NewGRPCClient(dial(t, s))
+		if _, err := c.Export(t.Context(), long, options...); status.Code(err) != codes.ResourceExhausted {
+			t.Errorf("%s: %v", name, err)
+		}
+		await(t, name, func() bool { return s.Counts() == ingest.Counts{Malformed: 1} })
+		if _, err := c.Export(t.Context(), metrics(1), options...); err != nil {
+			t.Errorf("after %s: %v", name, err)
+		}
+		await(t, "another", func() bool { return s.Counts() == ingest.Counts{Malformed: 1, Requests: 1, Points: 1} })
+		if len(q.take()) != 1 {
+			t.Errorf("%s: it is kept", name)
+		}
+	}
+}
+
+// await waits until something is so, which it is a moment after the answer.
+func await(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); !is(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Errorf("%s does not count", what)
+			return
+		}
+	}
+}
+
+// A request whose sender's time ends before there is room found no room; one that is being written then did.
+func TestTheSendersTimeEnds(t *testing.T) {
+	for name, c := range map[string]struct {
+		err  error
+		busy int64
+	}{
+		"before there is room": {fmt.Errorf("%w: %w", intake.ErrFull, context.DeadlineExceeded), 1},
+		"while it is written":  {context.DeadlineExceeded, 0},
+	} {
+		s := server(t, &queue{err: c.err}, "")
+		if _, err := pmetricotlp.NewGRPCClient(dial(t, s)).Export(t.Context(), metrics(1)); err == nil {
+			t.Errorf("%s: it is kept", name)
+		}
+		if n := s.Counts(); n != (ingest.Counts{Requests: 1, Points: 1, Busy: c.busy}) {
+			t.Errorf("%s: it counts as %+v", name, n)
+		}
+	}
+}
+
 // retries reports whether a status says when to retry.
 func retries(s *status.Status) bool {
 	for _, d := range s.Details() {
@@ -366,7 +421,12 @@ func TestErrorsOverHTTP(t *testing.T) {
 		"too long":     {nil, make([]byte, ingest.MaxRequest+1), []string{"Content-Type", protobuf}, 413, ""},
 		"a bomb":       {nil, bomb, []string{"Content-Type", protobuf, "Content-Encoding", "gzip"}, 413, ""},
 	} {
-		got, answer := post(t, server(t, &queue{err: c.err}, ""), "/v1/metrics", c.body, c.header...)
+		s := server(t, &queue{err: c.err}, "")
+		got, answer := post(t, s, "/v1/metrics", c.body, c.header...)
+		malformed, busy := c.err == nil, errors.Is(c.err, intake.ErrFull)
+		if n := s.Counts(); n.Malformed == 1 != malformed || n.Busy == 1 != busy {
+			t.Errorf("%s: it counts as %+v", name, n)
+		}
 		if got.StatusCode != c.status || got.Header.Get("Retry-After") != c.retry {
 			t.Errorf("%s: %d, Retry-After %q", name, got.StatusCode, got.Header.Get("Retry-After"))
 		}

@@ -5,6 +5,7 @@ package intake
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -38,7 +39,7 @@ func (o Options) withDefaults() Options {
 }
 
 var (
-	// ErrFull means that there was no room for a request's rows. None was stored.
+	// ErrFull means that there was no room for a request's rows, while its sender waited. None was stored.
 	ErrFull = errors.New("too many points wait to be written")
 	// ErrClosed means that the program ends. None of the request's rows was stored.
 	ErrClosed = errors.New("echo ends")
@@ -84,7 +85,8 @@ func New(w store.Writer, o Options) *Queue {
 	return q
 }
 
-// Put returns when the rows are stored, or with an error. If its context ends, the rows may still be stored.
+// Put returns when the rows are stored, or with an error. If its context ends, the rows may still be stored, unless the
+// error is ErrFull, too.
 func (q *Queue) Put(ctx context.Context, rows []row.Row) error {
 	if len(rows) == 0 {
 		return nil
@@ -126,7 +128,8 @@ func (q *Queue) enter(ctx context.Context, r *request) error {
 			q.full.Add(int64(len(r.rows)))
 			return ErrFull
 		case <-ctx.Done():
-			return context.Cause(ctx)
+			q.full.Add(int64(len(r.rows)))
+			return fmt.Errorf("%w: %w", ErrFull, context.Cause(ctx))
 		}
 	}
 }

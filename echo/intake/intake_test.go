@@ -112,6 +112,33 @@ func TestARequestWithoutRoomIsRefusedAfterAWhile(t *testing.T) {
 	})
 }
 
+// Rows count as those without room, too, if their sender gives up before there is any.
+func TestASenderGivesUpBeforeThereIsRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &slow{next: make(chan struct{})}
+		q := intake.New(s, intake.Options{Rows: 10, Patience: time.Second})
+		var all sync.WaitGroup
+		all.Go(func() {
+			if err := q.Put(t.Context(), make([]row.Row, 10)); err != nil {
+				t.Error(err)
+			}
+		})
+		synctest.Wait()
+		ctx, stop := context.WithTimeout(t.Context(), time.Millisecond)
+		defer stop()
+		err := q.Put(ctx, make([]row.Row, 3))
+		if !errors.Is(err, intake.ErrFull) || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v; want ErrFull, and why it did not wait longer", err)
+		}
+		close(s.next)
+		all.Wait()
+		q.Close()
+		if c := q.Counts(); c.Full != 3 || c.Kept != 9 || c.Waiting != 0 {
+			t.Errorf("%+v", c)
+		}
+	})
+}
+
 func TestAnErrorIsToldToAllOfABatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		broken := errors.New("broken")

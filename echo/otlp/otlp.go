@@ -110,7 +110,7 @@ func Logs(l plog.Logs, o Options) Result {
 	return out
 }
 
-// Traces converts spans to rows. It drops their events and links.
+// Traces converts spans to rows. It drops their events, links, kinds and trace states.
 func Traces(t ptrace.Traces, o Options) Result {
 	var out Result
 	out.Rows = make([]row.Row, 0, t.SpanCount())

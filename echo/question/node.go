@@ -57,9 +57,10 @@ func (a *Asker) Health(ctx context.Context, s Scope) (list []Health, more bool, 
 	}, `select cluster_id, node_id, rank, score, at_ns from (
 			select cluster_id, node_id, rank, score, at_ns,
 				row_number() over (partition by cluster_id, node_id, rank order by at_ns desc, score desc) as place
-			from (select cluster_id, node_id, rank, arg_max(value_double, timestamp_ns) as score, max(timestamp_ns) as at_ns
+			from (select cluster_id, node_id, rank, arg_max(value, timestamp_ns) as score, max(timestamp_ns) as at_ns
 				from events
-				where metric_name in ('ingero.node.health_score', 'ingero.health.score') and value_double is not null and %s
+				where metric_name in ('ingero.node.health_score', 'ingero.health.score')
+					and (value_double is not null or value_int is not null) and %s
 				group by cluster_id, node_id, rank, metric_name, attrs_json, resource_json) as s) as h
 		where place = 1 order by cluster_id, node_id, rank`, a.where(s, "timestamp_ns"))
 	return list, more, err

@@ -47,9 +47,10 @@ type Options struct {
 	Keys   int
 	Logger *slog.Logger // nil: silent
 
-	// layout and migrations replace those of the package in tests.
-	layout     *layout
+	// The others replace what the package has, in tests.
 	migrations []migration
+	// checkTime bounds Check; 0: 10 s, as in DuckDB.
+	checkTime time.Duration
 }
 
 func (o Options) withDefaults() Options {
@@ -61,6 +62,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.checkTime == 0 {
+		o.checkTime = 10 * time.Second
 	}
 	return o
 }
@@ -103,10 +107,9 @@ func Open(ctx context.Context, address string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{options: o, database: options.Auth.Database, seen: seen.New(o.Keys)}
-	s.layout = newLayout(o.Cluster, s.database)
-	if o.layout != nil {
-		s.layout = *o.layout
+	s := &Store{
+		options: o, database: options.Auth.Database, layout: newLayout(o.Cluster, options.Auth.Database),
+		seen: seen.New(o.Keys),
 	}
 	if s.conn, err = connect(ctx, options, s.layout); err != nil {
 		return nil, err
@@ -200,11 +203,15 @@ func makeDatabase(ctx context.Context, options *clickhouse.Options, l layout) er
 	if err != nil {
 		return err
 	}
-	err = conn.Exec(ctx, "create database if not exists "+quoted(options.Auth.Database)+l.OnCluster())
+	err = conn.Exec(ctx, createDatabase(options.Auth.Database, l))
 	if err != nil {
 		err = fmt.Errorf("there is no database %s, and it cannot be made: %w", options.Auth.Database, err)
 	}
 	return errors.Join(err, conn.Close())
+}
+
+func createDatabase(name string, l layout) string {
+	return "create database if not exists " + quoted(name) + l.OnCluster()
 }
 
 func (s *Store) prepare(ctx context.Context) error {

@@ -9,7 +9,6 @@ import (
 	"os"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -55,7 +54,9 @@ func open(t *testing.T, s *clickhousetest.Server, database string, o clickhouse.
 
 func TestConformance(t *testing.T) {
 	server := clickhousetest.Start(t, t.TempDir())
-	storetest.Run(t, storetest.ClickHouse, func(t *testing.T, dir string) store.Store {
+	dialect := storetest.ClickHouse
+	dialect.Engines = []int{server.PID()}
+	storetest.Run(t, dialect, func(t *testing.T, dir string) store.Store {
 		s, err := clickhouse.Open(t.Context(), server.URL(database(dir)), clickhouse.Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -67,7 +68,9 @@ func TestConformance(t *testing.T) {
 // The same over ClickHouse's own protocol, compressed.
 func TestConformanceNatively(t *testing.T) {
 	server := clickhousetest.Start(t, t.TempDir())
-	storetest.Run(t, storetest.ClickHouse, func(t *testing.T, dir string) store.Store {
+	dialect := storetest.ClickHouse
+	dialect.Engines = []int{server.PID()}
+	storetest.Run(t, dialect, func(t *testing.T, dir string) store.Store {
 		s, err := clickhouse.Open(t.Context(), server.NativeURL(database(dir)), clickhouse.Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -218,17 +221,54 @@ func killWhileItWrites(t *testing.T, server *clickhousetest.Server, s *clickhous
 	}
 }
 
+// Neither a question nor its check waits longer than it may for a server that does not answer.
+func TestAServerThatDoesNotAnswerIsNotWaitedFor(t *testing.T) {
+	const (
+		each = 2 * time.Second
+		most = each + 20*time.Second // less than the minute for which a server may be silent
+	)
+	for name, address := range map[string]func(*clickhousetest.Server, string) string{
+		"over HTTP": (*clickhousetest.Server).URL, "natively": (*clickhousetest.Server).NativeURL,
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := clickhousetest.Start(t, t.TempDir())
+			s, err := clickhouse.OpenImpatient(t.Context(), address(server, "silent"), each)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = s.Close() })
+			resume := server.Pause(t)
+			const question = "select count() from events"
+			begin := time.Now()
+			if err := s.Check(t.Context(), question); !errors.Is(err, store.ErrAway) || time.Since(begin) > most {
+				t.Errorf("it is checked for %v: %v", time.Since(begin), err)
+			}
+			begin = time.Now()
+			_, err = s.Query(t.Context(), question, store.Limits{Time: each, Rows: 1, Bytes: 1 << 20})
+			if !errors.As(err, new(*store.LimitError)) || time.Since(begin) > most {
+				t.Errorf("it is asked for %v: %v", time.Since(begin), err)
+			}
+			resume()
+			if got := ask(t, s, question); got != "0" {
+				t.Error(got)
+			}
+		})
+	}
+}
+
 // A question that exceeds its memory ends, and the server frees what it took: it would take gigabytes.
 func TestAQuestionThatTakesMemoryIsEndedAndFreesIt(t *testing.T) {
 	const (
-		rounds = 10
-		each   = 100  // MiB per question
-		most   = 1000 // MiB of the server
+		rounds = 5
+		each   = 256           // MiB per question, if nothing else is asked for
+		most   = 1_000_000_000 // bytes by which the server may grow
 	)
 	server := clickhousetest.Start(t, t.TempDir())
-	s := open(t, server, "memory", clickhouse.Options{Memory: each << 20})
+	s := open(t, server, "memory", clickhouse.Options{})
 	write(t, s, gauges(20_000, 1000))
 	taken := 0
+	storetest.ForgetPeak(t, server.PID())
+	before, _ := storetest.Memory(t, server.PID())
 	for range rounds {
 		for _, sql := range []string{
 			"select quantile_cont(a.value_int * b.value_int, 0.5) from events a, events b",
@@ -239,37 +279,21 @@ func TestAQuestionThatTakesMemoryIsEndedAndFreesIt(t *testing.T) {
 			if limit, ok := errors.AsType[*store.LimitError](err); !ok {
 				t.Fatalf("%s: %v; want a limit", sql, err)
 			} else if strings.Contains(limit.Limit, "memory") {
-				taken += each
+				taken += each << 20
 			}
 		}
 	}
+	after, peak := storetest.Memory(t, server.PID())
+	t.Logf("%d MB before, at most %d, then %d; %d were taken", before/1e6, peak/1e6, after/1e6, taken/1e6)
 	if taken < 2*most {
-		t.Errorf("all of them took %d MiB, which tests nothing", taken)
+		t.Errorf("all of them took %d bytes, which tests nothing", taken)
 	}
-	if has := memory(t, server); has > most {
-		t.Errorf("the questions took %d MiB, and the server has %d", taken, has)
+	if peak-before >= most {
+		t.Errorf("the questions took %d bytes, and the server grew by %d", taken, peak-before)
 	}
 	if got := ask(t, s, "select count() from events"); got != "20000" {
 		t.Error(got)
 	}
-}
-
-// memory returns a server's memory in MiB.
-func memory(t *testing.T, s *clickhousetest.Server) int64 {
-	t.Helper()
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.PID()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := regexp.MustCompile(`VmRSS:\s+(\d+) kB`).FindSubmatch(b)
-	if m == nil {
-		t.Fatalf("no VmRSS in\n%s", b)
-	}
-	kB, err := strconv.ParseInt(string(m[1]), 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return kB >> 10
 }
 
 // The engine deletes old rows when it merges.

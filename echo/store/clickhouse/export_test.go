@@ -1,6 +1,16 @@
 package clickhouse
 
-import "context"
+import (
+	"context"
+	"maps"
+	"strings"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"github.com/ingero-io/ingero/echo/seen"
+	"github.com/ingero-io/ingero/echo/store"
+)
 
 // OpenVersion opens a database as a program of an older version would have made it: without views.
 func OpenVersion(ctx context.Context, address string, version uint32) (*Store, error) {
@@ -11,26 +21,80 @@ func OpenVersion(ctx context.Context, address string, version uint32) (*Store, e
 	return Open(ctx, address, Options{migrations: all[:version]})
 }
 
-// OpenFront opens a database whose views read the given tables instead of its own.
-func OpenFront(ctx context.Context, address, source, minutes string) (*Store, error) {
-	return Open(ctx, address, Options{layout: &layout{Source: source, Minutes: minutes}})
+// OpenImpatient opens a database whose Check waits for a short time.
+func OpenImpatient(ctx context.Context, address string, checkTime time.Duration) (*Store, error) {
+	return Open(ctx, address, Options{checkTime: checkTime})
 }
 
 // Exec runs a test's statement.
 func (s *Store) Exec(ctx context.Context, statement string) error { return s.exec(ctx, statement) }
 
-// Statements returns the statements that make the tables and views of a database on a cluster, or on one server.
-func Statements(cluster, database string) (list []string, err error) {
-	all, err := migrations()
-	if err != nil {
-		return nil, err
+// MinuteSettings are the settings of the statement that adds up minutes.
+func MinuteSettings() map[string]any { return maps.Clone(minuteSettings) }
+
+// Sent returns what is sent to the servers of a cluster, or to one server: the statements that make a database and all
+// in it, set and remove how long rows are kept, add up minutes, and delete; and the questions meanwhile.
+func Sent(ctx context.Context, cluster, database string) (statements, questions []string, err error) {
+	r := &recorder{}
+	s := &Store{
+		options:  Options{Cluster: cluster, Keep: time.Hour}.withDefaults(),
+		database: database, layout: newLayout(cluster, database), conn: r, seen: seen.New(1),
 	}
-	for _, m := range append(all, migration{file: "views.sql"}) {
-		some, err := newLayout(cluster, database).statements(m.file)
-		if err != nil {
-			return nil, err
+	if err := r.Exec(ctx, createDatabase(database, s.layout)); err != nil {
+		return nil, nil, err
+	}
+	if err := s.prepare(ctx); err != nil {
+		return nil, nil, err
+	}
+	s.options.Keep, r.expires = 0, true
+	if err := s.expire(ctx); err != nil {
+		return nil, nil, err
+	}
+	if _, err := s.Retain(ctx, int64(2*time.Hour), store.Retention{Age: time.Hour, Bytes: 1}); err != nil {
+		return nil, nil, err
+	}
+	return r.statements, r.questions, nil
+}
+
+// recorder is a connection to a server with a row and without tables. It keeps what is sent.
+type recorder struct {
+	driver.Conn
+	statements, questions []string
+	expires               bool // whether the tables' rows do
+}
+
+// Exec keeps a statement.
+func (r *recorder) Exec(_ context.Context, statement string, _ ...any) error {
+	r.statements = append(r.statements, statement)
+	return nil
+}
+
+// QueryRow keeps a question.
+func (r *recorder) QueryRow(_ context.Context, question string, _ ...any) driver.Row {
+	r.questions = append(r.questions, question)
+	return answer{question: question, expires: r.expires}
+}
+
+// answer is a row of zeros, except for the number of rows to be deleted, the size, and the definition of a table.
+type answer struct {
+	driver.Row
+	question string
+	expires  bool
+}
+
+// Scan returns what there is.
+func (a answer) Scan(to ...any) error {
+	switch v := to[0].(type) {
+	case *uint64:
+		if strings.HasPrefix(a.question, "select count() from point final") {
+			*v = 1
 		}
-		list = append(list, some...)
+	case *int64:
+		*v = 2
+	case *string:
+		if a.expires {
+			*v = "ReplacingMergeTree TTL toDateTime(0)"
+		}
 	}
-	return list, nil
+	return nil
 }

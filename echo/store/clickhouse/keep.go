@@ -178,11 +178,22 @@ func (s *Store) addUp(ctx context.Context) error {
 	if through.Valid {
 		since = fmt.Sprintf(" and received_ns > %d", through.Int64-late)
 	}
-	return s.conn.Exec(clickhouse.Context(ctx, clickhouse.WithSettings(clickhouse.Settings{
-		"async_insert": 0, "max_partitions_per_insert_block": 0, "insert_distributed_sync": 1,
-		"parallel_distributed_insert_select": 2, "distributed_product_mode": "local",
-		"do_not_merge_across_partitions_select_final": 1,
-	})), `insert into minute
+	return s.conn.Exec(clickhouse.Context(ctx, clickhouse.WithSettings(minuteSettings)), addUp(since))
+}
+
+// minuteSettings let the server that is asked add up what all shards have: the rows of a minute are on any of them. It
+// fails if a shard would look for new rows only among its own.
+var minuteSettings = clickhouse.Settings{
+	"async_insert": 0, "max_partitions_per_insert_block": 0, "insert_distributed_sync": 1,
+	"parallel_distributed_insert_select": 0, "distributed_product_mode": "deny", "skip_unavailable_shards": 0,
+	"do_not_merge_across_partitions_select_final": 1,
+}
+
+// addUp returns the statement that computes the minutes of new rows, which the condition selects. "global": which
+// minutes these are is found once, on all shards. The minutes of a late row are then read from all shards, too, and not
+// only from the one that has that row.
+func addUp(since string) string {
+	return `insert into minute
 		select intDiv(timestamp_ns, 60000000000) * 60000000000 as minute_ns, cluster_id, node_id,
 			assumeNotNull(metric_name) as metric_name, rank, countState(), sumState(v), minState(v), maxState(v),
 			quantilesDDState(0.01, 0.5, 0.9, 0.99)(v), max(received_ns)
@@ -191,9 +202,9 @@ func (s *Store) addUp(ctx context.Context) error {
 				assumeNotNull(coalesce(value_double, toFloat64(value_int), sum / count)) as v
 			from point final
 			where metric_name is not null and coalesce(value_double, toFloat64(value_int), sum / count) is not null
-				and intDiv(timestamp_ns, 60000000000) in (
-					select distinct intDiv(timestamp_ns, 60000000000) from point where metric_name is not null`+since+`))
-		group by minute_ns, cluster_id, node_id, metric_name, rank`)
+				and intDiv(timestamp_ns, 60000000000) global in (
+					select distinct intDiv(timestamp_ns, 60000000000) from point where metric_name is not null` + since + `))
+		group by minute_ns, cluster_id, node_id, metric_name, rank`
 }
 
 // ages caches when the oldest row came: finding it reads all rows.

@@ -16,8 +16,10 @@ import (
 	"github.com/ingero-io/ingero/echo/store"
 )
 
-// Check implements store.Reader.
+// Check implements store.Reader. It waits a limited time for a server that does not answer.
 func (s *Store) Check(ctx context.Context, statement string) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, s.options.checkTime, store.ErrAway)
+	defer cancel()
 	return s.use(func() error {
 		_, err := s.checked(ctx, statement)
 		return err

@@ -22,12 +22,10 @@ type layout struct {
 	Cluster string
 	// database is the database's name, for the paths in Keeper.
 	database string
-	// Source and Minutes are what views read: the tables, without duplicates.
-	Source, Minutes string
 }
 
 func newLayout(cluster, database string) layout {
-	l := layout{database: database, Source: "point final", Minutes: "minute final"}
+	l := layout{database: database}
 	if cluster != "" {
 		l.Cluster = quoted(cluster)
 	}

@@ -4,10 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/ingero-io/ingero/echo/row"
 	"github.com/ingero-io/ingero/echo/store"
@@ -16,9 +20,9 @@ import (
 	"github.com/ingero-io/ingero/echo/store/storetest"
 )
 
-// shards are three servers, and a fourth that is asked about all of them. The engine Distributed needs ClickHouse's
-// own protocol between servers, so the test replaces it: rows go to the shard that their key selects, and the views
-// of the fourth server read tables of the engine URL, one per shard.
+// shards are three servers, and a fourth that is asked about all of them. The engine Distributed needs servers that add
+// up a part of an answer, so the test replaces it: rows go to the shard that their key selects, and the table of
+// the fourth server reads tables of the engine URL, one per shard. As in a cluster, that server adds up minutes.
 type shards struct {
 	stores []*clickhouse.Store
 	front  *clickhouse.Store
@@ -38,27 +42,26 @@ func openShards(ctx context.Context, servers []*clickhousetest.Server, name stri
 		return nil, err
 	}
 	defer make.Close()
-	var points, minutes []string
 	for i, server := range servers[:len(servers)-1] {
 		st, err := clickhouse.Open(ctx, server.URL(name), clickhouse.Options{})
 		if err != nil {
 			return nil, err
 		}
 		s.stores = append(s.stores, st)
-		for _, table := range []string{"point", "minute"} {
-			q := url.Values{
-				"query": {"select * from " + table + " final format Native"}, "database": {name}, "user": {"default"},
-				"password": {clickhousetest.Password},
-			}
-			if err := make.Exec(ctx, fmt.Sprintf("create table if not exists %s_%d as %s engine = URL('http://%s/?%s', 'Native')",
-				table, i, table, server.Address, q.Encode())); err != nil {
-				return nil, err
-			}
+		q := url.Values{
+			"query": {"select * from point final format Native"}, "database": {name}, "user": {"default"},
+			"password": {clickhousetest.Password},
 		}
-		points, minutes = append(points, fmt.Sprint("select * from point_", i)), append(minutes, fmt.Sprint("select * from minute_", i))
+		if err := make.Exec(ctx, fmt.Sprintf("create table if not exists point_%d as point engine = URL('http://%s/?%s', 'Native')",
+			i, server.Address, q.Encode())); err != nil {
+			return nil, err
+		}
 	}
-	s.front, err = clickhouse.OpenFront(ctx, last.URL(name)+"?http_max_tries=1",
-		"("+strings.Join(points, " union all ")+")", "("+strings.Join(minutes, " union all ")+")")
+	const all = "create or replace table point as point_0 engine = Merge(currentDatabase(), '^point_[0-9]$')"
+	if err := make.Exec(ctx, all); err != nil {
+		return nil, err
+	}
+	s.front, err = clickhouse.Open(ctx, last.URL(name)+"?http_max_tries=1", clickhouse.Options{})
 	return s, err
 }
 
@@ -87,6 +90,9 @@ func (s *shards) Query(ctx context.Context, sql string, l store.Limits) (*store.
 }
 
 func (s *shards) Retain(ctx context.Context, now int64, r store.Retention) (int64, error) {
+	if _, err := s.front.Retain(ctx, now, store.Retention{}); err != nil { // adds up
+		return 0, err
+	}
 	var all int64
 	r.Bytes /= int64(len(s.stores))
 	for _, st := range s.stores {
@@ -140,6 +146,9 @@ func TestConformanceOfThreeShards(t *testing.T) {
 	servers := startShards(t)
 	dialect := storetest.ClickHouse
 	dialect.Spread = true
+	for _, server := range servers {
+		dialect.Engines = append(dialect.Engines, server.PID())
+	}
 	storetest.Run(t, dialect, func(t *testing.T, dir string) store.Store {
 		s, err := openShards(t.Context(), servers, database(dir))
 		if err != nil {
@@ -193,52 +202,155 @@ func TestAShardThatIsAwayIsNotLeftOut(t *testing.T) {
 	}
 }
 
-// In a cluster all tables are made on all servers, replicated if they have rows, and read through Distributed.
-func TestStatementsForACluster(t *testing.T) {
-	list, err := clickhouse.Statements("main cluster", "echo")
+// sent returns what a store sends to the servers of a cluster, or to one server.
+func sent(t *testing.T, cluster string) (statements, questions []string) {
+	t.Helper()
+	statements, questions, err := clickhouse.Sent(t.Context(), cluster, "echo")
 	if err != nil {
 		t.Fatal(err)
 	}
+	return statements, questions
+}
+
+// Short statements for a cluster, word for word.
+var forACluster = []string{
+	"create database if not exists `echo` on cluster `main cluster`",
+	"create table if not exists meta on cluster `main cluster` (version UInt32, made DateTime default now()) " +
+		"engine = ReplicatedMergeTree('/clickhouse/echo/meta', '{shard}-{replica}') order by version",
+	"insert into meta (version) values (1)",
+	"create table if not exists point on cluster `main cluster` as point_local\n" +
+		"engine = Distributed(`main cluster`, currentDatabase(), point_local, key)",
+	"insert into meta (version) values (2)",
+	"create table if not exists minute on cluster `main cluster` as minute_local\n" +
+		"engine = Distributed(`main cluster`, currentDatabase(), minute_local, cityHash64(cluster_id, node_id))",
+	"alter table point_local on cluster `main cluster` modify ttl " +
+		"toDateTime(intDiv(received_ns, 1000000000)) + toIntervalSecond(3600)",
+	"alter table minute_local on cluster `main cluster` modify ttl " +
+		"toDateTime(intDiv(minute_ns, 1000000000)) + toIntervalSecond(3600)",
+	"alter table point_local on cluster `main cluster` remove ttl",
+	"alter table minute_local on cluster `main cluster` remove ttl",
+	"alter table point_local on cluster `main cluster` delete where received_ns < 3600000000000",
+	"alter table minute_local on cluster `main cluster` delete where minute_ns < 3600000000000",
+}
+
+// In a cluster all tables are made on all servers, replicated if they have rows, and read through Distributed. What is
+// changed is changed on all servers.
+func TestStatementsForACluster(t *testing.T) {
+	statements, questions := sent(t, "main cluster")
 	kinds := map[string]int{}
-	for _, statement := range list {
-		head, _, _ := strings.Cut(statement, " on cluster `main cluster`")
+	var short []string
+	for _, statement := range statements {
+		head, _, on := strings.Cut(statement, " on cluster `main cluster`")
 		switch {
-		case head == statement:
-			t.Errorf("on one server only: %s", statement)
-		case strings.HasPrefix(head, "create or replace view "):
+		case strings.HasPrefix(head, "create or replace view ") && on:
 			kinds["view"]++
 			if !strings.Contains(statement, "from point final") && !strings.Contains(statement, "from minute final") {
 				t.Errorf("it reads what is there twice: %s", statement)
 			}
-		case strings.HasSuffix(head, "_local"):
+		case strings.HasPrefix(head, "create table ") && strings.HasSuffix(head, "_local") && on:
 			kinds["local"]++
 			table := strings.TrimPrefix(head, "create table if not exists ")
 			want := "engine = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/echo/" + table + "', '{replica}'"
 			if !strings.Contains(statement, want) {
 				t.Errorf("no %s in %s", want, statement)
 			}
+		case strings.HasPrefix(head, "insert into minute\n"):
+			kinds["minute"]++
 		default:
-			kinds["distributed"]++
-			if !strings.Contains(statement, "engine = Distributed(`main cluster`, currentDatabase(), ") {
-				t.Errorf("not distributed: %s", statement)
-			}
+			short = append(short, statement)
 		}
 	}
-	if kinds["view"] != 6 || kinds["local"] != 2 || kinds["distributed"] != 2 {
-		t.Errorf("%v", kinds)
+	if want := map[string]int{"view": 6, "local": 2, "minute": 1}; !maps.Equal(kinds, want) {
+		t.Errorf("%v; want %v", kinds, want)
 	}
-	if !strings.Contains(strings.Join(list, "\n"), "currentDatabase(), point_local, key)") {
-		t.Error("rows that are the same do not have the same shard")
+	want := slices.Sorted(slices.Values(forACluster)) // how long rows are kept is set in any order
+	slices.Sort(short)
+	if diff := cmp.Diff(want, short); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
-	alone, err := clickhouse.Statements("", "echo")
-	if err != nil {
-		t.Fatal(err)
+	all := strings.Join(questions, "\n")
+	for _, want := range []string{
+		"from clusterAllReplicas(`main cluster`, system.mutations)\n\t\twhere database = 'echo' and table = 'point_local'",
+		"from cluster(`main cluster`, system.parts) where database = 'echo' and active and table in ('point_local', 'minute_local')",
+		"select count() from point final where received_ns < 3600000000000",
+	} {
+		if !strings.Contains(all, want) {
+			t.Errorf("nobody asks %q, but\n%s", want, all)
+		}
 	}
-	for _, statement := range alone {
-		for _, word := range []string{"on cluster", "Replicated", "Distributed", "_local"} {
+	statements, questions = sent(t, "")
+	for _, statement := range append(statements, questions...) {
+		for _, word := range []string{"on cluster", "Replicated", "Distributed", "_local", "cluster("} {
 			if strings.Contains(statement, word) {
 				t.Errorf("%s on one server: %s", word, statement)
 			}
+		}
+	}
+}
+
+// A minute's rows are on all shards. The server that is asked finds the minutes of new rows once, for all of them: a
+// shard that looked for new rows among its own only would leave out what the others need of a late row's minute. No
+// shard adds up for itself, and none is left out.
+func TestMinutesOfAClusterAreThoseOfAllShards(t *testing.T) {
+	statements, _ := sent(t, "main cluster")
+	i := slices.IndexFunc(statements, func(s string) bool { return strings.HasPrefix(s, "insert into minute") })
+	if i < 0 {
+		t.Fatal("minutes are not added up")
+	}
+	statement := strings.Join(strings.Fields(statements[i]), " ")
+	const want = "from point final where metric_name is not null and coalesce(value_double, toFloat64(value_int), sum / count) " +
+		"is not null and intDiv(timestamp_ns, 60000000000) global in ( select distinct intDiv(timestamp_ns, 60000000000) from point "
+	if !strings.Contains(statement, want) || strings.Count(statement, " in (") != 1 {
+		t.Errorf("no %q in %s", want, statement)
+	}
+	settings := clickhouse.MinuteSettings()
+	for name, want := range map[string]any{
+		"parallel_distributed_insert_select": 0, "distributed_product_mode": "deny", "skip_unavailable_shards": 0,
+		"insert_distributed_sync": 1,
+	} {
+		if settings[name] != want {
+			t.Errorf("%s is %v; want %v", name, settings[name], want)
+		}
+	}
+}
+
+// The same, with the engine Distributed: a row that comes late, on one shard, leaves nothing of its minute out. The
+// older analyzer needs less of what servers tell each other. A shard looks for tables in the database default.
+func TestALateRowsMinuteHasTheRowsOfAllShards(t *testing.T) {
+	var addresses []string
+	var stores []*clickhouse.Store
+	for range 2 {
+		server := clickhousetest.Start(t, t.TempDir())
+		addresses, stores = append(addresses, server.Native), append(stores, open(t, server, "default", clickhouse.Options{}))
+	}
+	asked := clickhousetest.Start(t, t.TempDir())
+	s, err := clickhouse.Open(t.Context(), asked.URL("default")+"?enable_analyzer=0", clickhouse.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	if err := s.Exec(t.Context(), fmt.Sprintf("create or replace table point as remote('%s', 'default', 'point', 'default', '%s')",
+		strings.Join(addresses, ","), clickhousetest.Password)); err != nil {
+		t.Fatal(err)
+	}
+	late := gauges(1, 1002)
+	late[0].Received = row.SecondBegins(2002)
+	for _, step := range []struct {
+		rows [2][]row.Row
+		want string
+	}{
+		{[2][]row.Row{gauges(4, 1000), gauges(4, 1001)}, "8 4 2"},
+		{[2][]row.Row{gauges(1, 2000), gauges(1, 2001)}, "10 5 2"}, // another minute
+		{[2][]row.Row{late, nil}, "11 5 3"},
+	} {
+		for i, st := range stores {
+			write(t, st, step.rows[i])
+		}
+		if _, err := s.Retain(t.Context(), 0, store.Retention{}); err != nil {
+			t.Fatal(err)
+		}
+		if got := ask(t, s, "select sum(count), count(), max(count) from minutes"); got != step.want {
+			t.Errorf("%s; want %s", got, step.want)
 		}
 	}
 }
@@ -247,13 +359,12 @@ func TestStatementsForACluster(t *testing.T) {
 func TestTheEngineReadsStatementsForACluster(t *testing.T) {
 	server := clickhousetest.Start(t, t.TempDir())
 	conn := direct(t, server, "default")
-	list, err := clickhouse.Statements("main cluster", "echo")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, statement := range list {
+	statements, questions := sent(t, "main cluster")
+	kinds := map[string]string{"create": "CreateQuery", "alter": "AlterQuery", "insert": "InsertQuery", "select": "SelectWith"}
+	for _, statement := range append(statements, questions...) {
+		first, _, _ := strings.Cut(statement, " ")
 		tree := texts(t, conn, "explain ast "+statement)
-		if len(tree) == 0 || !strings.HasPrefix(tree[0], "CreateQuery") {
+		if len(tree) == 0 || kinds[first] == "" || !strings.HasPrefix(tree[0], kinds[first]) {
 			t.Errorf("%q of %s", tree, statement)
 		}
 	}

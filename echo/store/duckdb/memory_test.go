@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -17,35 +15,14 @@ import (
 	"github.com/ingero-io/ingero/echo/row"
 	"github.com/ingero-io/ingero/echo/store"
 	"github.com/ingero-io/ingero/echo/store/duckdb"
+	"github.com/ingero-io/ingero/echo/store/storetest"
 )
 
-// memory returns the process's memory, and its peak since forget, in MiB.
+// memory returns the process's memory, and its peak since it was forgotten, in MiB.
 func memory(t *testing.T) (kept, peak int64) {
 	t.Helper()
-	b, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		t.Fatal(err)
-	}
-	read := func(name string) int64 {
-		m := regexp.MustCompile(name + `:\s+(\d+) kB`).FindSubmatch(b)
-		if m == nil {
-			t.Fatalf("no %s in\n%s", name, b)
-		}
-		kB, err := strconv.ParseInt(string(m[1]), 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return kB >> 10
-	}
-	return read("VmRSS"), read("VmHWM")
-}
-
-// forget resets the peak.
-func forget(t *testing.T) {
-	t.Helper()
-	if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0); err != nil {
-		t.Fatal(err)
-	}
+	kept, peak = storetest.Memory(t, os.Getpid())
+	return kept >> 20, peak >> 20
 }
 
 // While questions take all of the engine's memory, no written row is refused, lost, or stored twice.
@@ -145,7 +122,7 @@ func TestAQuestionThatTakesMemoryIsEndedAndFreesIt(t *testing.T) {
 		"select count(distinct a.value_int * 100000 + b.value_int) from events a, events b",
 		"select median(a.value_int) over (order by b.value_int) from events a, events b",
 	} {
-		forget(t)
+		storetest.ForgetPeak(t, os.Getpid())
 		before, _ := memory(t)
 		_, err := s.Query(t.Context(), sql, limits)
 		if !errors.As(err, new(*store.LimitError)) {

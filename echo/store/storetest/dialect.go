@@ -7,6 +7,8 @@ import "strings"
 type Dialect struct {
 	// Spread: rows that are written together may become visible one after the other, as over several servers.
 	Spread bool
+	// Engines are the numbers of the servers' processes that run the engine; nil: this one does.
+	Engines []int
 	// buckets sums the buckets that end at 4 or below.
 	buckets string
 	// allowed may be asked, attacks are refused, and expensive ones end at a limit.

@@ -89,6 +89,37 @@ func PublishedRow(rank, i int) row.Row {
 	return r
 }
 
+// Scores returns health scores of two ranks of a node. That of rank 0 is first a fraction, and then an integer; that of
+// rank 1 the other way round, with a histogram of the same name after it.
+func Scores() []row.Row {
+	var rows []row.Row
+	for rank := range int32(2) {
+		for i := range int64(2) {
+			r := row.Row{
+				Series: row.NewSeries(row.Series{
+					Kind: row.Gauge, Cluster: "east", Node: "n1", Rank: rank, Metric: "ingero.node.health_score",
+					Attrs: fmt.Sprintf(`{"ingero.node.rank":%d}`, rank), Resource: `{}`,
+				}),
+				Timestamp: at(i), Received: at(i),
+			}
+			if i == int64(rank) {
+				r.Double, r.HasDouble = 0.25, true
+			} else {
+				r.Int, r.HasInt = 1, true
+			}
+			r.Key = row.Key(&r, 0)
+			rows = append(rows, r)
+		}
+	}
+	return append(rows, row.Row{
+		Series: row.NewSeries(row.Series{
+			Kind: row.Histogram, Cluster: "east", Node: "n1", Rank: 1, Metric: "ingero.node.health_score", Attrs: `{}`,
+			Resource: `{}`,
+		}),
+		Key: 1, Timestamp: at(3), Received: at(3), Distribution: &row.Distribution{Count: 2, Sum: 14},
+	})
+}
+
 // ranks is the size of the cluster in Cluster, ranksOfNode that of each of its nodes.
 const ranks, ranksOfNode = 512, 8
 

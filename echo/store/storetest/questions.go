@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -82,9 +84,8 @@ func testViews(t *testing.T, with suite) {
 		log("hang", `{"event_id":"y","resolved":true}`, 4),
 		log("other", `{}`, 5),
 		{
-			Series: n1(row.Span, "", `{"ingero.chain_ids":["c1","c2"],"ingero.collective.one_of":1,"ingero.collective.own_ms":380.5,`+
-				`"ingero.collective.why":"late","nccl.comm_id_hash":"00ff","nccl.op_type":"ncclAllReduce","nccl.seq":41,"process.pid":7}`),
-			Key: 6, Timestamp: at(6), Received: at(7), Record: &row.Record{Duration: 9},
+			Series: n1(row.Span, "", late),
+			Key:    6, Timestamp: at(6), Received: at(7), Record: &row.Record{Duration: 9},
 		},
 		{Series: bare(row.Span, ""), Key: 7, Timestamp: at(7), Received: at(7), Record: &row.Record{}},
 		gauge("ingero.node.health_score", 0.5, 8), gauge("ingero.node.cpu_availability", 0.25, 9),
@@ -99,8 +100,45 @@ func testViews(t *testing.T, with suite) {
 	ask(t, s, "select op_type, comm_id_hash, seq, rank, exit_ns - enter_ns from collectives", "ncclAllReduce|00ff|41|5|9")
 	ask(t, s, "select why, one_of, own_ms, wait_ms, pid, finding_ids, node_address from collectives",
 		`late|1|380.5|<nil>|7|["c1","c2"]|<nil>`)
+	ask(t, s, `select before_ms, before_runq_ms, before_throttled_ms, before_futex_ms, before_block_io_ms, before_fault_ms,
+		before_network_ms, before_pipe_ms, before_poll_ms, before_sleep_ms, before_ioctl_ms, before_other_ms
+		from collectives`, "380.5|290.25|<nil>|3|1.5|2|5|7|8|9|4|6")
+	ask(t, s, "select max(before_runq_ms) * 2, sum(before_fault_ms + before_sleep_ms) from collectives", "580.5|11")
 	ask(t, s, "select node_id, rank, state, health_score, cpu_availability, throughput_ratio, straggler, suspect from health",
 		"n1|5|active|0.5|0.25|<nil>|true|<nil>")
+}
+
+// late are the attributes of a collective that a rank entered late.
+const late = `{"ingero.chain_ids":["c1","c2"],"ingero.collective.before.block_io_ms":1.5,` +
+	`"ingero.collective.before.fault_ms":2,"ingero.collective.before.futex_ms":3,` +
+	`"ingero.collective.before.ioctl_ms":4,"ingero.collective.before.network_ms":5,` +
+	`"ingero.collective.before.other_ms":6,"ingero.collective.before.pipe_ms":7,` +
+	`"ingero.collective.before.poll_ms":8,"ingero.collective.before.runq_ms":290.25,` +
+	`"ingero.collective.before.sleep_ms":9,"ingero.collective.before_ms":380.5,` +
+	`"ingero.collective.one_of":1,"ingero.collective.own_ms":380.5,"ingero.collective.why":"late",` +
+	`"nccl.comm_id_hash":"00ff","nccl.op_type":"ncclAllReduce","nccl.seq":41,"process.pid":7}`
+
+// A node may send its gauges as integers, if they are.
+func testIntegers(t *testing.T, with suite) {
+	s := opened(t, with)
+	var rows []row.Row
+	for i, metric := range []string{
+		"ingero.health.score", "ingero.node.throughput_ratio", "ingero.node.compute_efficiency", "ingero.node.memory_headroom",
+		"ingero.node.cpu_availability", "ingero.node.degradation_warning", "ingero.node.straggler_event",
+	} {
+		rows = append(rows, row.Row{
+			Series: bare(row.Gauge, metric), Key: uint64(i), Timestamp: at(1), Received: at(2), Int: int64(i), HasInt: true,
+		})
+	}
+	fraction := row.Row{
+		Series: bare(row.Gauge, "ingero.node.health_score"), Key: 7, Timestamp: at(1), Received: at(3), Double: 0.5, HasDouble: true,
+	}
+	write(t, s, rows)
+	const question = `select health_score, throughput_ratio, compute_efficiency, memory_headroom, cpu_availability, suspect,
+		straggler, health_score / 2, received_ns - timestamp_ns from health`
+	ask(t, s, question, "0|1|2|3|4|true|true|0|1000000000")
+	write(t, s, []row.Row{fraction})
+	ask(t, s, question, "0.5|1|2|3|4|true|true|0.25|2000000000")
 }
 
 func testHistograms(t *testing.T, with suite) {
@@ -254,30 +292,66 @@ var attacks = []string{
 	"SELECT " + strings.Repeat("-(", 2000) + "rank" + strings.Repeat(")", 2000) + " FROM events",
 }
 
+// attackFile is the file that attacks would make.
+const attackFile = "/tmp/ingero-echo-attack"
+
+const (
+	// slack is by how much a question may exceed its time on a busy machine until it has ended. Without a limit those
+	// that are expensive would take hours.
+	slack = 20 * time.Second
+	// mostMemory is how much memory this process may have meanwhile, or by how much a server may grow, in bytes.
+	mostMemory = 1_000_000_000
+)
+
 func testAttacks(t *testing.T, with suite) {
 	s := opened(t, with)
 	write(t, s, gauges(20_000, 5))
+	peaks := watchMemory(t, with.dialect.Engines)
+	dir := t.TempDir() // all processes may write here
 	for _, sql := range append(attacks, with.dialect.attacks...) {
-		name := sql[:min(len(sql), 100)]
-		err := s.Check(t.Context(), sql)
-		if !errors.As(err, new(*store.RefusedError)) && !errors.As(err, new(*store.StatementError)) {
-			t.Errorf("%s: %v; want it refused", name, err)
-		}
-		if _, again := s.Query(t.Context(), sql, limits()); fmt.Sprint(again) != fmt.Sprint(err) {
-			t.Errorf("%s: %v; at the check: %v", name, again, err)
-		}
+		sql = strings.ReplaceAll(sql, attackFile, filepath.Join(dir, "attack"))
+		testAttack(t, s, sql)
+	}
+	made, err := os.ReadDir(dir)
+	if err != nil || len(made) > 0 {
+		t.Errorf("attacks have made %v, %v", made, err)
 	}
 	l := limits()
 	l.Time = 2 * time.Second
 	for _, sql := range append(expensive, with.dialect.expensive...) {
-		switch _, err := s.Query(t.Context(), sql, l); {
+		begin := time.Now()
+		_, err := s.Query(t.Context(), sql, l)
+		took := time.Since(begin)
+		t.Logf("%v: %.60s: %v", took, sql, err)
+		switch {
 		case err == nil:
 			t.Errorf("%s: it ended by itself; it should be one that cannot", sql)
 		case !errors.As(err, new(*store.LimitError)):
 			t.Errorf("%s: %v; want a LimitError", sql, err)
+		case took > l.Time+slack:
+			t.Errorf("%s: it took %v, of %v", sql, took, l.Time)
 		}
 	}
+	peaks(mostMemory)
 	ask(t, s, "select count(*), sum(value_int), min(rank), max(rank) from events", "20000|199990000|0|7")
+}
+
+// testAttack tries a statement that is refused.
+func testAttack(t *testing.T, s store.Store, sql string) {
+	t.Helper()
+	name := sql[:min(len(sql), 100)]
+	begin := time.Now()
+	err := s.Check(t.Context(), sql)
+	if !errors.As(err, new(*store.RefusedError)) && !errors.As(err, new(*store.StatementError)) {
+		t.Errorf("%s: %v; want it refused", name, err)
+	}
+	l := limits()
+	if _, again := s.Query(t.Context(), sql, l); fmt.Sprint(again) != fmt.Sprint(err) {
+		t.Errorf("%s: %v; at the check: %v", name, again, err)
+	}
+	if took := time.Since(begin); took > l.Time+slack {
+		t.Errorf("%s: it was refused after %v", name, took)
+	}
 }
 
 // expensive statements are allowed, and end at a limit.

@@ -38,6 +38,7 @@ func Run(t *testing.T, d Dialect, open Opener) {
 		{"rows are there after it was closed", testReopen},
 		{"the published questions", testPublished},
 		{"views", testViews},
+		{"gauges that are integers", testIntegers},
 		{"quantiles of histograms", testHistograms},
 		{"minutes", testMinutes},
 		{"attacks", testAttacks},

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 )
 
@@ -122,6 +123,18 @@ func (s *Server) Kill(t testing.TB) {
 		t.Fatal(err)
 	}
 	<-s.ended
+}
+
+// Pause stops a server: it keeps its connections, and does not answer until the returned function is called.
+func (s *Server) Pause(t testing.TB) (resume func()) {
+	t.Helper()
+	send := func(signal os.Signal) {
+		if err := s.cmd.Process.Signal(signal); err != nil {
+			t.Fatal(err)
+		}
+	}
+	send(syscall.SIGSTOP)
+	return func() { send(syscall.SIGCONT) }
 }
 
 // PID returns its process number.

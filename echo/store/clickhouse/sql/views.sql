@@ -7,7 +7,7 @@ select timestamp_ns, received_ns, cluster_id, node_id, kind, metric_name, rank, 
     attrs_json, attrs_json as attrs, resource_json, scope, unit, temporality, start_ns,
     event_name, severity, severity_number, body, trace_id, span_id, parent_span_id, duration_ns,
     count, sum, min, max, p50, p90, p99, bucket_lower, bucket_upper, bucket_count
-from {{.Source}};
+from point final;
 
 create or replace view findings{{.OnCluster}} as
 select timestamp_ns, received_ns, cluster_id, node_id, rank, severity, body as summary,
@@ -26,7 +26,7 @@ select timestamp_ns, received_ns, cluster_id, node_id, rank, severity, body as s
     JSONExtract(attrs_json, 'ingero.finding.event_ids', 'Nullable(String)') as event_ids,
     JSONExtract(attrs_json, 'ingero.finding.recommendations', 'Nullable(String)') as recommendations,
     trace_id, span_id
-from {{.Source}}
+from point final
 where event_name = 'ingero.finding';
 
 create or replace view stragglers{{.OnCluster}} as
@@ -58,7 +58,7 @@ select timestamp_ns, received_ns, cluster_id, node_id, event_name as type, rank,
         JSONExtract(attrs_json, 'cause.explained', 'Nullable(Float64)')) as cause_explained,
     coalesce(JSONExtract(attrs_json, 'cause', 'evidence_ids', 'Nullable(String)'),
         JSONExtract(attrs_json, 'cause.evidence_ids', 'Nullable(String)')) as evidence_ids
-from {{.Source}}
+from point final
 where event_name in ('straggler_state', 'straggler_resolved', 'slow_vs_self', 'gone', 'missing', 'hang', 'cohort_slow',
     'cohort_degraded', 'inference_outlier');
 
@@ -81,25 +81,35 @@ select timestamp_ns as enter_ns, timestamp_ns + duration_ns as exit_ns, duration
     JSONExtract(attrs_json, 'ingero.collective.wait_ms', 'Nullable(Float64)') as wait_ms,
     JSONExtract(attrs_json, 'ingero.collective.usual_wait_ms', 'Nullable(Float64)') as usual_wait_ms,
     JSONExtract(attrs_json, 'ingero.collective.before_ms', 'Nullable(Float64)') as before_ms,
+    JSONExtract(attrs_json, 'ingero.collective.before.runq_ms', 'Nullable(Float64)') as before_runq_ms,
+    JSONExtract(attrs_json, 'ingero.collective.before.throttled_ms', 'Nullable(Float64)') as before_throttled_ms,
+    JSONExtract(attrs_json, 'ingero.collective.before.futex_ms', 'Nullable(Float64)') as before_futex_ms,
+    JSONExtract(attrs_json, 'ingero.collective.before.block_io_ms', 'Nullable(Float64)') as before_block_io_ms,
+    JSONExtract(attrs_json, 'ingero.collective.before.fault_ms', 'Nullable(Float64)') as before_fault_ms,
+    JSONExtract(attrs_json, 'ingero.collective.before.network_ms', 'Nullable(Float64)') as before_network_ms,
+    JSONExtract(attrs_json, 'ingero.collective.before.pipe_ms', 'Nullable(Float64)') as before_pipe_ms,
+    JSONExtract(attrs_json, 'ingero.collective.before.poll_ms', 'Nullable(Float64)') as before_poll_ms,
+    JSONExtract(attrs_json, 'ingero.collective.before.sleep_ms', 'Nullable(Float64)') as before_sleep_ms,
+    JSONExtract(attrs_json, 'ingero.collective.before.ioctl_ms', 'Nullable(Float64)') as before_ioctl_ms,
+    JSONExtract(attrs_json, 'ingero.collective.before.other_ms', 'Nullable(Float64)') as before_other_ms,
     nullIf(JSONExtractRaw(attrs_json, 'ingero.chain_ids'), '') as finding_ids,
     trace_id, span_id
-from {{.Source}}
+from point final
 where kind = 'span' and JSONExtract(attrs_json, 'nccl.op_type', 'Nullable(String)') is not null;
 
 create or replace view health{{.OnCluster}} as
+with coalesce(value_double, toFloat64(value_int)) as v
 select timestamp_ns, cluster_id, node_id, rank, max(nranks) as nranks,
     max(JSONExtract(attrs_json, 'ingero.node.state', 'Nullable(String)')) as state,
-    maxIf(value_double, metric_name in ('ingero.node.health_score', 'ingero.health.score')) as health_score,
-    maxIf(value_double, metric_name = 'ingero.node.throughput_ratio') as throughput_ratio,
-    maxIf(value_double, metric_name = 'ingero.node.compute_efficiency') as compute_efficiency,
-    maxIf(value_double, metric_name = 'ingero.node.memory_headroom') as memory_headroom,
-    maxIf(value_double, metric_name = 'ingero.node.cpu_availability') as cpu_availability,
-    cast(maxIf(coalesce(value_double, toFloat64(value_int)), metric_name = 'ingero.node.degradation_warning') > 0,
-        'Nullable(Bool)') as suspect,
-    cast(maxIf(coalesce(value_double, toFloat64(value_int)), metric_name = 'ingero.node.straggler_event') > 0,
-        'Nullable(Bool)') as straggler,
+    maxIf(v, metric_name in ('ingero.node.health_score', 'ingero.health.score')) as health_score,
+    maxIf(v, metric_name = 'ingero.node.throughput_ratio') as throughput_ratio,
+    maxIf(v, metric_name = 'ingero.node.compute_efficiency') as compute_efficiency,
+    maxIf(v, metric_name = 'ingero.node.memory_headroom') as memory_headroom,
+    maxIf(v, metric_name = 'ingero.node.cpu_availability') as cpu_availability,
+    cast(maxIf(v, metric_name = 'ingero.node.degradation_warning') > 0, 'Nullable(Bool)') as suspect,
+    cast(maxIf(v, metric_name = 'ingero.node.straggler_event') > 0, 'Nullable(Bool)') as straggler,
     max(received_ns) as received_ns
-from {{.Source}}
+from point final
 where metric_name in ('ingero.node.health_score', 'ingero.health.score', 'ingero.node.throughput_ratio',
     'ingero.node.compute_efficiency', 'ingero.node.memory_headroom', 'ingero.node.cpu_availability',
     'ingero.node.degradation_warning', 'ingero.node.straggler_event')
@@ -110,5 +120,5 @@ select minute_ns, cluster_id, node_id, rank, metric_name, countMerge(n) as count
     minMerge(least) as min, maxMerge(greatest) as max, quantilesDDMerge(0.01, 0.5, 0.9, 0.99)(quantiles)[1] as p50,
     quantilesDDMerge(0.01, 0.5, 0.9, 0.99)(quantiles)[2] as p90,
     quantilesDDMerge(0.01, 0.5, 0.9, 0.99)(quantiles)[3] as p99
-from {{.Minutes}}
+from minute final
 group by minute_ns, cluster_id, node_id, rank, metric_name;

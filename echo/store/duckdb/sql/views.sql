@@ -96,6 +96,19 @@ select timestamp_ns as enter_ns, timestamp_ns + duration_ns as exit_ns, duration
     try_cast(json_extract_string(attrs_json, '$."ingero.collective.wait_ms"') as double) as wait_ms,
     try_cast(json_extract_string(attrs_json, '$."ingero.collective.usual_wait_ms"') as double) as usual_wait_ms,
     try_cast(json_extract_string(attrs_json, '$."ingero.collective.before_ms"') as double) as before_ms,
+    try_cast(json_extract_string(attrs_json, '$."ingero.collective.before.runq_ms"') as double) as before_runq_ms,
+    try_cast(json_extract_string(attrs_json, '$."ingero.collective.before.throttled_ms"') as double)
+        as before_throttled_ms,
+    try_cast(json_extract_string(attrs_json, '$."ingero.collective.before.futex_ms"') as double) as before_futex_ms,
+    try_cast(json_extract_string(attrs_json, '$."ingero.collective.before.block_io_ms"') as double)
+        as before_block_io_ms,
+    try_cast(json_extract_string(attrs_json, '$."ingero.collective.before.fault_ms"') as double) as before_fault_ms,
+    try_cast(json_extract_string(attrs_json, '$."ingero.collective.before.network_ms"') as double) as before_network_ms,
+    try_cast(json_extract_string(attrs_json, '$."ingero.collective.before.pipe_ms"') as double) as before_pipe_ms,
+    try_cast(json_extract_string(attrs_json, '$."ingero.collective.before.poll_ms"') as double) as before_poll_ms,
+    try_cast(json_extract_string(attrs_json, '$."ingero.collective.before.sleep_ms"') as double) as before_sleep_ms,
+    try_cast(json_extract_string(attrs_json, '$."ingero.collective.before.ioctl_ms"') as double) as before_ioctl_ms,
+    try_cast(json_extract_string(attrs_json, '$."ingero.collective.before.other_ms"') as double) as before_other_ms,
     json_extract_string(attrs_json, '$."ingero.chain_ids"') as finding_ids,
     trace_id, span_id
 from record
@@ -104,18 +117,22 @@ where kind = 'span' and json_extract_string(attrs_json, '$."nccl.op_type"') is n
 create or replace view health as
 select timestamp_ns, cluster_id, node_id, rank, max(nranks) as nranks,
     max(json_extract_string(attrs_json, '$."ingero.node.state"')) as state,
-    max(value_double) filter (metric_name in ('ingero.node.health_score', 'ingero.health.score')) as health_score,
-    max(value_double) filter (metric_name = 'ingero.node.throughput_ratio') as throughput_ratio,
-    max(value_double) filter (metric_name = 'ingero.node.compute_efficiency') as compute_efficiency,
-    max(value_double) filter (metric_name = 'ingero.node.memory_headroom') as memory_headroom,
-    max(value_double) filter (metric_name = 'ingero.node.cpu_availability') as cpu_availability,
-    max(coalesce(value_double, value_int)) filter (metric_name = 'ingero.node.degradation_warning') > 0 as suspect,
-    max(coalesce(value_double, value_int)) filter (metric_name = 'ingero.node.straggler_event') > 0 as straggler,
+    max(v) filter (metric_name in ('ingero.node.health_score', 'ingero.health.score')) as health_score,
+    max(v) filter (metric_name = 'ingero.node.throughput_ratio') as throughput_ratio,
+    max(v) filter (metric_name = 'ingero.node.compute_efficiency') as compute_efficiency,
+    max(v) filter (metric_name = 'ingero.node.memory_headroom') as memory_headroom,
+    max(v) filter (metric_name = 'ingero.node.cpu_availability') as cpu_availability,
+    max(v) filter (metric_name = 'ingero.node.degradation_warning') > 0 as suspect,
+    max(v) filter (metric_name = 'ingero.node.straggler_event') > 0 as straggler,
     max(received_ns) as received_ns
-from events
-where metric_name in ('ingero.node.health_score', 'ingero.health.score', 'ingero.node.throughput_ratio',
-    'ingero.node.compute_efficiency', 'ingero.node.memory_headroom', 'ingero.node.cpu_availability',
-    'ingero.node.degradation_warning', 'ingero.node.straggler_event')
+from (
+    select timestamp_ns, received_ns, cluster_id, node_id, rank, nranks, metric_name, attrs_json,
+        coalesce(value_double, value_int) as v
+    from events
+    where metric_name in ('ingero.node.health_score', 'ingero.health.score', 'ingero.node.throughput_ratio',
+        'ingero.node.compute_efficiency', 'ingero.node.memory_headroom', 'ingero.node.cpu_availability',
+        'ingero.node.degradation_warning', 'ingero.node.straggler_event')
+)
 group by timestamp_ns, cluster_id, node_id, rank;
 
 create or replace view minutes as

@@ -1,7 +1,8 @@
 // Command chserver answers like a ClickHouse server, with the real engine in this process (libchdb), over HTTP and in
-// ClickHouse's own protocol. It is for tests: it has one password for all users, no other servers, and no Keeper. The
-// engine runs the statements; the rest (protocols, settings, the form of errors) is made here. Answers cannot have
-// intervals: the library that writes blocks leaves them out.
+// ClickHouse's own protocol. It is for tests: it has one password for all users, no cluster, and no Keeper. Another one
+// may ask it for rows (the function remote), but not for parts of sums. The engine runs the statements; the rest
+// (protocols, settings, the form of errors) is made here. Answers cannot have intervals: the library that writes blocks
+// leaves them out.
 package main
 
 import (

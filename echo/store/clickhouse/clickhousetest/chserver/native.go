@@ -65,6 +65,10 @@ func (p *peer) serve() error {
 			if err := p.query(); err != nil {
 				return err
 			}
+		case chproto.ClientTablesStatusRequest:
+			if err := p.found(); err != nil {
+				return err
+			}
 		case chproto.ClientCodeCancel: // what was running has ended
 		default:
 			return fmt.Errorf("a packet of kind %d", code)
@@ -128,16 +132,16 @@ func (p *peer) fail(err error) {
 
 // query runs a statement. It returns errors of the connection; those of the statement are answered.
 func (p *peer) query() error {
-	var q chproto.Query
-	if err := q.DecodeAware(p.from, revision); err != nil {
+	q, err := p.request()
+	if err != nil {
 		return err
 	}
-	compressed := q.Compression == chproto.CompressionEnabled
-	if _, err := p.block(compressed); err != nil { // the block of external tables: there are none
+	tables, err := p.temporary(q.compressed)
+	if err != nil {
 		return err
 	}
 	settings := url.Values{"database": {p.database}}
-	for _, one := range q.Settings {
+	for _, one := range q.settings {
 		settings.Set(one.Key, one.Value)
 	}
 	session, err := p.engine.session()
@@ -149,49 +153,34 @@ func (p *peer) query() error {
 		p.fail(err)
 		return nil
 	}
-	if m := nativeInserts.FindStringSubmatch(q.Body); m != nil {
-		return p.insertBlocks(session, m[1], m[2], compressed)
+	for name, blocks := range tables {
+		if err := p.make(session, name, blocks); err != nil {
+			p.fail(err)
+			return nil
+		}
 	}
-	out, err := session.run(q.Body, "Native")
+	if m := nativeInserts.FindStringSubmatch(q.statement); m != nil {
+		return p.insertBlocks(session, m[1], m[2], q.compressed)
+	}
+	out, err := session.run(q.statement, "Native")
 	if err != nil {
 		p.fail(err)
 		return nil
 	}
-	if len(out) == 0 && selects.MatchString(q.Body) { // a server sends the columns even without rows
-		names, types, err := described(session, "describe table ("+q.Body+")")
+	if len(out) == 0 && selects.MatchString(q.statement) { // a server sends the columns even without rows
+		names, types, err := described(session, "describe table ("+q.statement+")")
 		if err != nil {
 			return err
 		}
-		if err := p.send(header(names, types), compressed); err != nil {
+		if err := p.send(header(names, types), q.compressed); err != nil {
 			return err
 		}
 	}
-	if err := p.answer(out, compressed); err != nil {
+	if err := p.answer(out, q.compressed); err != nil {
 		return err
 	}
 	chproto.ServerCodeEndOfStream.Encode(&p.to)
 	return nil
-}
-
-// block reads a client's block.
-func (p *peer) block(compressed bool) (*proto.Block, error) {
-	code, err := p.from.UVarInt()
-	if err != nil {
-		return nil, err
-	}
-	if chproto.ClientCode(code) != chproto.ClientCodeData {
-		return nil, fmt.Errorf("a packet of kind %d instead of data", code)
-	}
-	var data chproto.ClientData
-	if err := data.DecodeAware(p.from, revision); err != nil {
-		return nil, err
-	}
-	if compressed {
-		p.from.EnableCompression()
-		defer p.from.DisableCompression()
-	}
-	b := proto.NewBlock()
-	return b, b.Decode(p.from, revision)
 }
 
 // send writes a block of an answer.
@@ -246,7 +235,7 @@ func (p *peer) insertBlocks(session *session, table, columns string, compressed 
 	}
 	var data chproto.Buffer
 	for {
-		b, err := p.block(compressed)
+		_, _, b, err := p.packet(compressed)
 		if err != nil {
 			return err
 		}
