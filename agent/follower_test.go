@@ -126,7 +126,7 @@ func TestAFollowersHooksAreCalledInTheDocumentedOrder(t *testing.T) {
 		switch {
 		case s == "calls "+pid && i > first("ended "+pid):
 			t.Errorf("records of process %s after its end", pid)
-		case s == "start" && i != 0, s == "last" && i != end, s == "rescanned" && !r.watcher.blind && r.watcher.Lost() == 0:
+		case s == "start" && i != 0, s == "last" && i != end, s == "rescanned" && !r.watcher.blind && r.watcher.Dropped() == 0:
 			t.Errorf("%s is hook %d of %d", s, i, end)
 		case s == "traced "+pid && (i < first("mapped "+pid) || i > called):
 			t.Errorf("process %s is traced after its first calls, or before what it mapped", pid)

@@ -25,14 +25,14 @@ const (
 // register and look up, else the symbol of the host function. It belongs to the recorder's
 // goroutine.
 type kernels struct {
-	symbol func(pid int, addr uint64) string
-	read   func(pid int, addr uint64) string // a string in a process's memory
-	procs  map[uint32]*kernelTable
-	recent [1 << 10]kernelKey // recent launches: most repeat one
-	nest   nestedLaunches
-	known  int    // number of names in all of procs
-	lost   uint64 // names dropped for lack of room, not reported yet
-	fresh  []store.Kernel
+	symbol  func(pid int, addr uint64) string
+	read    func(pid int, addr uint64) string // a string in a process's memory
+	procs   map[uint32]*kernelTable
+	recent  [1 << 10]kernelKey // recent launches: most repeat one
+	nest    nestedLaunches
+	known   int    // number of names in all of procs
+	dropped uint64 // names dropped for lack of room, not reported yet
+	fresh   []store.Kernel
 }
 
 type kernelKey struct {
@@ -89,9 +89,9 @@ func (k *kernels) observe(r *probe.Records, ended []uint32, list []store.Kernel)
 }
 
 // missed returns the number of names dropped since the last call.
-func (k *kernels) missed() (lost uint64) {
-	lost, k.lost = k.lost, 0
-	return lost
+func (k *kernels) missed() (dropped uint64) {
+	dropped, k.dropped = k.dropped, 0
+	return dropped
 }
 
 func (k *kernels) life(l *event.Life) {
@@ -139,7 +139,7 @@ func (k *kernels) learn(n *probe.KernelName) {
 	old, ok := t.names[n.Func]
 	if !ok {
 		if k.known >= maxKernelNames {
-			k.lost++
+			k.dropped++
 			return
 		}
 		k.known++

@@ -161,11 +161,11 @@ func TestNamesBeyondTheBoundAreCounted(t *testing.T) {
 		KernelNames: []probe.KernelName{registered(1, 1, 0x300, "one too many")},
 		Records:     event.Records{Calls: []event.Call{launch(1, 0x300)}},
 	})
-	if lost := n.k.missed(); lost != 1 {
-		t.Errorf("%d names lost, want 1", lost)
+	if dropped := n.k.missed(); dropped != 1 {
+		t.Errorf("%d names dropped, want 1", dropped)
 	}
-	if lost := n.k.missed(); lost != 0 {
-		t.Errorf("%d names lost twice", lost)
+	if dropped := n.k.missed(); dropped != 0 {
+		t.Errorf("%d names counted as dropped twice", dropped)
 	}
 }
 

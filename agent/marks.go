@@ -12,15 +12,15 @@ const maxMarks = 10_000
 
 // marks bounds how many marks programs set by NVTX are recorded. The loop owns it.
 type marks struct {
-	at   uint64 // the second in progress
-	n    int    // marks in it
-	lost uint64
+	at      uint64 // the second in progress
+	n       int    // marks in it
+	dropped uint64
 }
 
 func (m *marks) follower() follower {
 	return follower{
 		records: func(u *workItem) { u.records.Marks = m.bound(u.records.Marks) },
-		second:  func(s *second) { s.lost[event.LostMark] += m.lost },
+		second:  func(s *second) { s.lost[event.LostMark] += m.dropped },
 	}
 }
 
@@ -32,7 +32,7 @@ func (m *marks) bound(list []event.Mark) []event.Mark {
 			m.at, m.n = at, 0
 		}
 		if m.n++; m.n > maxMarks {
-			m.lost++
+			m.dropped++
 			continue
 		}
 		kept = append(kept, list[i])

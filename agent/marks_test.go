@@ -21,7 +21,7 @@ func TestMarksOfASecondAreBounded(t *testing.T) {
 		}
 		kept += len(m.bound(list))
 	}
-	if want := maxMarks + 50 + 3 + maxMarks; kept != want || m.lost != 99+7 {
-		t.Errorf("%d kept and %d lost, want %d and %d", kept, m.lost, want, 99+7)
+	if want := maxMarks + 50 + 3 + maxMarks; kept != want || m.dropped != 99+7 {
+		t.Errorf("%d kept and %d dropped, want %d and %d", kept, m.dropped, want, 99+7)
 	}
 }

@@ -65,7 +65,7 @@ func (r *run) watch() error {
 
 // mappings handles new executable mappings.
 func (r *run) mappings() {
-	lost := r.watcher.Lost()
+	dropped := r.watcher.Dropped()
 	var fresh []int
 	r.watcher.Drain(func(m probe.Mapped) {
 		if r.targets.mapped(m) {
@@ -79,7 +79,7 @@ func (r *run) mappings() {
 	for _, pid := range fresh { // all its mappings are attached to by now
 		r.followers.traced(pid)
 	}
-	r.watcher.missed = r.watcher.missed || r.watcher.Lost() != lost
+	r.watcher.missed = r.watcher.missed || r.watcher.Dropped() != dropped
 }
 
 // rescan looks for processes that may have been missed.

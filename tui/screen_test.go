@@ -79,7 +79,7 @@ var hostile = []string{
 	strings.Repeat("long-", 60),
 }
 
-var ink1 = regexp.MustCompile("\x1b\\[[0-9;]*m")
+var styleCode = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
 // TestNothingBreaksTheScreen tries every tab at many sizes, with names that try to.
 func TestNothingBreaksTheScreen(t *testing.T) {
@@ -118,7 +118,7 @@ func whole(t *testing.T, m *Model, colour bool) {
 		if w := ansi.StringWidth(line); w > m.width {
 			t.Fatalf("%d columns of %d: %q", w, m.width, line)
 		}
-		bare := ink1.ReplaceAllString(line, "")
+		bare := styleCode.ReplaceAllString(line, "")
 		if !colour {
 			bare = line
 		}

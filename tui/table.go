@@ -167,14 +167,14 @@ func (m *Model) line(r *row, columns []column, widths []int, isChosen bool, widt
 		return mark + m.paint(r.style, pad(r.head, width-1, false))
 	}
 	var b strings.Builder
-	b.WriteString(m.inked(mark, plain, isChosen))
+	b.WriteString(m.styled(mark, plain, isChosen))
 	first := true
 	for i, w := range widths {
 		if w == 0 {
 			continue
 		}
 		if !first {
-			b.WriteString(m.inked(strings.Repeat(" ", gap(width-1)), plain, isChosen))
+			b.WriteString(m.styled(strings.Repeat(" ", gap(width-1)), plain, isChosen))
 		}
 		first = false
 		c := cell{}
@@ -185,12 +185,12 @@ func (m *Model) line(r *row, columns []column, widths []int, isChosen bool, widt
 			b.WriteString(c.draw(w))
 			continue
 		}
-		b.WriteString(m.inked(pad(c.text, w, columns[i].right), c.style, isChosen))
+		b.WriteString(m.styled(pad(c.text, w, columns[i].right), c.style, isChosen))
 	}
 	return b.String()
 }
 
-func (m *Model) inked(s string, i style, isChosen bool) string {
+func (m *Model) styled(s string, i style, isChosen bool) string {
 	if isChosen {
 		i = chosen
 	}

@@ -139,7 +139,7 @@ func (d *decoder) call(b []byte, r *Records) bool {
 	if l, ok := as[bpf.WireCallLedRec](b); ok {
 		ledger(&c.Ledger, &l.L)
 	}
-	if s, ok := d.python.take(w.H.Tid, w.H.Start); ok { // its native stack was lost, or could not be walked
+	if s, ok := d.python.take(w.H.Tid, w.H.Start); ok { // its native stack was dropped, or could not be walked
 		d.keepStack(r, w.H.Start, RawStack{ID: mixed(0, s.hash), PID: w.Tgid, TID: w.H.Tid, Python: s.frames})
 	}
 	if len(d.pending) > 0 {

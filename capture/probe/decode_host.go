@@ -18,7 +18,7 @@ func (d *decoder) socket(b []byte) bool {
 	if !ok {
 		return false
 	}
-	if len(d.sockets) >= maxPending { // their intervals were lost
+	if len(d.sockets) >= maxPending { // their intervals were dropped
 		clear(d.sockets)
 	}
 	d.sockets[w.H.Tid] = socketAt{event.Socket{

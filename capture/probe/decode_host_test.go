@@ -33,7 +33,7 @@ func TestSocketBelongsToTheNextIntervalOfItsThread(t *testing.T) {
 	}
 	sock.H.Start--
 	if r := decodeAll(wire(sock), wire(offRec(0))); r.OffCPU[0].Socket != (event.Socket{}) {
-		t.Errorf("the socket of an interval that was lost went to the next: %+v", r.OffCPU[0].Socket)
+		t.Errorf("the socket of an interval that was dropped went to the next: %+v", r.OffCPU[0].Socket)
 	}
 }
 

@@ -101,7 +101,7 @@ func (d *pythonDecoder) stackRecord(b []byte) bool {
 		d.again[w.Tgid] = true
 		return true
 	}
-	if len(d.pending) >= maxPending { // their calls were lost
+	if len(d.pending) >= maxPending { // their calls were dropped
 		clear(d.pending)
 	}
 	d.pending[w.H.Tid] = pythonStack{w.H.Start, w.Hash, s}

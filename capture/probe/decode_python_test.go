@@ -59,10 +59,10 @@ func TestPythonStackBelongsToTheNextCallOfItsThread(t *testing.T) {
 		wire(callRec(2, 100)), // another thread
 		wire(callRec(1, 100)),
 		wire(callRec(1, 110)),                            // had none
-		pyStack(1, 120, 0xabc, 0), wire(callRec(1, 120)), // seen before; its native stack was lost
+		pyStack(1, 120, 0xabc, 0), wire(callRec(1, 120)), // seen before; its native stack was dropped
 		pyStack(1, 130, 0xabc, 0), stackRec(1, 130, 0xb, 0), wire(callRec(1, 130)), // from another place in C
 		pyStack(1, 140, 0xdef, uint32(bpf.WirePystackFlagPYSTACK_CUT), pyFrame(8, 0)), wire(callRec(1, 140)),
-		pyStack(1, 150, 0xabc, 0), wire(callRec(1, 160)), // its own call was lost
+		pyStack(1, 150, 0xabc, 0), wire(callRec(1, 160)), // its own call was dropped
 	)
 	want := [][]string{nil, {"f13", "g11"}, nil, {"f13", "g11"}, {"f13", "g11"}, {"g10", python.Cut().Symbol + "00"}, nil}
 	for i, w := range want {

@@ -89,7 +89,7 @@ func returnsOf(w *bpf.WireReturns) (trampoline uint64, list []unwind.Return) {
 // keepStack adds a stack and keeps its id for the call of the thread that began at
 // start.
 func (d *decoder) keepStack(r *Records, start uint64, s RawStack) {
-	if len(d.pending) >= maxPending { // their calls were lost
+	if len(d.pending) >= maxPending { // their calls were dropped
 		clear(d.pending)
 	}
 	d.pending[s.TID] = rawStack{start, s.ID}

@@ -60,7 +60,7 @@ func TestStackBelongsToTheNextCallOfItsThread(t *testing.T) {
 		wire(callRec(1, 100)),
 		wire(callRec(1, 100)), // had none
 		stackRec(3, 200, 0xc),
-		wire(callRec(3, 300)), // the stack's own call was lost
+		wire(callRec(3, 300)), // the stack's own call was dropped
 		wire(callRec(3, 200)),
 	)
 	id := StackID(11, []uint64{0xa, 0xb})

@@ -16,9 +16,9 @@ import (
 // mount namespace. It uses the kernel's own records for profilers (PERF_RECORD_MMAP2),
 // so only such mappings have a cost.
 type MapWatcher struct {
-	rings []*perfRing
-	epoll int
-	lost  uint64
+	rings   []*perfRing
+	epoll   int
+	dropped uint64
 }
 
 // Mapped is a file mapped executable.
@@ -89,13 +89,13 @@ func (w *MapWatcher) Wait(milliseconds int) error {
 // Drain calls f for each mapping since the last Drain.
 func (w *MapWatcher) Drain(f func(Mapped)) {
 	for _, r := range w.rings {
-		w.lost += r.drain(f)
+		w.dropped += r.drain(f)
 	}
 }
 
-// Lost is how many mappings were not reported because a ring was full. After a
-// loss only a scan of /proc is complete.
-func (w *MapWatcher) Lost() uint64 { return w.lost }
+// Dropped is how many mappings were not reported because a ring was full. If some
+// were, only a scan of /proc is complete.
+func (w *MapWatcher) Dropped() uint64 { return w.dropped }
 
 // Close stops watching.
 func (w *MapWatcher) Close() {
@@ -146,8 +146,8 @@ func (r *perfRing) close() {
 	unix.Close(r.fd)
 }
 
-// drain parses the records since the last call; returns how many were lost.
-func (r *perfRing) drain(f func(Mapped)) (lost uint64) {
+// drain parses the records since the last call; returns how many were dropped.
+func (r *perfRing) drain(f func(Mapped)) (dropped uint64) {
 	head, tail := atomic.LoadUint64(&r.page.Data_head), r.page.Data_tail
 	mask := uint64(len(r.data) - 1)
 	for tail < head {
@@ -167,13 +167,13 @@ func (r *perfRing) drain(f func(Mapped)) (lost uint64) {
 			}
 		case unix.PERF_RECORD_LOST:
 			if len(b) >= 24 {
-				lost += binary.LittleEndian.Uint64(b[16:])
+				dropped += binary.LittleEndian.Uint64(b[16:])
 			}
 		}
 		tail += size
 	}
 	atomic.StoreUint64(&r.page.Data_tail, tail)
-	return lost
+	return dropped
 }
 
 // copy reads len(b) bytes at position at of the ring, around its end.

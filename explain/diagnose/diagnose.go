@@ -259,8 +259,8 @@ func (ev *evidence) verdict(r *report.Report, worst float64, few int) string {
 		return fmt.Sprintf("not enough data to judge: %s calls in %s; no cause has %d waits or one stall of %s",
 			report.Count(r.Events), span(ev.to-ev.from), minSample, span(uint64(minStall)))
 	}
-	if ev.in.Earlier != nil {
-		return ev.earlierVerdict(r, worst)
+	if ev.in.Legacy != nil {
+		return ev.legacyVerdict(r, worst)
 	}
 	threads := fmt.Sprintf("%d threads", len(ev.subjects))
 	if len(ev.subjects) == 1 {

@@ -75,9 +75,9 @@ type Input struct {
 	Stacks      map[uint64]event.Stack // of notable calls and of Sites, as far as known
 	Symbols     map[uint64]string      // kernel functions in OffCPU.Kernel, as far as known
 
-	// Earlier is what a recording by an earlier Ingero holds and lacks; nil for a recording in the
+	// Legacy is what a recording by an earlier Ingero holds and lacks; nil for a recording in the
 	// current format.
-	Earlier *store.Earlier
+	Legacy *store.Legacy
 
 	PerProcess bool // fill in Report.Processes
 	Live       bool // the window is the last LiveWindow of a program that runs

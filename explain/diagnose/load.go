@@ -63,7 +63,7 @@ func Load(ctx context.Context, r store.Reader, w store.Window) (*Input, error) {
 		in.Window.To = sum.Last + 1
 	}
 	if e, ok := r.(store.LegacyReader); ok {
-		if in.Earlier, err = e.Earlier(ctx, w); err != nil {
+		if in.Legacy, err = e.Legacy(ctx, w); err != nil {
 			return nil, fmt.Errorf("read what an earlier version recorded: %w", err)
 		}
 	}
@@ -142,7 +142,7 @@ func (in *Input) loadRows(ctx context.Context, r store.Reader, w store.Window) e
 	// The reader may reuse a row's slices for the next row.
 	off := keep(&in.OffCPU)
 	err := r.OffCPU(ctx, w, func(o *event.OffCPU) bool {
-		if in.Earlier != nil && o.Op == 0 && o.Class == event.Other {
+		if in.Legacy != nil && o.Op == 0 && o.Class == event.Other {
 			return true // between calls, for unknown reasons: of no use
 		}
 		c := *o

@@ -24,7 +24,7 @@ func (f *finding) whatIf(ev *evidence) *report.WhatIf {
 	}
 	hidden := uint64(0)
 	if !f.cause.gpuSide {
-		hidden = uint64(float64(ev.absorbed(f.sub)) * share(f.lost, f.sub.lostOnHost))
+		hidden = uint64(float64(ev.shortened(f.sub)) * share(f.lost, f.sub.lostOnHost))
 	}
 	freed := min(f.explained+f.beside, f.lost)
 	gain := float64(freed-min(hidden, freed)) / float64(n)
@@ -52,11 +52,11 @@ func (f *finding) whatIf(ev *evidence) *report.WhatIf {
 // early is the share of the median below which a synchronisation counts as having returned early.
 const early = 0.7
 
-// absorbed returns how much shorter than usual the early synchronisations were, ns: the GPU went on
+// shortened returns how much shorter than usual the early synchronisations were, ns: the GPU went on
 // working while the host was delayed. Delays by the host in such calls do not count as usual.
 // Delays that cost nothing also shortened them; these are subtracted, because they are not in any
 // loss.
-func (ev *evidence) absorbed(t *subject) uint64 {
+func (ev *evidence) shortened(t *subject) uint64 {
 	var total uint64
 	for k, st := range ev.calls.stats {
 		if k.Thread != t.Thread || k.op.Role() != event.RoleSync || st.Hist == nil {

@@ -52,7 +52,7 @@ func (w waiting) Calls(_ context.Context, _ store.Window, visit func(*event.Call
 	}
 	call(w.sync, 0x10, 1, 2)
 	call(w.sync, 0x10, 2, 9)
-	call(w.sync, 0x10, 4, 1) // a stack that was lost
+	call(w.sync, 0x10, 4, 1) // a stack that was dropped
 	call(w.sync, 0x20, 0, 1)
 	call(w.sync, 0, 3, 1)
 	call(w.launch, 0x20, 3, 1) // no place: another argument

@@ -133,14 +133,14 @@ func TestHandlersAnswerAsTheDocumentSays(t *testing.T) {
 }
 
 // TestAnswersOnOtherRecordingsAreAsTheDocumentSays holds answers on recordings with findings,
-// and on those of earlier versions, against the schemas.
+// on those of earlier versions, and on some of these that were merged, against the schemas.
 func TestAnswersOnOtherRecordingsAreAsTheDocumentSays(t *testing.T) {
 	paths, err := filepath.Glob("../../investigations/*.db")
 	must(t, err)
 	if len(paths) == 0 {
 		t.Fatal("no recordings")
 	}
-	for _, version := range []string{"0.8", "0.9"} {
+	for _, version := range []string{"0.9", "0.8", "0.8"} {
 		script, err := os.ReadFile("../../store/sqlite/testdata/earlier_" + version + ".sql")
 		must(t, err)
 		paths = append(paths, filepath.Join(t.TempDir(), version+".db"))
@@ -149,6 +149,11 @@ func TestAnswersOnOtherRecordingsAreAsTheDocumentSays(t *testing.T) {
 		must(t, sqlitex.ExecuteScript(c, string(script), nil))
 		must(t, c.Close())
 	}
+	merged, last := filepath.Join(t.TempDir(), "merged.db"), len(paths)-1
+	inputs := []sqlite.MergeInput{{Path: paths[last-1], Node: "gpu-01"}, {Path: paths[last], Node: "gpu-02"}}
+	_, err = sqlite.Merge(t.Context(), merged, inputs, sqlite.MergeOptions{})
+	must(t, err)
+	paths[last] = merged
 	b, err := nodeapi.Document("")
 	must(t, err)
 	var doc document

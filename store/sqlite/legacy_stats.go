@@ -122,14 +122,14 @@ func (e *legacyRows) addUnlisted(o *store.OpStat, n *legacyCount, listed *store.
 	}
 }
 
-// Earlier implements store.LegacyReader. A window that contains all events has all chains: some
+// Legacy implements store.LegacyReader. A window that contains all events has all chains: some
 // were detected before the first stored event.
-func (r *legacyReader) Earlier(ctx context.Context, w store.Window) (*store.Earlier, error) {
+func (r *legacyReader) Legacy(ctx context.Context, w store.Window) (*store.Legacy, error) {
 	e, err := r.load(ctx)
 	if err != nil {
 		return nil, err
 	}
-	out := &store.Earlier{Switches: e.switches(), IDs: map[store.CallKey]string{}}
+	out := &store.Legacy{Switches: e.switches(), IDs: map[store.CallKey]string{}}
 	for i := range e.calls {
 		if c := &e.calls[i]; w.Contains(c.Start) {
 			out.IDs[store.CallKey{Thread: c.Thread, Start: c.Start}] = e.ids[i]

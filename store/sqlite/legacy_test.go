@@ -135,7 +135,7 @@ func TestLegacyStatisticsCountUnlistedCalls(t *testing.T) {
 func TestEarlierReturnsChainsAndWhatWasRecorded(t *testing.T) {
 	t.Parallel()
 	r := openLegacy(t, legacy(t, "0.8")).(store.LegacyReader)
-	e, err := r.Earlier(t.Context(), store.Window{From: 1_000_000_000, To: 1_046_000_001})
+	e, err := r.Legacy(t.Context(), store.Window{From: 1_000_000_000, To: 1_046_000_001})
 	must(t, err)
 	if e.Version != "0.8" || len(e.Chains) != 2 {
 		t.Fatalf("version %s, %d chains", e.Version, len(e.Chains))
@@ -161,7 +161,7 @@ func TestEarlierReturnsChainsAndWhatWasRecorded(t *testing.T) {
 	if id := e.IDs[store.CallKey{Thread: main, Start: 1_001_000_000}]; id != "3" {
 		t.Errorf("id %q", id)
 	}
-	if e, err = r.Earlier(t.Context(), store.Window{From: 1_010_000_000, To: 1_020_000_000}); err != nil ||
+	if e, err = r.Legacy(t.Context(), store.Window{From: 1_010_000_000, To: 1_020_000_000}); err != nil ||
 		len(e.Chains) != 0 {
 		t.Errorf("%d chains in a window before them, %v", len(e.Chains), err)
 	}
@@ -392,7 +392,7 @@ func TestPublishedDatabases(t *testing.T) {
 			sum.Calls < calls || sum.First == 0 {
 			t.Errorf("%s: %d calls read, %v by SQL, %+v", path, calls, n, sum)
 		}
-		e, err := r.(store.LegacyReader).Earlier(t.Context(), store.Window{})
+		e, err := r.(store.LegacyReader).Legacy(t.Context(), store.Window{})
 		must(t, err)
 		if len(e.Chains) == 0 {
 			t.Errorf("%s: no chains", path)

@@ -122,7 +122,7 @@ func TestMergedLegacyRecordingsAreReadByNode(t *testing.T) {
 		t.Errorf("launches (-want +got):\n%s", d)
 	}
 	ids := map[string]bool{}
-	e, err := r.(store.LegacyReader).Earlier(t.Context(), store.Window{})
+	e, err := r.(store.LegacyReader).Legacy(t.Context(), store.Window{})
 	must(t, err)
 	for _, id := range e.IDs {
 		ids[id] = true

@@ -200,7 +200,7 @@ func (w *Writer) forgetSeconds() {
 }
 
 // shed drops the oldest roll-ups when a full disk has kept too many in memory, and counts their
-// calls as lost.
+// calls as dropped.
 func (w *Writer) shed() {
 	for len(w.sums) > maxSums {
 		oldest := ^uint64(0)

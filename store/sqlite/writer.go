@@ -267,7 +267,7 @@ func (w *Writer) Flush(ctx context.Context) error {
 }
 
 // attempt runs f inside the transaction and undoes the transaction if it fails: its rows are
-// counted as lost, while dictionaries and roll-ups stay in memory for the next one.
+// counted as dropped, while dictionaries and roll-ups stay in memory for the next one.
 func (w *Writer) attempt(f func() error) error {
 	err := w.begin()
 	if err == nil {
@@ -276,10 +276,10 @@ func (w *Writer) attempt(f func() error) error {
 	if err == nil {
 		return nil
 	}
-	lost := w.txRows + uint64(len(w.pending))
+	dropped := w.txRows + uint64(len(w.pending))
 	w.pending = w.pending[:0]
 	w.rollback()
-	w.lose(event.LostStored, lost)
+	w.lose(event.LostStored, dropped)
 	w.shed()
 	return fmt.Errorf("write recording: %w", wrap(w.path, err))
 }

@@ -53,9 +53,10 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 	cmd := &cobra.Command{
 		Use:   "straggler-sink",
 		Short: "Serve the events of slow ranks as metrics",
-		Long: `Straggler-sink reads what tracers tell at their sockets ("ingero trace --fleet … --events"), and serves it
-to Prometheus at /metrics: events by type, and which nodes have slow ranks now. /healthz says that it
-runs, /readyz that it hears a tracer. With --webhook each event is also sent there, as it is (POST).`,
+		Long: `Straggler-sink reads the events that tracers send at their sockets ("ingero trace --fleet … --events"), and
+serves Prometheus metrics of them at /metrics: events by type, and which nodes have slow ranks now. /healthz
+answers while it runs, /readyz while it receives from a tracer. With --webhook it also sends each event
+there, unchanged (POST).`,
 		Example: `  straggler-sink
   straggler-sink --socket-path /run/ingero/straggler.sock --listen :9464
   straggler-sink --webhook https://alerts.example/ingero`,
@@ -66,7 +67,7 @@ runs, /readyz that it hears a tracer. With --webhook each event is also sent the
 	fl.StringSliceVar(&f.sockets, "socket-path", []string{eventsocket.System}, "sockets to read")
 	fl.StringVar(&f.listen, "listen", ":9464", "address to serve metrics at")
 	fl.DurationVar(&f.delay, "reconnect-delay", 2*time.Second, "pause before a socket is connected to again")
-	fl.IntVar(&f.maxNodes, "max-tracked-nodes", 10_000, "nodes that are kept apart")
+	fl.IntVar(&f.maxNodes, "max-tracked-nodes", 10_000, "most nodes that have metrics of their own")
 	fl.DurationVar(&f.window, "readiness-window", time.Minute,
 		"without a connection, it is ready for this long after the newest event")
 	fl.StringVar(&f.webhook, "webhook", "", "URL that each event is sent to")
@@ -205,7 +206,7 @@ func (s *server) take(source int, line []byte) {
 	err := s.sink.Line(source, line)
 	s.mu.Unlock()
 	if err != nil {
-		s.log.Warn("a line is no event", "err", err)
+		s.log.Warn("a line is not an event", "err", err)
 		return
 	}
 	if s.flags.webhook == "" {

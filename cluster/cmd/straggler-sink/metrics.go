@@ -6,9 +6,9 @@ import "github.com/prometheus/client_golang/prometheus"
 // when a rank became slow.
 var (
 	eventsTotal = prometheus.NewDesc("ingero_sink_events_total", "Events of slow ranks, by type.", []string{"type"}, nil)
-	parseErrors = prometheus.NewDesc("ingero_sink_parse_errors_total", "Lines that are no events.", nil, nil)
+	parseErrors = prometheus.NewDesc("ingero_sink_parse_errors_total", "Lines that are not events.", nil, nil)
 	droppedDesc = prometheus.NewDesc("ingero_sink_dropped_total",
-		"Events that are counted, but whose node or rank is not kept apart, by reason.", []string{"reason"}, nil)
+		"Events that are counted, but whose node or rank has no metric of its own, by reason.", []string{"reason"}, nil)
 	connectedDesc = prometheus.NewDesc("ingero_sink_connected", "Sockets of tracers that are connected to.", nil, nil)
 	lastDesc      = prometheus.NewDesc("ingero_sink_last_event_timestamp_seconds",
 		"When the newest event happened, 0: none came yet.", nil, nil)
@@ -16,7 +16,7 @@ var (
 		[]string{"cluster_id", "node_id"}, nil)
 	sinceDesc = prometheus.NewDesc("ingero_sink_straggler_since_timestamp_seconds",
 		"When the first of a node's slow ranks became slow.", []string{"cluster_id", "node_id"}, nil)
-	causesDesc = prometheus.NewDesc("ingero_sink_causes_total", "Slow ranks whose cause was told, by its kind.",
+	causesDesc = prometheus.NewDesc("ingero_sink_causes_total", "Slow ranks whose cause was reported, by its kind.",
 		[]string{"kind"}, nil)
 	waitingDesc = prometheus.NewDesc("ingero_sink_waiting_gpu_seconds_total",
 		"How long the GPUs of other ranks have waited for slow ones.", []string{"cluster_id"}, nil)

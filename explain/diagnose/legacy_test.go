@@ -24,10 +24,10 @@ func opOf(t *testing.T, name string) event.Op {
 	return i.Op
 }
 
-// earlierInput has 100 calls of 10 us, one each millisecond; calls that wait for the GPU take 60
+// legacyInput has 100 calls of 10 us, one each millisecond; calls that wait for the GPU take 60
 // us, because 10 us is a wait with nothing queued. Every tenth call takes slow ns longer, and off
 // ns of that off the CPU.
-func earlierInput(op event.Op, slow, off uint64, sw map[event.Thread]store.Switches) *diagnose.Input {
+func legacyInput(op event.Op, slow, off uint64, sw map[event.Thread]store.Switches) *diagnose.Input {
 	const t0 = 1_000_000_000
 	usual := uint64(10_000)
 	if op.Role() == event.RoleSync {
@@ -37,7 +37,7 @@ func earlierInput(op event.Op, slow, off uint64, sw map[event.Thread]store.Switc
 	in := &diagnose.Input{
 		First: 1, // long before the window, so that no call counts as a first one
 		Node:  "n", Processes: []store.Process{{PID: 100, Name: "python3", Node: "n", Rank: -1}},
-		Earlier: &store.Earlier{
+		Legacy: &store.Legacy{
 			Version: "0.8", Switches: sw,
 			IDs: map[store.CallKey]string{{Thread: old, Start: t0 + 9*ms}: "n:42"},
 		},
@@ -90,7 +90,7 @@ func TestEarlierRecordingsProveOnlyWhatWasRecorded(t *testing.T) {
 		"off the CPU for a reason unknown": {50 * ms, seen(0), "", "whether it was preempted or waited"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := diagnose.Diagnose(earlierInput(opOf(t, "cudaLaunchKernel"), 50*ms, tc.off, tc.sw))
+			r := diagnose.Diagnose(legacyInput(opOf(t, "cudaLaunchKernel"), 50*ms, tc.off, tc.sw))
 			switch {
 			case tc.cause == "":
 				if len(r.Chains) != 0 || len(r.NotExplained) != 1 || !strings.Contains(r.NotExplained[0].Why, tc.why) {
@@ -108,17 +108,17 @@ func TestEarlierRecordingsProveOnlyWhatWasRecorded(t *testing.T) {
 // In a recording in the current format, a sync call off the CPU waits for the GPU. In an earlier
 // one the thread may also have been preempted.
 func TestSyncCallsOfEarlierRecordingsAreNotAttributedToTheGPU(t *testing.T) {
-	in := earlierInput(opOf(t, "cudaStreamSynchronize"), 50*ms, 50*ms, seen(0))
+	in := legacyInput(opOf(t, "cudaStreamSynchronize"), 50*ms, 50*ms, seen(0))
 	if r := diagnose.Diagnose(in); len(r.Chains) != 0 || len(r.NotExplained) != 1 {
 		t.Errorf("chains %+v", r.Chains)
 	}
-	in.Earlier = nil
+	in.Legacy = nil
 	if r := diagnose.Diagnose(in); len(r.Chains) != 1 || r.Chains[0].Cause.Kind != diagnose.GPUWait {
 		t.Errorf("of ours: %+v", r.Chains)
 	}
 }
 
-// Earlier recordings have no series.
+// Legacy recordings have no series.
 func TestLaunchBoundIsFoundWithoutASeries(t *testing.T) {
 	in := diagnosetest.InputOf(read(t, "testdata/launch_bound.txtar"))
 	in.Series = nil
@@ -129,7 +129,7 @@ func TestLaunchBoundIsFoundWithoutASeries(t *testing.T) {
 }
 
 func TestEarlierRecordingWithoutFindingsSaysWhatWasChecked(t *testing.T) {
-	r := diagnose.Diagnose(earlierInput(opOf(t, "cudaLaunchKernel"), 0, 0, seen(0)))
+	r := diagnose.Diagnose(legacyInput(opOf(t, "cudaLaunchKernel"), 0, 0, seen(0)))
 	const want = "nothing found: 100 calls in 99 ms checked; no cause took more than 0.0 % of a thread's time inside " +
 		"them, and the time between them was not recorded"
 	if r.Verdict != want {
@@ -192,12 +192,12 @@ func TestStoredChainsAreComparedWithTheData(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			in := earlierInput(launch, tc.slow, tc.off, tc.sw)
+			in := legacyInput(launch, tc.slow, tc.off, tc.sw)
 			c := chain
 			if tc.change != nil {
 				tc.change(&c)
 			}
-			in.Earlier.Chains = []store.StoredChain{c}
+			in.Legacy.Chains = []store.StoredChain{c}
 			r := diagnose.Diagnose(in)
 			if len(r.StoredChains) != 1 || r.StoredChains[0].ID != "chain-001" || r.StoredChains[0].Recommendations == nil {
 				t.Fatalf("%+v", r.StoredChains)

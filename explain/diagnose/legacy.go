@@ -24,7 +24,7 @@ var causeUnrecorded = cause{
 // claimUnrecorded takes the time that a recording by an earlier Ingero cannot explain: time that
 // may have been on a CPU or off it, and off-CPU time for unknown reasons.
 func claimUnrecorded(ev *evidence, a *account) []claim {
-	if ev.in.Earlier == nil || a.Call == nil {
+	if ev.in.Legacy == nil || a.Call == nil {
 		return nil
 	}
 	var claims []claim
@@ -34,7 +34,7 @@ func claimUnrecorded(ev *evidence, a *account) []claim {
 		}
 	}
 	take(event.Other, "off the CPU; whether it was preempted or waited, and for what, was not recorded")
-	if !switchesSeen(ev.in.Earlier, a.Call, a.left[event.OnCPU]) {
+	if !switchesSeen(ev.in.Legacy, a.Call, a.left[event.OnCPU]) {
 		take(event.OnCPU, "in which the thread may have been on a CPU or off it: its context switches were not recorded then")
 	}
 	return claims
@@ -42,7 +42,7 @@ func claimUnrecorded(ev *evidence, a *account) []claim {
 
 // switchesSeen reports whether a thread's context switches during a call were recorded. Only then
 // is the time of the excess that is not off the CPU known to be on it.
-func switchesSeen(e *store.Earlier, c *event.Call, excess uint64) bool {
+func switchesSeen(e *store.Legacy, c *event.Call, excess uint64) bool {
 	s, ok := e.Switches[c.Thread]
 	switch {
 	case !ok:
@@ -55,16 +55,16 @@ func switchesSeen(e *store.Earlier, c *event.Call, excess uint64) bool {
 
 // eventID returns the id of the event that began at the given time, Unix ns.
 func (ev *evidence) eventID(t event.Thread, at uint64, kind store.EventKind) string {
-	if ev.in.Earlier != nil {
-		if id := ev.in.Earlier.IDs[store.CallKey{Thread: t, Start: at}]; id != "" {
+	if ev.in.Legacy != nil {
+		if id := ev.in.Legacy.IDs[store.CallKey{Thread: t, Start: at}]; id != "" {
 			return id
 		}
 	}
 	return store.EventID(ev.in.Node, at, kind)
 }
 
-// earlierVerdict says that nothing was found, and what was not recorded.
-func (ev *evidence) earlierVerdict(r *report.Report, worst float64) string {
+// legacyVerdict says that nothing was found, and what was not recorded.
+func (ev *evidence) legacyVerdict(r *report.Report, worst float64) string {
 	return fmt.Sprintf("nothing found: %s in %s checked; no cause took more than %.1f %% of a thread's time inside "+
 		"them, and the time between them was not recorded",
 		count(r.Events, ""), span(ev.to-ev.from), worst)
@@ -73,12 +73,12 @@ func (ev *evidence) earlierVerdict(r *report.Report, worst float64) string {
 // storedChains returns each chain that an earlier Ingero recorded, with what the rows of the file
 // say about it.
 func storedChains(in *Input) []report.StoredChain {
-	if in.Earlier == nil {
+	if in.Legacy == nil {
 		return nil
 	}
 	var list []report.StoredChain
-	for i := range in.Earlier.Chains {
-		c := &in.Earlier.Chains[i]
+	for i := range in.Legacy.Chains {
+		c := &in.Legacy.Chains[i]
 		n := report.StoredChain{
 			ID: printable(c.ID), Severity: printable(c.Severity), Summary: printable(c.Summary),
 			RootCause:   printable(c.RootCause),
@@ -174,7 +174,7 @@ func supportOf(in *Input, c *store.StoredChain) support {
 		s.slow++
 		s.excess += k.Duration - median
 		s.covered += min(k.Ledger.Total(), k.Duration-median)
-		sw, ok := in.Earlier.Switches[k.Thread]
+		sw, ok := in.Legacy.Switches[k.Thread]
 		if !ok {
 			s.unseen++
 		}

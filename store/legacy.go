@@ -6,10 +6,10 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// Earlier is what a recording by an earlier Ingero has in addition, and how complete its data is.
+// Legacy is what a recording by an earlier Ingero has in addition, and how complete its data is.
 // Such recordings have no ledgers and no gaps. Their off-CPU intervals do not say whether the
 // thread was preempted or waited; this is known only if the thread itself had a disk request.
-type Earlier struct {
+type Legacy struct {
 	Version  string // of the schema, as the file names it
 	Chains   []StoredChain
 	Switches map[event.Thread]Switches // threads whose context switches were recorded
@@ -49,5 +49,5 @@ type StoredChain struct {
 // LegacyReader reads a recording by an earlier Ingero.
 type LegacyReader interface {
 	Reader
-	Earlier(ctx context.Context, w Window) (*Earlier, error)
+	Legacy(ctx context.Context, w Window) (*Legacy, error)
 }
