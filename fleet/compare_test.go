@@ -54,7 +54,7 @@ func TestNodesAreComparedAsFilesAre(t *testing.T) {
 		t.Errorf("the part is called %s and has %d calls of %d", part[0].Name, part[0].Report.Events, sides[0].Report.Events)
 	}
 	if _, err := f.Sides(t.Context(), []string{"", "yesterday"}); err == nil ||
-		!strings.Contains(err.Error(), addresses[1]+`: "yesterday" is no part of a recording`) {
+		!strings.Contains(err.Error(), addresses[1]+`: "yesterday" is not a part of a recording`) {
 		t.Errorf("a part that is none: %v", err)
 	}
 }

@@ -28,13 +28,13 @@ const (
 // Why a line is refused.
 var (
 	ErrLong    = errors.New("the line is longer than 16 KiB")
-	ErrSyntax  = errors.New("the line is no JSON object with the fields of docs/labels.md")
+	ErrSyntax  = errors.New("the line is not a JSON object with the fields of docs/labels.md")
 	ErrVersion = errors.New("the line is of another version; this is version 1")
 	ErrNone    = errors.New("the line has no labels")
 	ErrMany    = errors.New("the line has more than 32 labels")
-	ErrKey     = errors.New("a key is not 1 to 64 characters of A-Z, a-z, 0-9, _, . and -")
-	ErrValue   = errors.New("a value is no text or number of at most 256 bytes without control characters")
-	ErrTime    = errors.New("a time is no positive integer of Unix nanoseconds")
+	ErrKey     = errors.New("a key must have 1 to 64 characters of A-Z, a-z, 0-9, _, . and -")
+	ErrValue   = errors.New("a value must be text of at most 256 bytes without control characters, a number or a boolean")
+	ErrTime    = errors.New("a time must be a positive integer of Unix nanoseconds")
 	ErrSpan    = errors.New("a span needs span_start and a later span_end")
 )
 

@@ -234,7 +234,7 @@ func TestPollComesBack(t *testing.T) {
 func TestUnacceptablePoll(t *testing.T) {
 	const cohort, node = "cohort=00000000000000ff", "&node=n"
 	for query, why := range map[string]string{
-		"%zz":                              "it is no query of a URL",
+		"%zz":                              "it is not the query of a URL",
 		strings.Repeat("a", 2049):          "the query has 2049 bytes; 2048 at most",
 		"cluster_id=%00":                   "cluster_id: has the character U+0000, which is not printable",
 		"cohort=ff&node=n":                 "cohort: is not of 16 hexadecimal digits",
@@ -243,9 +243,9 @@ func TestUnacceptablePoll(t *testing.T) {
 		"cohort=%2b0000000000000ff&node=n": "cohort: is not of 16 hexadecimal digits",
 		cohort:                             "node: is missing",
 		cohort + "&node=%ff":               "node: is not UTF-8",
-		cohort + node:                      "rank: is no whole number from 0 to 1048575",
-		cohort + node + "&rank=-1":         "rank: is no whole number from 0 to 1048575",
-		cohort + node + "&rank=1048576":    "rank: is no whole number from 0 to 1048575",
+		cohort + node:                      "rank: is not a whole number from 0 to 1048575",
+		cohort + node + "&rank=-1":         "rank: is not a whole number from 0 to 1048575",
+		cohort + node + "&rank=1048576":    "rank: is not a whole number from 0 to 1048575",
 		cohort + node + "&rank=1":          "state: is none",
 		cohort + node + "&rank=1&state=x":  "state: is none",
 	} {

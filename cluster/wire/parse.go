@@ -224,7 +224,7 @@ func (p *pusher) point(metric string, b []byte) error {
 func (p *pusher) take(a *attribute) error {
 	switch {
 	case a.kind != fieldBytes:
-		return wrong(Value, a.key, "is no bytes")
+		return wrong(Value, a.key, "is not of bytes")
 	case p.data != nil:
 		return wrong(Value, a.key, "is there twice")
 	}

@@ -36,7 +36,7 @@ func ParsePoll(query string) (Poll, error) {
 	}
 	q, err := url.ParseQuery(query)
 	if err != nil {
-		return Poll{}, wrong(Malformed, "", "it is no query of a URL")
+		return Poll{}, wrong(Malformed, "", "it is not the query of a URL")
 	}
 	p := Poll{Cluster: q.Get("cluster_id"), Node: q.Get("node")}
 	if err := checkName("cluster_id", p.Cluster); err != nil {
@@ -57,7 +57,7 @@ func ParsePoll(query string) (Poll, error) {
 	}
 	rank, err := strconv.ParseUint(q.Get("rank"), 10, 32)
 	if err != nil || rank >= maxWorld {
-		return Poll{}, wrong(Value, "rank", "is no whole number from 0 to %d", maxWorld-1)
+		return Poll{}, wrong(Value, "rank", "is not a whole number from 0 to %d", maxWorld-1)
 	}
 	p.Health.Rank = int32(rank)
 	for s := health.Calibrating; s <= health.Straggler; s++ {

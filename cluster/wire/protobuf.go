@@ -106,7 +106,7 @@ func known(key []byte) string {
 // text returns the value as a string.
 func (a *attribute) text() (string, error) {
 	if a.kind != fieldString {
-		return "", wrong(Value, a.key, "is no string")
+		return "", wrong(Value, a.key, "is not a string")
 	}
 	if len(a.bytes) > maxName {
 		return "", wrong(Limit, a.key, "has %d bytes; %d at most", len(a.bytes), maxName)
@@ -122,15 +122,15 @@ func (a *attribute) integer() (int32, error) {
 	case fieldFloat:
 		f := math.Float64frombits(a.value)
 		if v = int64(max(math.MinInt32-1, min(math.MaxInt32+1, f))); float64(v) != f {
-			return 0, wrong(Value, a.key, "is %v, which is no whole number of 32 bits", f)
+			return 0, wrong(Value, a.key, "is %v, not a whole number of 32 bits", f)
 		}
 	case fieldString:
 		var err error
 		if v, err = strconv.ParseInt(string(a.bytes[:min(len(a.bytes), 20)]), 10, 32); err != nil {
-			return 0, wrong(Value, a.key, "is no whole number of 32 bits")
+			return 0, wrong(Value, a.key, "is not a whole number of 32 bits")
 		}
 	default:
-		return 0, wrong(Value, a.key, "is no number")
+		return 0, wrong(Value, a.key, "is not a number")
 	}
 	if v < math.MinInt32 || v > math.MaxInt32 {
 		return 0, wrong(Value, a.key, "is %d; it must fit in 32 bits", v)

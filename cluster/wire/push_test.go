@@ -481,12 +481,15 @@ func TestUnacceptableOTLP(t *testing.T) {
 		r   *metricspb.ResourceMetrics
 		why string
 	}{
-		{data(text("", "x").Value, 1), "ingero.health.data: is no bytes"},
+		{data(text("", "x").Value, 1), "ingero.health.data: is not of bytes"},
 		{data(bytes("x"), 2), "ingero.health.data: is there twice"},
 		{data(bytes(""), 1), "ingero.health.data.version: is truncated"},
 		{data(bytes("\x09"), 1), "ingero.health.data.version: is 9, which is newer than 1, the only one known here"},
-		{earlier([]*commonpb.KeyValue{integer("ingero.node.id", 3)}), "ingero.node.id: is no string"},
-		{earlier([]*commonpb.KeyValue{text("ingero.world_size", "many")}), "ingero.world_size: is no whole number of 32 bits"},
+		{earlier([]*commonpb.KeyValue{integer("ingero.node.id", 3)}), "ingero.node.id: is not a string"},
+		{
+			earlier([]*commonpb.KeyValue{text("ingero.world_size", "many")}),
+			"ingero.world_size: is not a whole number of 32 bits",
+		},
 		{earlier([]*commonpb.KeyValue{integer("ingero.world_size", 1<<40)}), "ingero.world_size: is 1099511627776; it must fit in 32 bits"},
 		{earlier([]*commonpb.KeyValue{integer("ingero.node.rank", -1)}), "ingero.node.rank: is -1"},
 		{earlier(node, gauge("ingero.node.health_score", math.NaN())), "ingero.node.health_score: is not finite"},

@@ -59,7 +59,7 @@ func labelLine(args []string) (*label.Line, error) {
 		key, value, ok := strings.Cut(a, "=")
 		switch {
 		case !ok:
-			return nil, usage("%q is no label; write KEY=VALUE, for example step=120", a)
+			return nil, usage("%q is not a label: write KEY=VALUE, for example step=120", a)
 		case !label.IsKey(key):
 			return nil, usage("%q: %w", a, label.ErrKey)
 		case !label.IsValue(value):

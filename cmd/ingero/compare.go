@@ -92,7 +92,7 @@ func (f *compareFlags) limit() (float64, error) {
 	}
 	var limit float64
 	if _, err := fmt.Sscanf(strings.TrimSuffix(f.failAbove, "%")+" ", "%g ", &limit); err != nil || limit < 0 {
-		return 0, usage("--fail-above %q is no percentage; write for example 5%%", f.failAbove)
+		return 0, usage("--fail-above %q is not a percentage: write for example 5%%", f.failAbove)
 	}
 	return limit, nil
 }

@@ -39,7 +39,7 @@ func (sel *Selection) add(item string) error {
 	if v, ok := strings.CutPrefix(item, "pid="); ok {
 		n, err := strconv.ParseUint(v, 10, 32)
 		if err != nil || n == 0 {
-			return fmt.Errorf("pid=%q is no process id", v)
+			return fmt.Errorf("pid=%q is not a process id: write a number from 1 on", v)
 		}
 		sel.PID = uint32(n)
 		return nil
@@ -47,7 +47,7 @@ func (sel *Selection) add(item string) error {
 	if v, ok := strings.CutPrefix(item, "rank="); ok {
 		n, err := strconv.ParseUint(v, 10, 31)
 		if err != nil {
-			return fmt.Errorf("rank=%q is no rank", v)
+			return fmt.Errorf("rank=%q is not a rank: write a number from 0 on", v)
 		}
 		sel.Rank = int(n)
 		return nil
@@ -64,7 +64,7 @@ func (sel *Selection) add(item string) error {
 		from, to, ok = strings.Cut(item, "-")
 	}
 	if !ok || from == "" && to == "" || strings.ContainsAny(to, "-") && !strings.Contains(item, "..") {
-		return fmt.Errorf(`%q is no part of a recording; write for example 14:00-14:05 (local time), 14:00Z-14:05Z, `+
+		return fmt.Errorf(`%q is not a part of a recording: write for example 14:00-14:05 (local time), 14:00Z-14:05Z, `+
 			`0s-30s (from its begin), "2026-01-31 14:00..2026-01-31 14:05", pid=4821, rank=3, or a label such as epoch=7`, item)
 	}
 	sel.From, sel.To = strings.TrimSpace(from), strings.TrimSpace(to)

@@ -59,12 +59,12 @@ func TestSelectionsOfTime(t *testing.T) {
 func TestBadSelectionsAreRefused(t *testing.T) {
 	sum := store.Summary{First: 1_700_000_000e9, Last: 1_700_000_100e9}
 	for written, says := range map[string]string{
-		"":                  "is no part of a recording",
-		"yesterday":         "is no part of a recording",
-		"pid=x":             "is no process id",
-		"pid=0":             "is no process id",
-		"rank=-1":           "is no rank",
-		"2026-01-31-2026-2": "is no part of a recording",
+		"":                  "is not a part of a recording",
+		"yesterday":         "is not a part of a recording",
+		"pid=x":             "is not a process id: write a number from 1 on",
+		"pid=0":             "is not a process id: write a number from 1 on",
+		"rank=-1":           "is not a rank: write a number from 0 on",
+		"2026-01-31-2026-2": "is not a part of a recording",
 		"30s-10s":           "is not after",
 		"500s-600s":         "nothing was recorded",
 		"a-b":               `invalid time "a"`,

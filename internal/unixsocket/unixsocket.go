@@ -59,7 +59,7 @@ func MakeFolder(path string, mode fs.FileMode) error {
 	}
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !info.IsDir() || !ok || int(st.Uid) != os.Geteuid() {
-		return fmt.Errorf("%s is no folder of this user", dir)
+		return fmt.Errorf("%s is not a folder that belongs to this user; remove it, or choose another path", dir)
 	}
 	if info.Mode().Perm() != mode { // of another umask, or made by somebody else
 		return os.Chmod(dir, mode)
@@ -77,7 +77,7 @@ func removeStale(path string) error {
 		return err
 	}
 	if info.Mode().Type() != fs.ModeSocket {
-		return errors.New("it exists and is no socket")
+		return errors.New("it exists, and is not a socket")
 	}
 	switch err := probe(path); {
 	case errors.Is(err, unix.ECONNREFUSED):

@@ -90,14 +90,14 @@ func TestNoFileIsABaselineThatWasNotNamed(t *testing.T) {
 	must(t, os.WriteFile(other, b, 0o600))
 	cs := connect(t, path, mcptool.Options{})
 	for with, want := range map[string]string{
-		other:             "is no part of a recording",
+		other:             "is not a part of a recording",
 		other + "@0s-5s":  "there is no recording",
 		"secret.db":       "--baseline FILE",
 		"rank=7":          "no such process was recorded; traced were ",
 		"5h-6h":           "nothing was recorded in 5h-6h",
 		"@":               "there is no recording",
 		"../run.db@pid=0": "there is no recording",
-		"run.db@pid=0":    `pid="0" is no process id`,
+		"run.db@pid=0":    `pid="0" is not a process id`,
 	} {
 		res, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: "diagnose", Arguments: map[string]any{"baseline": with}})
 		must(t, err)

@@ -32,7 +32,7 @@ func broken(t *testing.T) map[string][2]string {
 	return map[string][2]string{
 		"missing":   {filepath.Join(dir, "missing.db"), "no such database"},
 		"empty":     {file("empty.db", nil), "it is empty"},
-		"foreign":   {file("foreign.db", []byte("# not a database at all\n"+strings.Repeat("x", 200))), "no SQLite file"},
+		"foreign":   {file("foreign.db", []byte("# not a database at all\n"+strings.Repeat("x", 200))), "not an SQLite file"},
 		"short":     {file("short.db", whole[:50]), "damaged"},
 		"truncated": {file("truncated.db", whole[:len(whole)/3]), "damaged"},
 		"scribbled": {file("scribbled.db", scribbled), "damaged"},

@@ -103,8 +103,11 @@ func readReport(path string) (*accuracyReport, error) {
 	if err != nil {
 		return nil, err
 	}
-	if info.Size() > maxReport || !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is no test report: %d bytes", path, info.Size())
+	switch {
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s is not a regular file: pass a test report", path)
+	case info.Size() > maxReport:
+		return nil, fmt.Errorf("%s is not a test report: it has %d bytes, a report at most %d", path, info.Size(), maxReport)
 	}
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -112,7 +115,7 @@ func readReport(path string) (*accuracyReport, error) {
 	}
 	r := new(accuracyReport)
 	if err := json.Unmarshal(b, r); err != nil {
-		return nil, fmt.Errorf("%s is no test report: %w; make one with ingero bench diagnosis --json", path, err)
+		return nil, fmt.Errorf("%s is not a test report: %w; make one with ingero bench diagnosis --json", path, err)
 	}
 	return r, nil
 }

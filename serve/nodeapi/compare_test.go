@@ -45,7 +45,7 @@ func TestTwoPartsAreCompared(t *testing.T) {
 		}
 	}
 	for a, want := range map[string]string{
-		"yesterday": "is no part of a recording", "none.db@0s-5s": "other recordings here: main.db",
+		"yesterday": "is not a part of a recording", "none.db@0s-5s": "other recordings here: main.db",
 		"../../secret.db@0s-5s": "there is no recording", "rank=3": "no such process was recorded",
 		"900h-901h": "nothing was recorded in",
 	} {

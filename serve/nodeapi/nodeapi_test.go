@@ -149,8 +149,8 @@ func TestAnswersOnOtherRecordingsAreAsTheDocumentSays(t *testing.T) {
 		must(t, c.Close())
 	}
 	merged, last := filepath.Join(t.TempDir(), "merged.db"), len(paths)-1
-	_, err = sqlite.Merge(t.Context(), merged,
-		[]sqlite.MergeInput{{Path: paths[last-1], Node: "gpu-01"}, {Path: paths[last], Node: "gpu-02"}}, sqlite.MergeOptions{})
+	inputs := []sqlite.MergeInput{{Path: paths[last-1], Node: "gpu-01"}, {Path: paths[last], Node: "gpu-02"}}
+	_, err = sqlite.Merge(t.Context(), merged, inputs, sqlite.MergeOptions{})
 	must(t, err)
 	paths[last] = merged
 	b, err := nodeapi.Document("")

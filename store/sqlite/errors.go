@@ -43,8 +43,8 @@ func wrap(path string, err error) error {
 	case sqlite.ResultCorrupt:
 		return damaged(path, err)
 	case sqlite.ResultNotADB:
-		return fmt.Errorf("%s: %w: it is no SQLite file, or its first page is damaged; pass the path of a recording", path,
-			store.ErrForeign)
+		return fmt.Errorf("%s: %w: it is not an SQLite file, or its first page is damaged; pass the path of a recording",
+			path, store.ErrForeign)
 	case sqlite.ResultPerm, sqlite.ResultReadOnly:
 		return fmt.Errorf("%s: %w: %w; run as its owner or copy it to a place you may write", path, store.ErrPermission, err)
 	case sqlite.ResultBusy, sqlite.ResultLocked:

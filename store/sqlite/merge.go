@@ -116,7 +116,7 @@ func checkOutput(output string, inputs []MergeInput, overwrite bool) error {
 		return fmt.Errorf("%w: %s is to be read and written; recordings are never changed: name another output", ErrMerge,
 			output)
 	case !info.Mode().IsRegular():
-		return fmt.Errorf("%w: %s is no file", ErrMerge, output)
+		return fmt.Errorf("%w: %s is not a regular file; name another output", ErrMerge, output)
 	case !overwrite:
 		return fmt.Errorf("%w: %s exists; remove it, or name another output, or pass --overwrite", ErrMerge, output)
 	}

@@ -107,7 +107,7 @@ func (s *source) header(hasLog bool) (logMode bool, err error) {
 		return false,
 			fmt.Errorf("%s: %w: it is empty; record one with ingero trace --db %s", s.path, store.ErrForeign, s.path)
 	case !bytes.HasPrefix(h[:n], magic[:min(n, len(magic))]):
-		return false, fmt.Errorf("%s: %w: it is no SQLite file; pass the path of a recording", s.path, store.ErrForeign)
+		return false, fmt.Errorf("%s: %w: it is not an SQLite file; pass the path of a recording", s.path, store.ErrForeign)
 	case n < headerSize:
 		return false, fmt.Errorf("%s: %w: only %d bytes of it are left; nothing can be read", s.path, store.ErrCorrupt, n)
 	}

@@ -265,7 +265,7 @@ func TestFilesThatAreNoRecording(t *testing.T) {
 		{"missing", store.ErrNotFound, []string{"ingero trace"}},
 		{"", store.ErrForeign, []string{"directory"}},
 		{"empty", store.ErrForeign, []string{"empty", "ingero trace"}},
-		{"text", store.ErrForeign, []string{"no SQLite file", "pass"}},
+		{"text", store.ErrForeign, []string{"not an SQLite file", "pass"}},
 		{"stub", store.ErrCorrupt, []string{"19 bytes"}},
 		{"foreign", store.ErrForeign, []string{"another SQLite file"}},
 		{"old", store.ErrForeign, []string{"Ingero 0.x", "ingero query"}},

@@ -55,7 +55,7 @@ async function noPart(page) {
   await page.locator("input[name=a]").fill("yesterday");
   await page.locator("input[name=a]").press("Enter");
   await settled(page);
-  assert.match(await page.locator(".error").innerText(), /"yesterday" is no part of a recording; write for example/);
+  assert.match(await page.locator(".error").innerText(), /"yesterday" is not a part of a recording: write for example/);
   await page.locator("input[name=a]").fill("0s-5s");
   await page.locator("input[name=b]").fill("5s-");
   await page.getByRole("button", { name: "Compare" }).click();
