@@ -42,7 +42,7 @@ var doingWords = [event.NumClasses + 1]string{
 	event.OnCPU: "ran", event.RunQueue: "waited for a CPU", event.Throttled: "was throttled",
 	event.Futex:   "waited for locks",
 	event.BlockIO: "waited for the disk", event.Fault: "waited in page faults", event.Network: "waited for sockets",
-	event.Pipe: "waited for pipes", event.Poll: "polled", event.Sleep: "slept", event.Ioctl: "waited for a device",
+	event.Pipe: "waited for pipes", event.Poll: "polled", event.Sleep: "slept", event.Ioctl: "waited for the GPU driver",
 	event.Other: "waited",
 }
 
