@@ -43,6 +43,15 @@ func Others(before, after Usage) float64 {
 	return others(before, after) / total
 }
 
+// Stolen is the share of the CPUs' busy time between two readings that the hypervisor took.
+func Stolen(before, after Usage) float64 {
+	busy := float64(after.all.Busy - before.all.Busy)
+	if busy <= 0 {
+		return 0
+	}
+	return float64(after.all.Stolen-before.all.Stolen) / busy
+}
+
 // OtherTime is the CPU time between two readings that was used by other programs than this process and its children.
 func OtherTime(before, after Usage) time.Duration {
 	return time.Duration(others(before, after) * float64(time.Second) / ticksPerSecond)

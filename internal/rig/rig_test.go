@@ -44,6 +44,9 @@ func TestOthersUseTheCPUTimeThatTheRunDoesNot(t *testing.T) {
 	if got := Others(before, after); got != 0.3 { // 500 of 1000 busy, 200 of them our own
 		t.Errorf("others used %g", got)
 	}
+	if got, want := Stolen(before, after), 100.0/600; got != want {
+		t.Errorf("%g stolen, want %g", got, want)
+	}
 	if got := OtherTime(before, after); got != 3*time.Second {
 		t.Errorf("others used %s", got)
 	}
@@ -53,6 +56,9 @@ func TestOthersUseTheCPUTimeThatTheRunDoesNot(t *testing.T) {
 	}
 	if got := Others(before, before); got != 0 {
 		t.Errorf("others used %g of no time", got)
+	}
+	if got := Stolen(before, before); got != 0 {
+		t.Errorf("%g stolen of no time", got)
 	}
 	r := Result{Explanation: Explanation{Input: &diagnose.Input{}}, Traced: Traced{Others: 0.3}}
 	if !r.Disturbed() {
