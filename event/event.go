@@ -39,7 +39,7 @@ type SourceInfo struct {
 	Name   string
 	Doc    string
 	// Library is the library whose functions the operations are, as its file's name begins; empty if they
-	// are things that the kernel tells of. Title is what it is called in docs/api.md.
+	// are things that the kernel reports. Title is what it is called in docs/api.md.
 	Library, Title string
 }
 
@@ -72,7 +72,7 @@ func Libraries() []SourceInfo {
 }
 
 // Called reports whether the source's operations are functions of a library, which
-// are timed; the others are things the kernel tells of.
+// are timed; the others are things that the kernel reports.
 func (s Source) Called() bool {
 	for i := range Sources {
 		if Sources[i].Source == s {

@@ -223,7 +223,7 @@ var Losses = [NumLossKinds]LossInfo{
 	LostMark: {
 		"mark", "marks", true,
 		"ranges and marks of NVTX not recorded because the ring buffer was full or there were more than 10,000 in a " +
-			"second; ranges about them may be told with another one's end", "marks of NVTX (too many at once)",
+			"second; ranges about them may be reported with another one's end", "marks of NVTX (too many at once)",
 	},
 	LostLabel: {
 		"label", "lines", true,

@@ -48,7 +48,7 @@ type Changes struct {
 	Further   int      `json:"further"`    // changes that no fault explains, of all cases
 	Healthy   int      `json:"healthy"`    // runs without a fault
 	Silent    int      `json:"silent"`     // those in which no change was told
-	MoreWork  int      `json:"more_work"`  // in which one was told to be more work or another phase
+	MoreWork  int      `json:"more_work"`  // in which one was reported as more work or another phase
 	LessToDo  int      `json:"less_to_do"` // the same, that there may have been less to do
 }
 

@@ -28,7 +28,7 @@ const (
 	stepMS = 200
 )
 
-// EvenTime and QuickEvenTime are for how long a job is watched in which nothing happens.
+// EvenTime and QuickEvenTime are how long a job without a fault is watched.
 const (
 	EvenTime      = 5 * time.Minute
 	QuickEvenTime = time.Minute
@@ -37,7 +37,7 @@ const (
 // Options of a measurement.
 type Options struct {
 	Only  []string // names of cases; empty: all
-	Quick bool     // one size of each, and a shorter even run
+	Quick bool     // one size of each, and a shorter run without a fault
 	Even  time.Duration
 	// Ingero, Fleet and Sink are the programs.
 	Ingero, Fleet, Sink string
@@ -63,7 +63,7 @@ type Result struct {
 	LateMS  *float64 `json:"late_ms,omitempty"` // by how much the rank was really later than the last other one, mean
 	// ToldS is when the event came that must come; nil: it did not.
 	ToldS *float64 `json:"told_s,omitempty"`
-	// CauseS is when its cause was told, Cause which one was told last.
+	// CauseS is when its cause was reported, Cause which one was reported last.
 	CauseS *float64 `json:"cause_s,omitempty"`
 	Cause  string   `json:"cause,omitempty"`
 	// EndS is when it was told that it has ended, of a node that is there again.

@@ -269,9 +269,9 @@ func scoreTable(r *accuracy.Report) [][]string {
 		add("  too small to count", strconv.Itoa(c.Small), "")
 	}
 	if c := r.Changes; c != nil && c.Healthy > 0 {
-		add("healthy runs without a change told", fmt.Sprintf("%d of %d", c.Silent, c.Healthy), "")
-		add("  told to be more work or another phase", strconv.Itoa(c.MoreWork), "")
-		add("  told that there may be less to do", strconv.Itoa(c.LessToDo), "")
+		add("healthy runs without a reported change", fmt.Sprintf("%d of %d", c.Silent, c.Healthy), "")
+		add("  reported as more work or another phase", strconv.Itoa(c.MoreWork), "")
+		add("  reported as maybe less to do", strconv.Itoa(c.LessToDo), "")
 	}
 	add(fmt.Sprintf("agents find it in %d calls", agent.MaxCalls),
 		fmt.Sprintf("%d of %d", r.Agents.Reached, r.Agents.Cases), "")
@@ -281,7 +281,7 @@ func scoreTable(r *accuracy.Report) [][]string {
 	add("  contradictions", strconv.Itoa(r.Agents.Contradictions), "")
 	add("  most that it reads, tokens", strconv.Itoa(r.Agents.Tokens), "")
 	if n := countNumbers(r); n.Cases > 0 {
-		add(fmt.Sprintf("numbers told of %d recordings, right", r.Recordings), of(n), "")
+		add(fmt.Sprintf("numbers right, of %d recordings", r.Recordings), of(n), "")
 	}
 	add("lost time explained, mean", share(r.Explained), "")
 	add("attributed time off by, median", optional(r.MedianTimeError, share), "")

@@ -31,11 +31,11 @@ func (c *console) benchFleetCommand() *cobra.Command {
 		Short: "Measure how soon a slow rank is reported, with its cause (needs root)",
 		Long: `Bench fleet runs a job of eight stand-in ranks on two nodes, which are network namespaces of
 this machine, each with a tracer, with a server and a sink. It makes one rank slow in known ways
-and by known amounts, ends it, has it hang, cuts off a node and kills the server, and measures
-how soon that is told, whether the right rank and cause are named, and what else is said. It
-also measures how much more CPU time a tracer takes that compares ranks ("cost"). It takes some
-25 minutes, with --quick twelve. No GPU is needed, but ingero-fleet and
-straggler-sink are, beside this program or in the path (make fleet builds them).`,
+and by known amounts, ends it, makes it hang, cuts off a node and kills the server. It measures
+how soon each fault is reported, whether the right rank and cause are named, and what is reported
+wrongly. It also measures how much more CPU time a tracer takes that compares ranks ("cost"). It
+takes some 25 minutes, with --quick twelve. No GPU is needed, but ingero-fleet and straggler-sink
+are, beside this program or in the path (make fleet builds them).`,
 		Example: "  sudo ingero bench fleet --quick\n  sudo ingero bench fleet --only disk,exit --json\n" +
 			"  sudo ingero bench fleet --only even --even 1h",
 		Args: arguments(0, 0, "no arguments"),
@@ -48,9 +48,9 @@ straggler-sink are, beside this program or in the path (make fleet builds them).
 	}
 	fl := cmd.Flags()
 	fl.StringSliceVar(&f.Only, "only", nil, "run only these cases ("+strings.Join(straggler.Names(), ",")+")")
-	fl.BoolVar(&f.Quick, "quick", false, "one size of each cause, and a shorter even run")
+	fl.BoolVar(&f.Quick, "quick", false, "one size of each cause, and a shorter run without a fault")
 	fl.DurationVar(&f.Even, "even", 0, fmt.Sprintf(
-		"time of the run in which nothing happens (default %s, with --quick %s)", brief(straggler.EvenTime),
+		"duration of the run without a fault (default %s, with --quick %s)", brief(straggler.EvenTime),
 		brief(straggler.QuickEvenTime)))
 	fl.BoolVar(&f.asJSON, "json", false, "print one JSON object")
 	_ = cmd.RegisterFlagCompletionFunc("only",
@@ -99,9 +99,9 @@ func beside(program, name string) string {
 	return path // where it should be
 }
 
-// writeStragglers has a line for each run, and what should not have been said.
+// writeStragglers has a line for each run, and the false reports.
 func (c *console) writeStragglers(r *straggler.Report) error {
-	t := [][]string{{"case", "late by", "told after", "cause after", "limit", "", "false", "others", "cause told"}}
+	t := [][]string{{"case", "late by", "reported after", "cause after", "limit", "", "false", "others", "cause"}}
 	var wrong strings.Builder
 	right := 0
 	for i := range r.Results {
@@ -136,7 +136,7 @@ func (c *console) writeStragglers(r *straggler.Report) error {
 	fmt.Fprintf(&b, "\n%d of %d right; %d ranks on two nodes, steps of %.0f ms; Linux %s, %s, %s\n", right, len(r.Results),
 		r.Ranks, r.StepMS, r.Kernel, r.Arch, plural(uint64(r.CPUs), "CPU"))
 	if wrong.Len() > 0 {
-		fmt.Fprintf(&b, "\nWhat should not have been said:\n%s", wrong.String())
+		fmt.Fprintf(&b, "\nReported wrongly:\n%s", wrong.String())
 	}
 	_, err := io.WriteString(c.out, b.String())
 	return err

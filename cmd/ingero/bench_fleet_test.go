@@ -28,15 +28,15 @@ func TestFleetTableSaysWhatWasWrong(t *testing.T) {
 	if err := (&console{out: &out}).writeStragglers(r); err != nil {
 		t.Fatal(err)
 	}
-	want := `case          late by  told after  cause after  limit      false  others  cause told
-disk, 20 %      31 ms       5.9 s        6.0 s   10 s  ok      0    12 %  block_io
-disk, 20 %      31 ms       5.9 s       12.0 s   10 s  NO      0     0 %  block_io
-node cut off                6.6 s                15 s  ok      0     0 %  there again after 11.2 s
-even                                                   NO      1     0 %  300 steps in 60 s
+	want := `case          late by  reported after  cause after  limit      false  others  cause
+disk, 20 %      31 ms           5.9 s        6.0 s   10 s  ok      0    12 %  block_io
+disk, 20 %      31 ms           5.9 s       12.0 s   10 s  NO      0     0 %  block_io
+node cut off                    6.6 s                15 s  ok      0     0 %  there again after 11.2 s
+even                                                       NO      1     0 %  300 steps in 60 s
 
 2 of 4 right; 8 ranks on two nodes, steps of 200 ms; Linux 6.18, amd64, 2 CPUs
 
-What should not have been said:
+Reported wrongly:
 even: 07:00:00 rank 3 on node-a is slower
 `
 	if d := cmp.Diff(want, out.String()); d != "" {

@@ -38,7 +38,7 @@ func fleetPushCommand(c *console) *cobra.Command {
 		Use:   "fleet-push --fleet HOST:4318 [--db FILE]",
 		Short: "Compare the ranks in a recording with their peers, while it is made",
 		Long: `Fleet-push does what "ingero trace --fleet" does, but from a recording that "ingero trace" is making on this
-node: it follows the file, pushes the own work of the ranks in it to a fleet, and tells which rank is slow.
+node: it follows the file, pushes the own work of the ranks in it to a fleet, and reports which rank is slow.
 So the tracer, which needs privileges, needs no network, and what has the network needs no privileges
 but to read the file.
 
@@ -104,7 +104,7 @@ type pusher struct {
 	flags *fleetPushFlags
 	path  string
 	log   *slog.Logger
-	told  string // what was said last of why nothing is pushed
+	told  string // the last reported reason why nothing is pushed
 	// names are those of processes, by number. The recording knows them: a process may be out of sight.
 	names names
 }

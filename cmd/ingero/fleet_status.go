@@ -57,13 +57,13 @@ func fleetStatusCommand(c *console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "List the ranks that a fleet, or this node's tracer, knows, and which are slow",
-		Long: `With --fleet, status asks a fleet which ranks push to it, how much own work a step of each has (the step
-without its waits in collectives), how much that of its peers, and what it is: calibrating, active, idle,
+		Long: `With --fleet, status asks a fleet. It lists the ranks that push to it, the own work in a step of each (the
+step without its waits in collectives) and in a step of its peers, and its state: calibrating, active, idle,
 suspect or straggler.
 
-Without, it asks the tracer on this machine ("ingero trace --fleet", as the same user, or sudo): also what
-evidence there is that a rank is slow, what it is compared with, its last event with the cause, and why a
-process is not compared.`,
+Without --fleet, it asks the tracer on this machine ("ingero trace --fleet", of the same user, or with sudo).
+It also lists the evidence that a rank is slow, the peers that it is compared with, its last event with the
+cause, and why a process is not compared.`,
 		Example: `  ingero fleet status --fleet fleet-1:4318
   ingero fleet status --fleet fleet-1:4318,fleet-2:4318 --slow --watch
   ingero fleet status --fleet fleet-1:4318 --json | jq '.cohorts[].members[] | select(.state == "straggler")'

@@ -30,9 +30,10 @@ func mergeCommand(c *console) *cobra.Command {
 		Use:   "merge FILE FILE... -o FILE",
 		Short: "Merge several recordings into one",
 		Long: `Merge puts recordings of several machines, or of several tracers of one machine,
-into a new one, in which explain and query find all of them: which rank was late
-for a collective operation, and what its own machine did to it. The recordings
-are only read. The new one appears when it is complete, or not at all.
+into a new one. Explain and query then use the records of all of them: explain
+says which rank was late for a collective operation, and what delayed it on its
+own machine. The recordings are only read. The new one appears when it is
+complete, or not at all.
 
 Events keep their ids, NODE:NUMBER. Stacks, arguments and control groups are
 stored once. A recording that does not say which machine it is of, or says the

@@ -45,8 +45,8 @@ nanoseconds longer. --pages counts page allocations per process (about 40 ns eac
 "ingero annotate --help".
 
 With --fleet the own work of each rank of a distributed job on this node (a step
-without its waits in collectives) is compared with that of the others: who is slower is
-told within seconds, here and at the socket of --events. Start it before the job.
+without its waits in collectives) is compared with that of the others: a slower rank is
+reported within seconds, here and at the socket of --events. Start it before the job.
 
 With --mcp an AI agent can query the recording while it is being made, over HTTPS as
 with "ingero mcp --http"; a token is read from $INGERO_MCP_TOKEN or ~/.ingero/mcp-token.
@@ -63,7 +63,7 @@ passes on. On a terminal it shows calls, ledgers, findings, memory and nodes in 
   sudo ingero trace --footprint -- ./load_data.sh   the same of a program and its children
   sudo ingero trace --out run.db -- python train.py a program from its first instruction
   sudo ingero trace --annotate -- python train.py   with the steps and epochs that it sends
-  sudo ingero trace --fleet fleet-1:4318            tell which rank the others wait for
+  sudo ingero trace --fleet fleet-1:4318            report the rank that the others wait for
   sudo ingero trace --mcp 127.0.0.1:8443            let an AI agent query it during the run
   sudo ingero trace --dashboard :8080               let other nodes query it during the run
   sudo ingero trace --json | jq 'select(.type == "call")'`,

@@ -43,8 +43,9 @@ type peersFlags struct {
 func (f *peersFlags) add(cmd *cobra.Command) {
 	f.addConnection(cmd)
 	fl := cmd.Flags()
-	fl.Lookup("fleet").Usage = "compare the ranks on this node with those of other nodes, by this fleet " +
-		"(HOST:4318, https://HOST:4318, by gRPC HOST:4317; token in $" + fleetTokenEnv + "); several share the cohorts"
+	fl.Lookup("fleet").Usage = "compare the ranks on this node with those of other nodes, at this fleet " +
+		"(HOST:4318, https://HOST:4318, by gRPC HOST:4317; token in $" + fleetTokenEnv +
+		"); with several, each cohort is pushed to one of them"
 	fl.Lookup("cluster").Usage = "name of the cluster, the same on all nodes of a fleet"
 	fl.StringVar(&f.events, "events", "", "give events of slow ranks to programs that read them at a socket, "+
 		eventsocket.System+" or another one (--events=PATH)")

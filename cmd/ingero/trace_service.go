@@ -11,14 +11,14 @@ import (
 )
 
 // supervisor tells systemd that tracing began, that it goes on, and what is traced. If the tracer hangs, systemd
-// hears nothing for WatchdogSec and starts it again.
+// receives nothing for WatchdogSec and starts it again.
 type supervisor struct {
 	log     *slog.Logger
 	ready   bool
 	noticed bool // that systemd cannot be reached was logged
 }
 
-// newSupervisor returns nil unless systemd wants to hear something (sd_notify(3)).
+// newSupervisor returns nil unless systemd expects notifications (sd_notify(3)).
 func newSupervisor(env func(string) string, log *slog.Logger) *supervisor {
 	if env("NOTIFY_SOCKET") == "" {
 		return nil

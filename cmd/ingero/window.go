@@ -61,7 +61,7 @@ func (c *console) view(ctx context.Context, db string, w *windowFlags, pids ...u
 func traced(ctx context.Context, rec store.Recording) string {
 	list, err := rec.Processes(ctx)
 	if err != nil {
-		return "" // the error that it follows is the one to tell
+		return "" // the error before it is the one to report
 	}
 	var names []string
 	for i := range list {

@@ -72,8 +72,8 @@ func apiPage(lists []apiList) []byte {
 		". DO NOT EDIT. -->\n\n" +
 		"Every function that NVIDIA's libraries export, in the versions listed: it is traced, as the operation named\n" +
 		"([events.md](events.md)), or not, for the reason given. A function's forms for per-thread default streams\n" +
-		"(`_ptsz`, `_ptds`) go with it. Functions of a newer version that are in no list are told by\n" +
-		"`ingero check --coverage` for the processes that import them ([coverage.md](coverage.md)).\n\n" +
+		"(`_ptsz`, `_ptds`) go with it. Functions of a newer version that are in no list are\n" +
+		"reported by `ingero check --coverage` for the processes that import them ([coverage.md](coverage.md)).\n\n" +
 		"| library | version | from | functions | traced | not traced |\n|---|---|---|---|---|---|\n")
 	for _, lib := range event.Libraries() {
 		for i := range lists {

@@ -26,14 +26,14 @@ func loadCommand(out, errs io.Writer, env func(string) string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "load [flags] -- SERVER [ARGUMENTS]",
 		Short: "Measure what the pushes of many nodes cost a server",
-		Long: `Load starts a server, pushes to it as the agents of many nodes do, polls it at a steady rate, and prints
-how many pushes were answered with a threshold, how long polls took from when they were due, how
-much CPU time the server used for a push, and how much memory it has for a node. Each node pushes
-every two seconds, or with --every 0 as often as it is answered.
+		Long: `Load starts a server, pushes to it as the agents of many nodes do, and polls it at a steady rate. It prints
+how many pushes were answered with a threshold, how long polls took from the time when they were due,
+how much CPU time the server used for a push, and how much memory for a node. Each node pushes every
+two seconds; with --every 0, again as soon as it has the answer.
 
-The load is made on the same machine and shares its CPUs with the server: the CPU time of a push is
-the same on any number of CPUs, how many there are in a second is not. Heap in use is what the
-server's garbage collector says, in whole MiB; it must be a program of Go.`,
+The load runs on the same machine and shares its CPUs with the server. So the number of pushes in a
+second depends on the number of CPUs; the CPU time of a push does not. Heap in use is read from the Go
+runtime's log of garbage collections, in whole MiB: the server must be a Go program.`,
 		Example: `  ingero-fleet load -- ingero-fleet serve --listen 127.0.0.1:14318
   ingero-fleet load --to grpc://127.0.0.1:14317 --nodes 1000 --every 0 -- \
     ingero-fleet serve --listen 127.0.0.1:14318 --grpc 127.0.0.1:14317`,

@@ -53,9 +53,10 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 	cmd := &cobra.Command{
 		Use:   "straggler-sink",
 		Short: "Serve the events of slow ranks as metrics",
-		Long: `Straggler-sink reads what tracers tell at their sockets ("ingero trace --fleet … --events"), and serves it
-to Prometheus at /metrics: events by type, and which nodes have slow ranks now. /healthz says that it
-runs, /readyz that it hears a tracer. With --webhook each event is also sent there, as it is (POST).`,
+		Long: `Straggler-sink reads the events that tracers send at their sockets ("ingero trace --fleet … --events"), and
+serves Prometheus metrics of them at /metrics: events by type, and which nodes have slow ranks now. /healthz
+answers while it runs, /readyz while it receives from a tracer. With --webhook it also sends each event
+there, unchanged (POST).`,
 		Example: `  straggler-sink
   straggler-sink --socket-path /run/ingero/straggler.sock --listen :9464
   straggler-sink --webhook https://alerts.example/ingero`,

@@ -16,7 +16,7 @@ var (
 		[]string{"cluster_id", "node_id"}, nil)
 	sinceDesc = prometheus.NewDesc("ingero_sink_straggler_since_timestamp_seconds",
 		"When the first of a node's slow ranks became slow.", []string{"cluster_id", "node_id"}, nil)
-	causesDesc = prometheus.NewDesc("ingero_sink_causes_total", "Slow ranks whose cause was told, by its kind.",
+	causesDesc = prometheus.NewDesc("ingero_sink_causes_total", "Slow ranks whose cause was reported, by its kind.",
 		[]string{"kind"}, nil)
 	waitingDesc = prometheus.NewDesc("ingero_sink_waiting_gpu_seconds_total",
 		"How long the GPUs of other ranks have waited for slow ones.", []string{"cluster_id"}, nil)
