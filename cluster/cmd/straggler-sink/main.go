@@ -67,7 +67,7 @@ there, unchanged (POST).`,
 	fl.StringSliceVar(&f.sockets, "socket-path", []string{eventsocket.System}, "sockets to read")
 	fl.StringVar(&f.listen, "listen", ":9464", "address to serve metrics at")
 	fl.DurationVar(&f.delay, "reconnect-delay", 2*time.Second, "pause before a socket is connected to again")
-	fl.IntVar(&f.maxNodes, "max-tracked-nodes", 10_000, "nodes that are kept apart")
+	fl.IntVar(&f.maxNodes, "max-tracked-nodes", 10_000, "most nodes that have metrics of their own")
 	fl.DurationVar(&f.window, "readiness-window", time.Minute,
 		"without a connection, it is ready for this long after the newest event")
 	fl.StringVar(&f.webhook, "webhook", "", "URL that each event is sent to")
@@ -206,7 +206,7 @@ func (s *server) take(source int, line []byte) {
 	err := s.sink.Line(source, line)
 	s.mu.Unlock()
 	if err != nil {
-		s.log.Warn("a line is no event", "err", err)
+		s.log.Warn("a line is not an event", "err", err)
 		return
 	}
 	if s.flags.webhook == "" {

@@ -6,9 +6,9 @@ import "github.com/prometheus/client_golang/prometheus"
 // when a rank became slow.
 var (
 	eventsTotal = prometheus.NewDesc("ingero_sink_events_total", "Events of slow ranks, by type.", []string{"type"}, nil)
-	parseErrors = prometheus.NewDesc("ingero_sink_parse_errors_total", "Lines that are no events.", nil, nil)
+	parseErrors = prometheus.NewDesc("ingero_sink_parse_errors_total", "Lines that are not events.", nil, nil)
 	droppedDesc = prometheus.NewDesc("ingero_sink_dropped_total",
-		"Events that are counted, but whose node or rank is not kept apart, by reason.", []string{"reason"}, nil)
+		"Events that are counted, but whose node or rank has no metric of its own, by reason.", []string{"reason"}, nil)
 	connectedDesc = prometheus.NewDesc("ingero_sink_connected", "Sockets of tracers that are connected to.", nil, nil)
 	lastDesc      = prometheus.NewDesc("ingero_sink_last_event_timestamp_seconds",
 		"When the newest event happened, 0: none came yet.", nil, nil)

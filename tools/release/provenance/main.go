@@ -62,7 +62,7 @@ func run(in io.Reader, out io.Writer, version, commit string) error {
 	for lines.Scan() {
 		hash, name, ok := strings.Cut(lines.Text(), "  ")
 		if !ok || len(hash) != 64 {
-			return fmt.Errorf("%q is no line of checksums", lines.Text())
+			return fmt.Errorf("%q is not a line of checksums", lines.Text())
 		}
 		s.Subject = append(s.Subject, resource{Name: name, Digest: digest{"sha256": hash}})
 	}
