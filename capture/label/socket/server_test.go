@@ -326,7 +326,7 @@ func TestAStaleSocketIsReplacedAndALiveOneIsNot(t *testing.T) {
 	if err := os.WriteFile(path, []byte("mine"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := socket.Listen(o); err == nil || !strings.Contains(err.Error(), "no socket") {
+	if _, err := socket.Listen(o); err == nil || !strings.Contains(err.Error(), "is not a socket") {
 		t.Errorf("over a file: %v", err)
 	}
 	if _, err := socket.Listen(socket.Options{Path: path + "/none/x"}); err == nil {
