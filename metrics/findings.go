@@ -119,5 +119,22 @@ func (l *Logs) tell(c *report.Chain, id string, now time.Time) {
 		attribute.StringSlice("ingero.finding.event_ids", c.Evidence.EventIDs),
 		attribute.StringSlice("ingero.finding.recommendations", c.Recommendations),
 	)
+	if r := root(c.Path); r != nil {
+		rec.AddAttributes(
+			attribute.String("ingero.root.process", r.Process), attribute.Int64("ingero.root.pid", int64(r.PID)))
+	}
 	l.logger.Emit(ctx, rec)
+}
+
+// root is the end of a path: its last step, or, if a thread waited for a CPU, what ran there longest.
+func root(path []report.Step) *report.Step {
+	for i := range path {
+		if i > 0 && path[i-1].State == "runnable" {
+			return &path[i]
+		}
+	}
+	if len(path) == 0 {
+		return nil
+	}
+	return &path[len(path)-1]
 }

@@ -37,16 +37,20 @@ func (s *Tools) explain(ctx context.Context, sc question.Scope, list []straggler
 	return nil
 }
 
-// explain sets why it is late, by what its node's tracer reported.
+// explain sets why it is late, by what its node's tracer sent.
 func (one *straggler) explain(findings []question.Finding, sent *lateOnes) {
-	if one.Collectives != nil && sent != nil {
-		one.Collectives.Before = sent.longest()
-	}
-	best, match := bestFinding(findings, one.rank, sent)
+	kind, kindPct := one.before(sent)
+	best, match := one.bestFinding(findings, sent, kind)
 	switch {
-	case best == nil:
-		one.Why.Finding = prose(saysLate(findings, one.rank, sent))
-	case one.Why.Kind == "" || string(one.Why.Kind) == best.Cause:
+	case match == ofLateness:
+		one.Why = why{
+			Kind: name(kind), ExplainedPct: rounded(best.ExplainedPct, 1), By: "finding of the node's agent",
+			Finding: prose(best.Summary),
+		}
+		if !sent.pids[best.RootPID] {
+			one.Why.Culprit = name(best.Root)
+		}
+	case best != nil && (one.Why.Kind == "" || string(one.Why.Kind) == best.Cause):
 		one.Why = why{
 			Kind: name(best.Cause), Culprit: name(best.Process), ExplainedPct: rounded(best.ExplainedPct, 1),
 			By: "finding of the node's agent", Finding: prose(best.Summary),
@@ -54,8 +58,10 @@ func (one *straggler) explain(findings []question.Finding, sent *lateOnes) {
 		if match == ofNode {
 			one.Why.By += ", which does not say of which rank"
 		}
-	default:
+	case best != nil:
 		one.Why.Finding = prose(best.Summary)
+	case one.Why.Kind == "" && kind != "":
+		one.Why = why{Kind: name(kind), ExplainedPct: &kindPct, By: "what its agent sent with its late collectives"}
 	}
 	switch {
 	case one.Why.Kind == "":
@@ -63,6 +69,28 @@ func (one *straggler) explain(findings []question.Finding, sent *lateOnes) {
 	case one.Why.ExplainedPct == nil || *one.Why.ExplainedPct < enough:
 		one.Why.NotKnown = fmt.Sprintf("less than %d %% is explained: there may be another cause", enough)
 	}
+}
+
+// kinds are the kinds of causes by classes of waiting, as agents name them. Those of other classes have the class's
+// name.
+var kinds = map[string]string{
+	"runq": "cpu_contention", "throttled": "cpu_throttled", "futex": "lock_contention", "fault": "page_fault",
+	"network": "network_wait", "pipe": "peer_wait",
+}
+
+// before notes what the rank waited for before it was late. If one class has half of the lateness or more, it returns
+// the kind of cause, and how much of the lateness that is, in percent.
+func (one *straggler) before(sent *lateOnes) (kind string, pct float64) {
+	if one.Collectives == nil || sent == nil {
+		return "", 0
+	}
+	one.Collectives.Before = sent.longest()
+	for class, ms := range one.Collectives.Before {
+		if p := 100 * min(1, ms/one.Collectives.LateMS); p >= 50 && p > pct {
+			kind, pct = cmp.Or(kinds[class], class), round(p, 1)
+		}
+	}
+	return kind, pct
 }
 
 // lateOnes are the late collectives of a rank, as its tracer sent them.
@@ -123,28 +151,41 @@ func (l *lateOnes) longest() map[string]float64 {
 	return medians
 }
 
-// How sure it is that a finding is about a rank, the surest last: it is about some process of its node, it has the
-// rank's number, it is about the rank's process, or the rank's late collectives have its id.
+// How sure it is that a finding says why a rank is late, the surest last: it is about some process of its node, it has
+// the rank's number, it is about the rank's process, the rank's late collectives have its id, or it is about a process
+// that waited for the rank.
 const (
 	ofNode = iota
 	ofRank
 	ofProcess
 	ofCollectives
+	ofLateness
 )
 
-// lateRank is the cause of findings that name who is late, which is no reason for being late.
+// lateRank is the cause of findings of processes that waited for a late rank. Why that was late is their root.
 const lateRank = "collective_straggler"
 
-// bestFinding returns the finding that is most surely about a rank, of those the most costly one; nil: there is none.
-func bestFinding(findings []question.Finding, of arrival.Rank, sent *lateOnes) (best *question.Finding, match int) {
+// bestFinding returns the finding that most surely says why the rank is late, of those the most costly one; nil: there
+// is none. What costs its process less than half of what its lateness costs is not why. kind is of what it waited for
+// before.
+func (one *straggler) bestFinding(findings []question.Finding, sent *lateOnes, kind string) (best *question.Finding,
+	match int,
+) {
 	for i := range findings {
 		f := &findings[i]
-		if f.Cluster != of.Cluster || f.Node != of.Node || f.Cause == "" || f.Cause == lateRank ||
-			f.Rank != nil && *f.Rank != of.Rank {
+		if f.Cluster != one.rank.Cluster || f.Node != one.rank.Node || f.Cause == "" ||
+			f.Rank != nil && *f.Rank != one.rank.Rank {
 			continue
 		}
 		this := ofNode
 		switch {
+		case f.Cause == lateRank:
+			if kind == "" || sent == nil || !sent.pids[f.CausePID] {
+				continue
+			}
+			this = ofLateness
+		case f.LostPct != nil && *f.LostPct < 50*one.lost:
+			continue
 		case sent != nil && sent.findings[f.ID]:
 			this = ofCollectives
 		case sent != nil && sent.pids[f.EffectPID]:
@@ -159,15 +200,4 @@ func bestFinding(findings []question.Finding, of arrival.Rank, sent *lateOnes) (
 		}
 	}
 	return best, match
-}
-
-// saysLate returns what a finding of a process that waited says of the rank.
-func saysLate(findings []question.Finding, of arrival.Rank, sent *lateOnes) string {
-	for i := range findings {
-		f := &findings[i]
-		if f.Cluster == of.Cluster && f.Node == of.Node && f.Cause == lateRank && sent != nil && sent.pids[f.CausePID] {
-			return f.Summary
-		}
-	}
-	return ""
 }

@@ -183,6 +183,8 @@ type Finding struct {
 	Severity, Summary, ID  string
 	Cause, Process, Effect string // Process made Effect wait
 	CausePID, EffectPID    int64  // 0: not known
+	Root                   string // the process at the end of the chain
+	RootPID                int64
 	LostPct, ExplainedPct  *float64
 	First, Last, Times     int64
 }
@@ -203,13 +205,14 @@ func (a *Asker) findings(ctx context.Context, s Scope, by string) (list []Findin
 	more, err = a.rows(ctx, func(l *line) {
 		list = append(list, Finding{
 			Cluster: l.text(), Node: l.text(), Rank: l.rank(), Severity: l.text(), Summary: l.text(), ID: l.text(),
-			Cause: l.text(), Process: l.text(), CausePID: l.int(), Effect: l.text(), EffectPID: l.int(), LostPct: l.number(),
-			ExplainedPct: l.number(), Last: l.int(), First: l.int(), Times: l.int(),
+			Cause: l.text(), Process: l.text(), CausePID: l.int(), Root: l.text(), RootPID: l.int(),
+			Effect: l.text(), EffectPID: l.int(), LostPct: l.number(), ExplainedPct: l.number(),
+			Last: l.int(), First: l.int(), Times: l.int(),
 		})
-	}, `select cluster_id, node_id, rank, severity, summary, finding_id, cause, cause_process, cause_pid,
-			effect_process, effect_pid, lost_pct, explained_pct, timestamp_ns, first_ns, times
+	}, `select cluster_id, node_id, rank, severity, summary, finding_id, cause, cause_process, cause_pid, root_process,
+			root_pid, effect_process, effect_pid, lost_pct, explained_pct, timestamp_ns, first_ns, times
 		from (select cluster_id, node_id, rank, severity, summary, finding_id, cause, cause_process, cause_pid,
-				effect_process, effect_pid, lost_pct, explained_pct, timestamp_ns,
+				root_process, root_pid, effect_process, effect_pid, lost_pct, explained_pct, timestamp_ns,
 				min(timestamp_ns) over (partition by %[1]s) as first_ns,
 				count(*) over (partition by %[1]s) as times,
 				row_number() over (partition by %[1]s order by timestamp_ns desc) as place

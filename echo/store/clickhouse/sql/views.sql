@@ -16,6 +16,8 @@ select timestamp_ns, received_ns, cluster_id, node_id, rank, severity, body as s
     JSONExtract(attrs_json, 'ingero.cause.process', 'Nullable(String)') as cause_process,
     JSONExtract(attrs_json, 'ingero.cause.pid', 'Nullable(Int64)') as cause_pid,
     JSONExtract(attrs_json, 'ingero.cause.detail', 'Nullable(String)') as cause_detail,
+    JSONExtract(attrs_json, 'ingero.root.process', 'Nullable(String)') as root_process,
+    JSONExtract(attrs_json, 'ingero.root.pid', 'Nullable(Int64)') as root_pid,
     JSONExtract(attrs_json, 'ingero.effect.op', 'Nullable(String)') as effect_op,
     JSONExtract(attrs_json, 'process.executable.name', 'Nullable(String)') as effect_process,
     JSONExtract(attrs_json, 'process.pid', 'Nullable(Int64)') as effect_pid,

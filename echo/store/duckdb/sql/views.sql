@@ -32,6 +32,8 @@ select timestamp_ns, received_ns, cluster_id, node_id, rank, severity, body as s
     json_extract_string(attrs_json, '$."ingero.cause.process"') as cause_process,
     try_cast(json_extract_string(attrs_json, '$."ingero.cause.pid"') as bigint) as cause_pid,
     json_extract_string(attrs_json, '$."ingero.cause.detail"') as cause_detail,
+    json_extract_string(attrs_json, '$."ingero.root.process"') as root_process,
+    try_cast(json_extract_string(attrs_json, '$."ingero.root.pid"') as bigint) as root_pid,
     json_extract_string(attrs_json, '$."ingero.effect.op"') as effect_op,
     json_extract_string(attrs_json, '$."process.executable.name"') as effect_process,
     try_cast(json_extract_string(attrs_json, '$."process.pid"') as bigint) as effect_pid,
