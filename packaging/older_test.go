@@ -3,7 +3,6 @@ package packaging_test
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/binary"
 	"fmt"
 	"os"
 	"os/exec"
@@ -76,7 +75,7 @@ func olderProgram(t *testing.T) string {
 }
 
 // olderRPM makes an rpm of an earlier version out of this one: each digit of its version is 0. What it installs is the
-// same. An rpm has 96 bytes, a header with sums, the header, and the files.
+// same.
 func olderRPM(t *testing.T, rpm, to string) {
 	t.Helper()
 	version := regexp.MustCompile(`-([0-9][^-]*)-[^-]*\.rpm$`).FindStringSubmatch(rpm)
@@ -84,12 +83,7 @@ func olderRPM(t *testing.T, rpm, to string) {
 	if err != nil || version == nil {
 		t.Fatalf("%s: %v", rpm, err)
 	}
-	size := func(at int) int {
-		return 16 + 16*int(binary.BigEndian.Uint32(b[at+8:])) + int(binary.BigEndian.Uint32(b[at+12:]))
-	}
-	const sums = 96
-	at := sums + (size(sums)+7)/8*8
-	header := b[at : at+size(at)]
+	sums, header := rpmHeaders(b)
 	change := func(part []byte, from, to string) {
 		changed := bytes.ReplaceAll(part, []byte(from), []byte(to))
 		if bytes.Equal(changed, part) || len(changed) != len(part) {
@@ -100,7 +94,7 @@ func olderRPM(t *testing.T, rpm, to string) {
 	sum := func() string { return fmt.Sprintf("%x", sha256.Sum256(header)) }
 	before := sum()
 	change(header, version[1], regexp.MustCompile("[0-9]").ReplaceAllString(version[1], "0"))
-	change(b[sums:at], before, sum())
+	change(sums, before, sum())
 	if err := os.WriteFile(to, b, 0o644); err != nil {
 		t.Fatal(err)
 	}
