@@ -16,28 +16,27 @@ import (
 // packages puts what was built into a folder, and an earlier version of what is upgraded.
 func packages(t *testing.T, to, rpmArch string) {
 	t.Helper()
-	for _, name := range []string{
-		"ingero_*_" + runtime.GOARCH + ".deb", "ingero-echo_*_" + runtime.GOARCH + ".deb", "ingero-fleet_*_" + runtime.GOARCH + ".deb",
-		"ingero-[0-9]*." + rpmArch + ".rpm",
-	} {
-		file := dist(t, name)
-		copyFile(t, filepath.Join(to, "new", filepath.Base(file)), file, 0o644)
-		old := filepath.Join(to, "old", strings.ReplaceAll(name, "*", "0"))
-		if err := os.MkdirAll(filepath.Dir(old), 0o755); err != nil {
+	for _, program := range []string{"ingero", "ingero-echo", "ingero-fleet"} {
+		deb := dist(t, program+"_*_"+runtime.GOARCH+".deb")
+		rpm := dist(t, program+"-[0-9]*."+rpmArch+".rpm")
+		for _, file := range []string{deb, rpm} {
+			copyFile(t, filepath.Join(to, "new", filepath.Base(file)), file, 0o644)
+		}
+		old := filepath.Join(to, "old")
+		if err := os.MkdirAll(old, 0o755); err != nil {
 			t.Fatal(err)
 		}
-		switch program, _, _ := strings.Cut(name, "_"); {
-		case strings.HasSuffix(name, ".rpm"):
-			olderRPM(t, file, filepath.Join(to, "old", "ingero-old.rpm"))
-		case program == "ingero":
-			older(t, file, olderProgram(t), old)
-		case program == "ingero-echo": // which takes long to build
-			older(t, file, "", old)
+		olderRPM(t, rpm, filepath.Join(old, program+"-0.rpm"))
+		built := ""
+		if program == "ingero" { // the others take long to build
+			built = olderProgram(t)
 		}
+		older(t, deb, built, filepath.Join(old, program+"_0.deb"))
 	}
 }
 
-// older makes a deb of an earlier version out of this one, with another program if there is one.
+// older makes a deb of an earlier version out of this one, with another program if there is one, and with another
+// ingero.yaml.
 func older(t *testing.T, deb, program, to string) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "deb")
@@ -55,6 +54,12 @@ func older(t *testing.T, deb, program, to string) {
 	}
 	if err := os.WriteFile(control, []byte(strings.Join(lines, "\n")), 0o644); err != nil {
 		t.Fatal(err)
+	}
+	configuration := filepath.Join(dir, "etc/ingero/ingero.yaml")
+	if b, err := os.ReadFile(configuration); err == nil {
+		if err := os.WriteFile(configuration, append(b, "# A line of the earlier version.\n"...), 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if program != "" {
 		copyFile(t, filepath.Join(dir, "usr/bin", filepath.Base(program)), program, 0o755)
