@@ -278,6 +278,10 @@ func (k *kubernetes) straggler() {
 	k.until("curl -s http://"+sink+":9464/metrics", func(out string) bool {
 		return strings.Contains(out, `ingero_sink_active_stragglers{cluster_id="east",node_id="gpu-node-1"} 1`)
 	})
+	has(k.t, k.run("curl -s http://"+sink+":9090/metrics"), "ingero_tracer_memory_usage_bytes", "ingero_call_duration_seconds")
+	if out := k.run("kubectl -n ingero get configmap -l grafana_dashboard=1 -o name"); strings.Count(out, "configmap/") != 2 {
+		k.t.Errorf("dashboards: %s", out)
+	}
 	question := k.ask("select cluster_id, node_id, rank, cause from stragglers where type = 'straggler_state' and cause is not null limit 1")
 	answer := k.until(question, func(out string) bool { return strings.Contains(out, "gpu_wait") })
 	if got := fmt.Sprint(rows(k.t, answer)); got != "[[east gpu-node-1 2 gpu_wait]]" {
