@@ -185,6 +185,11 @@ func TestKubernetes(t *testing.T) {
 	k.prepare()
 	install := commands(t, document)
 
+	out, err := k.try("helm install ingero deploy/helm/ingero --set alerts.enabled=true --dry-run=server")
+	if err == nil || !strings.Contains(out, `no matches for kind "PrometheusRule"`) {
+		t.Errorf("without Prometheus Operator: %v: %s", err, out)
+	}
+
 	// Without a GPU there is no tracer.
 	k.values("1")
 	k.documented(install[0])
