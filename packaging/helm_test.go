@@ -352,6 +352,21 @@ func TestRightsOfContainers(t *testing.T) {
 	}
 }
 
+// TestChartTakes: what Kubernetes knows of nodes, peers and updates.
+func TestChartTakes(t *testing.T) {
+	const rolling = "agent.updateStrategy.rollingUpdate"
+	for args, want := range map[string]string{
+		rolling + ".maxUnavailable=null," + rolling + ".maxSurge=1":                   "maxSurge: 1",
+		rolling + "=null,agent.updateStrategy.type=OnDelete":                          "type: OnDelete",
+		"agent.tolerations[0].key=a,agent.tolerations[0].tolerationSeconds=60":        "tolerationSeconds: 60",
+		"agent.tolerations=null":                                                      "kind: DaemonSet",
+		`agent.resources.limits.nvidia\.com/gpu=1`:                                    "nvidia.com/gpu: 1",
+		"agent.env[0].name=A,agent.env[0].valueFrom.fieldRef.fieldPath=spec.nodeName": "fieldPath: spec.nodeName",
+	} {
+		has(t, render(t, "--set", args), want)
+	}
+}
+
 func TestChartRefuses(t *testing.T) {
 	for args, want := range map[string]string{
 		"agnet.enabled=true":                              "additional properties 'agnet' not allowed",
@@ -359,6 +374,11 @@ func TestChartRefuses(t *testing.T) {
 		"agent.env[0].name=A,agent.env[0].vlaue=b":        "additional properties 'vlaue' not allowed",
 		"agent.env[0].name=A,agent.env[0].value=1":        "agent/env/0/value",
 		"agent.resources.limit.cpu=1":                     "additional properties 'limit' not allowed",
+		"agent.tolerations[0].efect=NoSchedule":           "additional properties 'efect' not allowed",
+		"agent.updateStrategy.rollingUpdate.maxSruge=1":   "additional properties 'maxSruge' not allowed",
+		"echo.affinity.podAfinity.a=b":                    "additional properties 'podAfinity' not allowed",
+		"networkPolicies.metricsFrom[0].podSelector.a=b":  "additional properties 'a' not allowed",
+		"agent.env[0].name=A,agent.env[0].valueFrom.a=b":  "additional properties 'a' not allowed",
 		"fleet.replicas=0":                                "minimum: got 0, want 1",
 		"agent.hostPath=var/lib":                          "agent/hostPath",
 		"echo.storage.whenDeleted=Never":                  "echo/storage/whenDeleted",
@@ -375,7 +395,20 @@ func TestChartRefuses(t *testing.T) {
 	}
 }
 
-// A misspelt key is refused wherever it is: the schema has no object that takes others than it names.
+// open are the objects of the schema whose keys Kubernetes knows, or nobody does, as resources may be of any kind.
+var open = []string{
+	"/properties/global",
+	"/definitions/resources/properties/requests", "/definitions/resources/properties/limits",
+	"/definitions/affinity/properties/nodeAffinity", "/definitions/affinity/properties/podAffinity",
+	"/definitions/affinity/properties/podAntiAffinity",
+	valueFrom + "configMapKeyRef", valueFrom + "fieldRef", valueFrom + "fileKeyRef", valueFrom + "resourceFieldRef",
+	valueFrom + "secretKeyRef",
+}
+
+const valueFrom = "/properties/agent/properties/env/items/properties/valueFrom/properties/"
+
+// A misspelt key is refused wherever it is: the schema has no object that takes others than it names, but for those
+// that are open, and those whose keys anybody names, like labels.
 func TestSchemaKnowsAllKeys(t *testing.T) {
 	b, err := os.ReadFile(filepath.Join(chart, "values.schema.json"))
 	if err != nil {
@@ -385,14 +418,18 @@ func TestSchemaKnowsAllKeys(t *testing.T) {
 	if err := json.Unmarshal(b, &schema); err != nil {
 		t.Fatal(err)
 	}
-	n := 0
+	n, takesAll := 0, []string{}
 	var walk func(path string, v any)
 	walk = func(path string, v any) {
 		switch x := v.(type) {
 		case map[string]any:
-			if _, ok := x["properties"].(map[string]any); ok {
-				if n++; x["additionalProperties"] != false {
-					t.Errorf("%s takes keys that it does not know", path)
+			types, _ := x["type"].([]any)
+			_, named := x["properties"].(map[string]any)
+			if named || x["type"] == "object" || slices.Contains(types, any("object")) {
+				n++
+				_, labels := x["additionalProperties"].(map[string]any)
+				if x["additionalProperties"] != false && !labels {
+					takesAll = append(takesAll, path)
 				}
 			}
 			for k, e := range x {
@@ -405,7 +442,11 @@ func TestSchemaKnowsAllKeys(t *testing.T) {
 		}
 	}
 	walk("", schema)
-	if n < 15 {
+	slices.Sort(takesAll)
+	if diff := cmp.Diff(slices.Sorted(slices.Values(open)), takesAll); diff != "" {
+		t.Errorf("these take keys that they do not know:\n%s", diff)
+	}
+	if n < 30 {
 		t.Errorf("only %d objects", n)
 	}
 }

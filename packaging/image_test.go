@@ -30,8 +30,8 @@ import (
 // imageEnv names the folder with the programs of the image, as "make test-image" or "make release-snapshot" builds them.
 const imageEnv = "INGERO_IMAGE_PROGRAMS"
 
-// imageName is what the image is called in these tests.
-const imageName = "ghcr.io/ingero-io/ingero:1.2.3"
+// imageName is what the image is called in these tests, and newerName what an upgrade is.
+const imageName, newerName = "ghcr.io/ingero-io/ingero:1.2.3", "ghcr.io/ingero-io/ingero:1.2.4"
 
 // labels are what these tests say of the image.
 var labels = map[string]string{"VERSION": "1.2.3", "TAG": "1.2.3", "COMMIT": "0123456789abcdef", "SOURCE_DATE_EPOCH": "1700000000"}
@@ -45,14 +45,16 @@ func imagePrograms(t *testing.T) string {
 	return programs
 }
 
-// buildImage writes the image of the programs in a folder to a file, and returns what the tool prints.
-func buildImage(t *testing.T, programs, file string) string {
+// buildImage writes the image of the programs in a folder to a file, and returns what the tool prints. More variables
+// say what is different about it.
+func buildImage(t *testing.T, programs, file string, more ...string) string {
 	t.Helper()
 	cmd := exec.Command("./image", "ingero", programs, file)
 	cmd.Env = append(os.Environ(), "PATH="+os.Getenv(kubernetesEnv)+":"+os.Getenv("PATH"))
 	for name, value := range labels {
 		cmd.Env = append(cmd.Env, name+"="+value)
 	}
+	cmd.Env = append(cmd.Env, more...)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
@@ -275,56 +277,53 @@ func TestImageIsTheSameAgain(t *testing.T) {
 // containerd runs the image as docs/install.md says.
 type containerd struct {
 	*node
+	image   string   // which one is run
 	docker  []string // what the document has for Docker, in words
 	prepare []string // lines that come before the container is run
 	rights  []string // those of them that say with which rights
 	options string   // of ctr run
 	records string   // what the document runs in it
+	upgrade string   // the line that imports another version
+	remove  string   // the line that removes one
 }
 
 // documented reads the commands of docs/install.md, section "As a container".
 func (c *containerd) documented() {
 	c.t.Helper()
-	b, err := os.ReadFile("../docs/install.md")
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	_, section, _ := strings.Cut(string(b), "\n## As a container\n")
-	section, _, _ = strings.Cut(section, "\n## ")
-	var blocks []string
-	for rest := section; ; {
-		var block string
-		var ok bool
-		if _, rest, ok = strings.Cut(rest, "```sh\n"); !ok {
-			break
-		}
-		block, rest, _ = strings.Cut(rest, "```")
-		blocks = append(blocks, strings.NewReplacer("\\\n", "", "sudo ", "", "ghcr.io/ingero-io/ingero:VERSION", imageName).Replace(block))
-	}
-	if len(blocks) != 2 {
-		c.t.Fatalf("%d blocks of shell in the document", len(blocks))
-	}
-	_, run, ok := strings.Cut(blocks[0], "docker run ")
-	c.docker = strings.Fields(run)
-	before, run, ok2 := strings.Cut(blocks[1], "ctr run ")
-	for line := range strings.Lines(before) {
-		if name, _, ok := strings.Cut(line, "=$("); ok && !strings.Contains(name, " ") {
+	const name = "ghcr.io/ingero-io/ingero:VERSION"
+	text := strings.ReplaceAll(strings.Join(section(c.t, installDoc, "## As a container"), "\n"), "\\\n", "")
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		words := strings.Fields(line)
+		variable, _, _ := strings.Cut(line, "=$(")
+		switch {
+		case line == "docker load -i ingero_*_image.tar":
+		case strings.HasPrefix(line, "docker run "):
+			c.docker = strings.Fields(strings.ReplaceAll(line, name, imageName))[2:]
+		case strings.HasPrefix(words[0], variable+"=$("):
 			c.rights = append(c.rights, line)
-		} else {
+		case strings.HasPrefix(line, "ctr run "):
+			c.options, c.records, _ = strings.Cut(strings.TrimPrefix(line, "ctr run "), name+" ")
+			c.records = strings.Join(strings.Fields(c.records), " ")
+		case c.records == "":
 			c.prepare = append(c.prepare, line)
+		case strings.HasPrefix(line, "ctr images import ") && c.upgrade == "":
+			c.upgrade = line
+		case strings.HasPrefix(line, "ctr images rm ") && strings.HasSuffix(line, " "+name) && c.remove == "":
+			c.remove = strings.TrimSuffix(line, name)
+		default:
+			c.t.Fatalf("the document has another line: %s", line)
 		}
 	}
-	var ok3 bool
-	c.options, c.records, ok3 = strings.Cut(strings.TrimSpace(run), imageName+" ")
-	c.records = strings.Join(strings.Fields(c.records), " ")
-	if !ok || !ok2 || !ok3 || !strings.HasPrefix(c.records, "ingero ingero ") {
-		c.t.Fatalf("the document runs it in another way: %q", blocks)
+	if len(c.docker) == 0 || len(c.rights) != 2 || len(c.prepare) != 2 || c.upgrade == "" || c.remove == "" ||
+		!strings.HasPrefix(c.records, "ingero ingero ") {
+		c.t.Fatalf("the document runs it in another way: %+v", c)
 	}
 }
 
 // in is the line that runs something in a container, without a capability or an option of the document's.
 func (c *containerd) in(without, id, what string) string {
-	line := strings.Join(c.rights, "") + "ctr run " + c.options + imageName + " " + id + " " + what
+	line := strings.Join(c.rights, "\n") + "\nctr run " + c.options + c.image + " " + id + " " + what
 	if without == "" {
 		return line
 	}
@@ -345,7 +344,7 @@ var capabilities = map[string]uint{
 func TestImageOnContainerd(t *testing.T) {
 	file, _ := theImage(t)
 	kerneltest.Require(t)
-	c := &containerd{node: newNode(t, "kubernetes/node", func(n *node) {
+	c := &containerd{image: imageName, node: newNode(t, "kubernetes/node", func(n *node) {
 		out, _ := n.try("tail -n 20 ../log/*") // as far as it goes
 		t.Log(out)
 	})}
@@ -355,7 +354,7 @@ func TestImageOnContainerd(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	t.Log(c.run(strings.Join(c.prepare, "")))
+	t.Log(c.run(strings.Join(c.prepare, "\n")))
 	if out := c.run(c.in("", "version", "ingero version")); !strings.Contains(out, "linux/"+runtime.GOARCH) {
 		t.Errorf("version: %s", out)
 	}
@@ -372,8 +371,50 @@ func TestImageOnContainerd(t *testing.T) {
 	}
 
 	o := c.outside()
-	c.traced(o)
+	c.traced(o, 1)
 	c.without(o)
+	c.upgraded(o)
+	c.removed()
+}
+
+// upgraded imports the image of a newer version, which goes on in the recording of the older one, and removes that.
+func (c *containerd) upgraded(o outside) {
+	c.t.Helper()
+	if err := os.Remove(filepath.Join(c.work(), "ingero_1.2.3_image.tar")); err != nil {
+		c.t.Fatal(err)
+	}
+	buildImage(c.t, imagePrograms(c.t), filepath.Join(c.work(), "ingero_1.2.4_image.tar"), "VERSION=1.2.4", "TAG=1.2.4")
+	c.t.Log(c.run(c.upgrade))
+	c.image = newerName
+	c.traced(o, 2)
+	c.run(c.remove + imageName)
+	if got := c.run("ctr images ls -q"); got != newerName {
+		c.t.Errorf("there are the images %q", got)
+	}
+	if out := c.run(c.in("", "version", "ingero version")); !strings.Contains(out, "linux/"+runtime.GOARCH) {
+		c.t.Errorf("version: %s", out)
+	}
+}
+
+// removed removes the image: nothing is left but recordings.
+func (c *containerd) removed() {
+	c.t.Helper()
+	c.run(c.remove + newerName)
+	for _, what := range []string{
+		"images ls -q", "containers ls -q", "tasks ls -q", "content ls -q", "snapshots ls | tail -n +2",
+	} {
+		if got := c.run("ctr " + what); got != "" {
+			c.t.Errorf("ctr %s: %s", what, got)
+		}
+	}
+	for name := range strings.FieldsSeq(c.run("find /var/lib/ingero -mindepth 1")) {
+		if name = strings.TrimSuffix(strings.TrimSuffix(name, "-wal"), "-shm"); !strings.HasSuffix(name, ".db") {
+			c.t.Errorf("%s is left", name)
+		}
+	}
+	if n := c.run("ls /var/lib/ingero/ingero.db"); n == "" {
+		c.t.Error("the recording is not left")
+	}
 }
 
 // without checks what the document says of each right.
@@ -541,29 +582,40 @@ func (c *containerd) trace(without string, o outside, what string, during func(p
 // calls is how many launches a recording has.
 func (c *containerd) calls(db string) string {
 	c.t.Helper()
-	out := c.run(c.in("", "query", `ingero query --format csv --db `+db+
-		` "select coalesce(sum(calls), 0) as n from op_seconds where op = 'cudaLaunchKernel'"`))
+	return c.number(db, "select coalesce(sum(calls), 0) as n from op_seconds where op = 'cudaLaunchKernel'")
+}
+
+// number asks a recording for one.
+func (c *containerd) number(db, sql string) string {
+	c.t.Helper()
+	out := c.run(c.in("", "query", `ingero query --format csv --db `+db+` "`+sql+`"`))
 	n, ok := strings.CutPrefix(out, "n\n")
 	if !ok {
-		c.t.Fatalf("calls of %s: %s", db, out)
+		c.t.Fatalf("%s of %s: %s", sql, db, out)
 	}
 	return n
 }
 
-// traced records as the document says.
-func (c *containerd) traced(o outside) {
+// traced records as the document says, for the first time or again.
+func (c *containerd) traced(o outside, times int) {
 	c.t.Helper()
 	const calls = 1000
 	c.trace("", o, c.records, func(pid int) {
 		o.call(c.t, calls)
 		c.checkRights(pid)
+		if got := c.run("ctr containers ls"); !strings.Contains(got, " "+c.image+" ") {
+			c.t.Errorf("not of %s: %s", c.image, got)
+		}
 	})
 	const db = "/var/lib/ingero/ingero.db"
-	if n := c.calls(db); n != strconv.Itoa(calls) {
-		c.t.Errorf("%s calls are recorded, and %d were made", n, calls)
+	if n := c.calls(db); n != strconv.Itoa(times*calls) {
+		c.t.Errorf("%s calls are recorded, and %d were made", n, times*calls)
+	}
+	if n := c.number(db, "select count(*) as n from sessions"); n != strconv.Itoa(times) {
+		c.t.Errorf("%s sessions are in the recording, want %d", n, times)
 	}
 	out := c.run(c.in("", "explain", "ingero explain --since all --db "+db))
-	if !strings.Contains(out, "1,000 calls") {
+	if !strings.Contains(out, fmt.Sprintf("%d,000 calls", times)) {
 		c.t.Errorf("explain: %s", out)
 	}
 	c.t.Log(out)

@@ -185,6 +185,11 @@ func TestKubernetes(t *testing.T) {
 	k.prepare()
 	install := commands(t, document)
 
+	out, err := k.try("helm install ingero deploy/helm/ingero --set alerts.enabled=true --dry-run=server")
+	if err == nil || !strings.Contains(out, `no matches for kind "PrometheusRule"`) {
+		t.Errorf("without Prometheus Operator: %v: %s", err, out)
+	}
+
 	// Without a GPU there is no tracer.
 	k.values("1")
 	k.documented(install[0])
@@ -278,6 +283,10 @@ func (k *kubernetes) straggler() {
 	k.until("curl -s http://"+sink+":9464/metrics", func(out string) bool {
 		return strings.Contains(out, `ingero_sink_active_stragglers{cluster_id="east",node_id="gpu-node-1"} 1`)
 	})
+	has(k.t, k.run("curl -s http://"+sink+":9090/metrics"), "ingero_tracer_memory_usage_bytes", "ingero_call_duration_seconds")
+	if out := k.run("kubectl -n ingero get configmap -l grafana_dashboard=1 -o name"); strings.Count(out, "configmap/") != 2 {
+		k.t.Errorf("dashboards: %s", out)
+	}
 	question := k.ask("select cluster_id, node_id, rank, cause from stragglers where type = 'straggler_state' and cause is not null limit 1")
 	answer := k.until(question, func(out string) bool { return strings.Contains(out, "gpu_wait") })
 	if got := fmt.Sprint(rows(k.t, answer)); got != "[[east gpu-node-1 2 gpu_wait]]" {
@@ -348,36 +357,64 @@ func (k *kubernetes) versions(want string) {
 	}
 }
 
-// upgrade upgrades to another image, then to one that there is not, and rolls that back.
+// recorded counts what the recording has until a time, ns; without one, until ten seconds ago.
+func (k *kubernetes) recorded(until string) (what, at string) {
+	k.t.Helper()
+	if until == "" {
+		var last []struct{ Last json.Number }
+		out := k.run(query + `"select max(timestamp) - 10000000000 as last from op_seconds"`)
+		if err := json.Unmarshal([]byte(out), &last); err != nil || len(last) != 1 {
+			k.t.Fatalf("%v: %s", err, out)
+		}
+		until = last[0].Last.String()
+	}
+	return k.run(query + strings.ReplaceAll(`"select (select min(timestamp) from op_seconds) as first,
+(select count(*) from op_seconds where timestamp <= UNTIL) as seconds,
+(select coalesce(sum(calls), 0) from op_seconds where timestamp <= UNTIL) as calls,
+(select count(*) from cuda_events where timestamp <= UNTIL) as events"`, "UNTIL", until)), until
+}
+
+// upgrade upgrades to another image, then to one that there is not, and rolls that back; then it goes back to the first
+// one. No row is lost on the way.
 func (k *kubernetes) upgrade() {
 	k.t.Helper()
 	const secrets = "kubectl -n ingero get secret ingero-tls ingero-tokens -o jsonpath='{.items[*].data}'"
 	kept := k.run(secrets)
-	before := rows(k.t, k.run(k.ask("select count(*), max(received_ns) from events")))[0]
-	first := k.run(query + `"select min(timestamp) as first from op_seconds"`)
-
-	k.versions("0.0.1")
-	k.values("2")
-	k.documented("helm upgrade ingero deploy/helm/ingero --namespace ingero --values values.yaml")
-	k.t.Log(k.run(rollouts))
-	check := func(sessions int) {
+	var before []any // in Echo: rows, and when the last one came
+	var rowsBefore, until string
+	count := func() {
+		k.t.Helper()
+		before = rows(k.t, k.run(k.ask("select count(*), max(received_ns) from events")))[0]
+		rowsBefore, until = k.recorded("")
+		if strings.Contains(rowsBefore, `:0,`) || strings.Contains(rowsBefore, `:0}`) {
+			k.t.Errorf("nothing is recorded: %s", rowsBefore)
+		}
+	}
+	check := func(sessions int, version string) {
 		k.t.Helper()
 		if got := k.run(secrets); got != kept {
 			k.t.Error("certificate or tokens are others now")
 		}
-		if got := k.run(query + `"select min(timestamp) as first from op_seconds"`); got != first {
-			k.t.Errorf("the recording begins with %s, and began with %s", got, first)
-		}
-		k.until(query+`"select count(*) as n from sessions s where exists (select 1 from op_seconds o where o.timestamp > s.started_at and o.timestamp < coalesce(nullif(s.stopped_at, 0), 9e18))"`, func(out string) bool {
-			return strings.Contains(out, fmt.Sprintf(`"n":%d`, sessions))
+		k.until(query+`"select count(*) as n from sessions s where exists (select 1 from op_seconds o
+where o.timestamp > s.started_at and o.timestamp < coalesce(nullif(s.stopped_at, 0), 9e18))"`, func(out string) bool {
+			return strings.Contains(out, fmt.Sprintf(`"n":%d}`, sessions))
 		})
+		if got, _ := k.recorded(until); got != rowsBefore {
+			k.t.Errorf("the recording has %s, and had %s", got, rowsBefore)
+		}
 		after := rows(k.t, k.run(k.ask(fmt.Sprintf("select count(*) from events where received_ns <= %s", before[1]))))[0]
 		if after[0] != before[0] {
 			k.t.Errorf("Echo has %v of %v rows", after[0], before[0])
 		}
-		k.versions("0.0.2")
+		k.versions(version)
 	}
-	check(2)
+
+	k.versions("0.0.1")
+	count()
+	k.values("2")
+	k.documented("helm upgrade ingero deploy/helm/ingero --namespace ingero --values values.yaml")
+	k.t.Log(k.run(rollouts))
+	check(2, "0.0.2")
 
 	k.values("missing")
 	k.run("helm upgrade ingero deploy/helm/ingero --namespace ingero --values values.yaml")
@@ -387,7 +424,12 @@ func (k *kubernetes) upgrade() {
 	k.documented("helm rollback ingero --namespace ingero")
 	k.documented("kubectl -n ingero delete pods --field-selector status.phase=Pending")
 	k.t.Log(k.run(rollouts))
-	check(3)
+	check(3, "0.0.2")
+
+	count()
+	k.documented("helm rollback ingero 1 --namespace ingero")
+	k.t.Log(k.run(rollouts))
+	check(4, "0.0.1")
 }
 
 func (k *kubernetes) uninstall() {

@@ -3,7 +3,6 @@ package packaging_test
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/binary"
 	"fmt"
 	"os"
 	"os/exec"
@@ -17,28 +16,27 @@ import (
 // packages puts what was built into a folder, and an earlier version of what is upgraded.
 func packages(t *testing.T, to, rpmArch string) {
 	t.Helper()
-	for _, name := range []string{
-		"ingero_*_" + runtime.GOARCH + ".deb", "ingero-echo_*_" + runtime.GOARCH + ".deb", "ingero-fleet_*_" + runtime.GOARCH + ".deb",
-		"ingero-[0-9]*." + rpmArch + ".rpm",
-	} {
-		file := dist(t, name)
-		copyFile(t, filepath.Join(to, "new", filepath.Base(file)), file, 0o644)
-		old := filepath.Join(to, "old", strings.ReplaceAll(name, "*", "0"))
-		if err := os.MkdirAll(filepath.Dir(old), 0o755); err != nil {
+	for _, program := range []string{"ingero", "ingero-echo", "ingero-fleet"} {
+		deb := dist(t, program+"_*_"+runtime.GOARCH+".deb")
+		rpm := dist(t, program+"-[0-9]*."+rpmArch+".rpm")
+		for _, file := range []string{deb, rpm} {
+			copyFile(t, filepath.Join(to, "new", filepath.Base(file)), file, 0o644)
+		}
+		old := filepath.Join(to, "old")
+		if err := os.MkdirAll(old, 0o755); err != nil {
 			t.Fatal(err)
 		}
-		switch program, _, _ := strings.Cut(name, "_"); {
-		case strings.HasSuffix(name, ".rpm"):
-			olderRPM(t, file, filepath.Join(to, "old", "ingero-old.rpm"))
-		case program == "ingero":
-			older(t, file, olderProgram(t), old)
-		case program == "ingero-echo": // which takes long to build
-			older(t, file, "", old)
+		olderRPM(t, rpm, filepath.Join(old, program+"-0.rpm"))
+		built := ""
+		if program == "ingero" { // the others take long to build
+			built = olderProgram(t)
 		}
+		older(t, deb, built, filepath.Join(old, program+"_0.deb"))
 	}
 }
 
-// older makes a deb of an earlier version out of this one, with another program if there is one.
+// older makes a deb of an earlier version out of this one, with another program if there is one, and with another
+// ingero.yaml.
 func older(t *testing.T, deb, program, to string) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "deb")
@@ -56,6 +54,12 @@ func older(t *testing.T, deb, program, to string) {
 	}
 	if err := os.WriteFile(control, []byte(strings.Join(lines, "\n")), 0o644); err != nil {
 		t.Fatal(err)
+	}
+	configuration := filepath.Join(dir, "etc/ingero/ingero.yaml")
+	if b, err := os.ReadFile(configuration); err == nil {
+		if err := os.WriteFile(configuration, append(b, "# A line of the earlier version.\n"...), 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if program != "" {
 		copyFile(t, filepath.Join(dir, "usr/bin", filepath.Base(program)), program, 0o755)
@@ -76,7 +80,7 @@ func olderProgram(t *testing.T) string {
 }
 
 // olderRPM makes an rpm of an earlier version out of this one: each digit of its version is 0. What it installs is the
-// same. An rpm has 96 bytes, a header with sums, the header, and the files.
+// same.
 func olderRPM(t *testing.T, rpm, to string) {
 	t.Helper()
 	version := regexp.MustCompile(`-([0-9][^-]*)-[^-]*\.rpm$`).FindStringSubmatch(rpm)
@@ -84,12 +88,7 @@ func olderRPM(t *testing.T, rpm, to string) {
 	if err != nil || version == nil {
 		t.Fatalf("%s: %v", rpm, err)
 	}
-	size := func(at int) int {
-		return 16 + 16*int(binary.BigEndian.Uint32(b[at+8:])) + int(binary.BigEndian.Uint32(b[at+12:]))
-	}
-	const sums = 96
-	at := sums + (size(sums)+7)/8*8
-	header := b[at : at+size(at)]
+	sums, header := rpmHeaders(b)
 	change := func(part []byte, from, to string) {
 		changed := bytes.ReplaceAll(part, []byte(from), []byte(to))
 		if bytes.Equal(changed, part) || len(changed) != len(part) {
@@ -100,7 +99,7 @@ func olderRPM(t *testing.T, rpm, to string) {
 	sum := func() string { return fmt.Sprintf("%x", sha256.Sum256(header)) }
 	before := sum()
 	change(header, version[1], regexp.MustCompile("[0-9]").ReplaceAllString(version[1], "0"))
-	change(b[sums:at], before, sum())
+	change(sums, before, sum())
 	if err := os.WriteFile(to, b, 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -119,7 +119,7 @@ func TestPackages(t *testing.T) {
 	if err := os.MkdirAll(cache, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	ctx, stop := context.WithTimeout(t.Context(), 15*time.Minute)
+	ctx, stop := context.WithTimeout(t.Context(), 20*time.Minute)
 	defer stop()
 	kernel, err := kernels[0].Fetch(ctx, "../.cache/vm", arch)
 	if err != nil {
@@ -172,7 +172,7 @@ func TestPackages(t *testing.T) {
 	m := vm.Machine{
 		Arch: arch, Whole: kernels[0].Whole, Kernel: kernel, Image: image,
 		Append: "rdinit=/lib/systemd/systemd systemd.show_status=false systemd.firstboot=off",
-		Log:    writer{t}, Silence: 4 * time.Minute, Longest: 15 * time.Minute,
+		Log:    writer{t}, Silence: 4 * time.Minute, Longest: 20 * time.Minute,
 	}
 	r, err := m.Boot(ctx)
 	if err != nil {

@@ -145,7 +145,7 @@ func TestReleaseSaysSizesAndTimes(t *testing.T) {
 	for name, text := range tools {
 		files[name] = "#!/bin/sh\nset -eu\n" + text + "\n"
 	}
-	for _, name := range []string{"release", "image", "sizes", "sign"} {
+	for _, name := range []string{"release", "committed", "image", "sizes", "sign"} {
 		b, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
@@ -158,9 +158,7 @@ func TestReleaseSaysSizesAndTimes(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	run(t, dir, "git", "init", "-q")
-	run(t, dir, "git", "add", ".")
-	run(t, dir, "git", "-c", "user.name=t", "-c", "user.email=t@example.com", "commit", "-qm", "all")
+	commitAll(t, dir)
 	cmd := exec.Command("packaging/release")
 	cmd.Path = filepath.Join(dir, "packaging/release")
 	cmd.Dir = dir
@@ -191,5 +189,65 @@ func TestReleaseSaysSizesAndTimes(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, lines); diff != "" {
 		t.Errorf("%s\n%s", diff, out)
+	}
+}
+
+// commitAll makes a repository of a folder.
+func commitAll(t *testing.T, dir string) {
+	t.Helper()
+	run(t, dir, "git", "init", "-q")
+	run(t, dir, "git", "add", ".")
+	run(t, dir, "git", "-c", "user.name=t", "-c", "user.email=t@example.com", "commit", "-qm", "all")
+}
+
+// TestOnlyCommitsAreReleased: what was changed or added since the last commit is named, and nothing is built. Files that
+// git ignores do not matter.
+func TestOnlyCommitsAreReleased(t *testing.T) {
+	t.Parallel()
+	committed, err := os.ReadFile("committed")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, script := range []string{"release", "bundle"} {
+		text, err := os.ReadFile(script)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir := made(t, map[string]string{
+			"packaging/committed": string(committed), "packaging/" + script: string(text), "a": "1", ".gitignore": "/dist/\n",
+		})
+		for _, name := range []string{"committed", script} {
+			if err := os.Chmod(filepath.Join(dir, "packaging", name), 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		commitAll(t, dir)
+		write := func(name string) {
+			path := filepath.Join(dir, name)
+			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte("2"), 0o644)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		call := func(name string) (string, error) {
+			cmd := exec.Command(filepath.Join(dir, "packaging", name))
+			cmd.Dir = dir
+			cmd.Env = append(os.Environ(), "INGERO_VERSION=1.2.3")
+			out, err := cmd.CombinedOutput()
+			return string(out), err
+		}
+		write("dist/kept")
+		if out, err := call("committed"); err != nil || out != "" {
+			t.Errorf("with a file that is ignored: %v: %s", err, out)
+		}
+		write("a")
+		write("b")
+		out, err := call(script)
+		if err == nil {
+			t.Errorf("%s builds what is not committed", script)
+		}
+		has(t, out, "\n M a\n?? b\nnext: git commit, or git stash --include-untracked")
+		if got := files(t, filepath.Join(dir, "dist")); len(got) != 1 {
+			t.Errorf("%s left %q", script, got)
+		}
 	}
 }

@@ -117,21 +117,9 @@ func TestPurgeLeavesRecordingsOnly(t *testing.T) {
 			if err := os.MkdirAll(state, 0o700); err != nil {
 				t.Fatal(err)
 			}
-			tools := t.TempDir()
-			for tool, does := range map[string]string{"systemctl": ":", "chown": ":", "getent": "exit 2"} {
-				if err := os.WriteFile(filepath.Join(tools, tool), []byte("#!/bin/sh\n"+does+"\n"), 0o755); err != nil {
-					t.Fatal(err)
-				}
-			}
-			cmd := exec.Command("sh", "-s", c.args)
-			cmd.Stdin = strings.NewReader(strings.ReplaceAll(string(script), "/var/lib/", lib+"/"))
-			cmd.Env = []string{"PATH=" + tools + ":" + os.Getenv("PATH")}
-			out, err := cmd.CombinedOutput()
-			if err != nil {
-				t.Fatalf("%v: %s", err, out)
-			}
-			has(t, string(out), c.says)
-			if c.says == "" && len(out) > 0 {
+			out := purge(t, string(script), lib, c.args)
+			has(t, out, c.says)
+			if c.says == "" && out != "" {
 				t.Errorf("it says %s", out)
 			}
 			var left []string
@@ -143,7 +131,7 @@ func TestPurgeLeavesRecordingsOnly(t *testing.T) {
 			}
 			for _, name := range c.left {
 				if c.says != "" {
-					has(t, string(out), "  "+filepath.Join(state, name)+"\n")
+					has(t, out, "  "+filepath.Join(state, name)+"\n")
 				}
 			}
 			_, err = os.Stat(filepath.Join(lib, "ingero-node-api"))
@@ -155,5 +143,96 @@ func TestPurgeLeavesRecordingsOnly(t *testing.T) {
 				t.Errorf("the folder is kept: %v", kept)
 			}
 		})
+	}
+}
+
+// purge runs the script that is called after removal, on another folder than /var/lib, and returns what it says. There
+// is no user to delete.
+func purge(t *testing.T, script, lib, args string) string {
+	t.Helper()
+	tools := t.TempDir()
+	for tool, does := range map[string]string{"systemctl": ":", "chown": ":", "getent": "exit 2"} {
+		replace(t, tools, tool, does)
+	}
+	cmd := exec.Command("sh", "-s", args)
+	cmd.Stdin = strings.NewReader(strings.ReplaceAll(script, "/var/lib/", lib+"/"))
+	cmd.Env = []string{"PATH=" + tools + ":" + os.Getenv("PATH")}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return string(out)
+}
+
+// Purging, and removing an rpm, names the recordings that Slurm's prolog made, which stay.
+func TestPurgeNamesRecordingsOfJobs(t *testing.T) {
+	t.Parallel()
+	script, err := os.ReadFile("scripts/postremove.sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for args, names := range map[string]bool{"purge": true, "0": true, "remove": false, "1": false} {
+		lib := made(t, map[string]string{"ingero-jobs/4711.db": "", "ingero-jobs/4711.txt": ""})
+		jobs := filepath.Join(lib, "ingero-jobs")
+		out, want := purge(t, string(script), lib, args), ""
+		if names {
+			want = "Recordings of jobs are left in " + jobs + ":\n  " + jobs + "/4711.db\n" +
+				"To delete them: sudo rm -r " + jobs + "\n"
+		}
+		if out != want {
+			t.Errorf("%s says %q, want %q", args, out, want)
+		}
+		if got := files(t, jobs); len(got) != 2 {
+			t.Errorf("%s left %q", args, got)
+		}
+	}
+	if out := purge(t, string(script), made(t, map[string]string{"ingero-jobs/4711.txt": ""}), "purge"); out != "" {
+		t.Errorf("without a recording it says %s", out)
+	}
+}
+
+// Before removal units are disabled, and stopped where systemd runs. An upgrade leaves them alone.
+func TestRemovalDisablesUnits(t *testing.T) {
+	t.Parallel()
+	for script, units := range map[string]string{
+		"preremove.sh": "ingero.service ingero-node-api.service", "echo-preremove.sh": "ingero-echo.service",
+	} {
+		text, err := os.ReadFile(filepath.Join("scripts", script))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range []struct {
+			args           string
+			running, there bool // systemd, and its systemctl
+			want           string
+		}{
+			{"remove", true, true, "disable --now " + units}, {"0", true, true, "disable --now " + units},
+			{"remove", false, true, "disable " + units}, {"0", false, true, "disable " + units},
+			{"remove", false, false, ""}, {"0", false, false, ""},
+			{"upgrade 1.2.3", true, true, ""}, {"1", true, true, ""}, {"upgrade 1.2.3", false, true, ""}, {"1", false, true, ""},
+		} {
+			dir, run := t.TempDir(), made(t, map[string]string{"other": ""})
+			if c.running {
+				run = made(t, map[string]string{"systemd/system/unit": ""})
+			}
+			log := filepath.Join(dir, "log")
+			if c.there {
+				replace(t, dir, "systemctl", `echo "$*" >>`+log+"; exit 1") // that it fails must not matter
+			}
+			shell, err := exec.LookPath("sh")
+			if err != nil {
+				t.Fatal(err)
+			}
+			cmd := exec.Command(shell, append([]string{"-s"}, strings.Fields(c.args)...)...)
+			cmd.Stdin = strings.NewReader(strings.ReplaceAll(string(text), " /run/", " "+run+"/"))
+			cmd.Env = []string{"PATH=" + dir}
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Errorf("%s %+v: %v: %s", script, c, err, out)
+			}
+			said, _ := os.ReadFile(log) // there is none if it was not called
+			if got := strings.TrimSpace(string(said)); got != c.want {
+				t.Errorf("%s %+v: systemctl %s", script, c, got)
+			}
+		}
 	}
 }

@@ -6,6 +6,9 @@ case $1 in
 remove | 0) ;;
 *) exit 0 ;;
 esac
+# A unit may be masked, or gone. Where systemd does not run, as in a chroot, the link of an enabled one goes, too.
 if [ -d /run/systemd/system ]; then
-	systemctl disable --now ingero-echo.service || true # it may be masked, or gone
+	systemctl disable --now ingero-echo.service || true
+elif command -v systemctl >/dev/null; then
+	systemctl disable ingero-echo.service || true
 fi

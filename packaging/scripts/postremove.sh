@@ -31,6 +31,12 @@ if [ -d $state ]; then
 		echo "To delete them: sudo rm -r $state"
 	}
 fi
+jobs=/var/lib/ingero-jobs # of Slurm's prolog and epilog
+if [ -d $jobs ] && [ -n "$(find $jobs -type f -name '*.db')" ]; then
+	echo "Recordings of jobs are left in $jobs:"
+	find $jobs -type f -name '*.db' | sed 's/^/  /'
+	echo "To delete them: sudo rm -r $jobs"
+fi
 if getent passwd ingero >/dev/null; then
 	userdel ingero || echo "The user ingero is left, as something of it still runs." >&2
 fi

@@ -1,7 +1,8 @@
-# The deb of an earlier version is installed and used, and upgraded to this one.
+# The deb of an earlier version is installed and used, and upgraded to this one. Its ingero.yaml is another one, and is
+# changed here, too.
 
 # Install.
-timed "installing the deb of an earlier version" /tmp/installed dpkg -i /packages/old/ingero_*.deb
+timed "installing the deb of an earlier version" /tmp/installed dpkg -i /packages/old/ingero_0.deb
 check "it installs" dpkg -s ingero
 check "it says what is next" says "next: sudo ingero check" /tmp/installed
 check "it starts nothing by itself" not systemctl is-active -q ingero
@@ -74,14 +75,20 @@ systemctl restart ingero
 
 # Upgrade.
 echo '# kept' >>/etc/ingero/trace.env
+echo 'node: kept' >>/etc/ingero/ingero.yaml
 before=$(count)
 cd /packages/new
-timed "upgrading the deb" /tmp/upgraded dpkg -i ingero_*_amd64.deb
+check "without a terminal, dpkg cannot ask which configuration to keep" not dpkg -i ingero_*_amd64.deb
+check "the service goes on meanwhile" systemctl is-active -q ingero
+timed "upgrading the deb" /tmp/upgraded dpkg --force-confdef --force-confold -i ingero_*_amd64.deb
 check "it upgrades" equal "$(dpkg-query -W -f '${Version}' ingero)" "$NEW_VERSION"
 check "there is another program" not equal "$old" "$(ingero version | head -n 1)"
 check "the service goes on" soon systemctl is-active -q ingero
 check "with the new program" sh -c 'cmp /proc/'"$(stat_of MainPID)"'/exe /usr/bin/ingero'
 check "configuration is kept" says "# kept" /etc/ingero/trace.env
+check "also where the package has another one" says "node: kept" /etc/ingero/ingero.yaml
+check "which is beside it" says "# Configuration of ingero" /etc/ingero/ingero.yaml.dpkg-dist
+check "and is the new one" not grep -q earlier /etc/ingero/ingero.yaml.dpkg-dist
 check "nobody is asked to start it again" not says "next:" /tmp/upgraded
 trains
 check "recording goes on in the same file" soon calls "$before"

@@ -17,7 +17,7 @@ pid_of_echo() { systemctl show -p MainPID --value ingero-echo; }
 everything >/tmp/before-echo
 
 # Install, and use.
-timed "installing Echo's deb of an earlier version" /tmp/installed dpkg -i /packages/old/ingero-echo_*.deb
+timed "installing Echo's deb of an earlier version" /tmp/installed dpkg -i /packages/old/ingero-echo_0.deb
 check "Echo installs" dpkg -s ingero-echo
 check "Echo says what is next" says "systemctl enable --now ingero-echo" /tmp/installed
 check "Echo does not start by itself" not systemctl is-active -q ingero-echo

@@ -21,3 +21,4 @@ dpkg -i ingero_*_amd64.deb >/tmp/again 2>&1
 dpkg -P ingero >/tmp/purged 2>&1
 check "without a recording, purge leaves nothing" left /tmp/before
 check "and names none" not says "are left" /tmp/purged
+rm /packages/*/ingero_*
