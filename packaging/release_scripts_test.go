@@ -200,8 +200,8 @@ func commitAll(t *testing.T, dir string) {
 	run(t, dir, "git", "-c", "user.name=t", "-c", "user.email=t@example.com", "commit", "-qm", "all")
 }
 
-// TestOnlyCommitsAreReleased: what was changed or added since the last commit is named, and nothing is built. Files that
-// git ignores do not matter.
+// TestOnlyCommitsAreReleased: what was changed or added since the last commit is named, and nothing is built. Files
+// that git ignores do not matter.
 func TestOnlyCommitsAreReleased(t *testing.T) {
 	t.Parallel()
 	committed, err := os.ReadFile("committed")

@@ -206,10 +206,16 @@ func TestRemovalDisablesUnits(t *testing.T) {
 			running, there bool // systemd, and its systemctl
 			want           string
 		}{
-			{"remove", true, true, "disable --now " + units}, {"0", true, true, "disable --now " + units},
-			{"remove", false, true, "disable " + units}, {"0", false, true, "disable " + units},
-			{"remove", false, false, ""}, {"0", false, false, ""},
-			{"upgrade 1.2.3", true, true, ""}, {"1", true, true, ""}, {"upgrade 1.2.3", false, true, ""}, {"1", false, true, ""},
+			{"remove", true, true, "disable --now " + units},
+			{"0", true, true, "disable --now " + units},
+			{"remove", false, true, "disable " + units},
+			{"0", false, true, "disable " + units},
+			{"remove", false, false, ""},
+			{"0", false, false, ""},
+			{"upgrade 1.2.3", true, true, ""},
+			{"1", true, true, ""},
+			{"upgrade 1.2.3", false, true, ""},
+			{"1", false, true, ""},
 		} {
 			dir, run := t.TempDir(), made(t, map[string]string{"other": ""})
 			if c.running {
