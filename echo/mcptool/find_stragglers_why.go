@@ -38,36 +38,36 @@ func (s *Tools) explain(ctx context.Context, sc question.Scope, list []straggler
 }
 
 // explain sets why it is late, by what its node's tracer sent.
-func (one *straggler) explain(findings []question.Finding, sent *lateOnes) {
-	kind, kindPct := one.before(sent)
-	best, match := one.bestFinding(findings, sent, kind)
+func (s *straggler) explain(findings []question.Finding, sent *lateOnes) {
+	kind, kindPct := s.before(sent)
+	best, match := s.bestFinding(findings, sent, kind)
 	switch {
 	case match == ofLateness:
-		one.Why = why{
+		s.Why = why{
 			Kind: name(kind), ExplainedPct: rounded(best.ExplainedPct, 1), By: "finding of the node's agent",
 			Finding: prose(best.Summary),
 		}
 		if !sent.pids[best.RootPID] {
-			one.Why.Culprit = name(best.Root)
+			s.Why.Culprit = name(best.Root)
 		}
-	case best != nil && (one.Why.Kind == "" || string(one.Why.Kind) == best.Cause):
-		one.Why = why{
+	case best != nil && (s.Why.Kind == "" || string(s.Why.Kind) == best.Cause):
+		s.Why = why{
 			Kind: name(best.Cause), Culprit: name(best.Process), ExplainedPct: rounded(best.ExplainedPct, 1),
 			By: "finding of the node's agent", Finding: prose(best.Summary),
 		}
 		if match == ofNode {
-			one.Why.By += ", which does not say of which rank"
+			s.Why.By += ", which does not say of which rank"
 		}
 	case best != nil:
-		one.Why.Finding = prose(best.Summary)
-	case one.Why.Kind == "" && kind != "":
-		one.Why = why{Kind: name(kind), ExplainedPct: &kindPct, By: "what its agent sent with its late collectives"}
+		s.Why.Finding = prose(best.Summary)
+	case s.Why.Kind == "" && kind != "":
+		s.Why = why{Kind: name(kind), ExplainedPct: &kindPct, By: "what its agent sent with its late collectives"}
 	}
 	switch {
-	case one.Why.Kind == "":
-		one.Why.NotKnown = "its node told of no cause in this window"
-	case one.Why.ExplainedPct == nil || *one.Why.ExplainedPct < enough:
-		one.Why.NotKnown = fmt.Sprintf("less than %d %% is explained: there may be another cause", enough)
+	case s.Why.Kind == "":
+		s.Why.NotKnown = "its node told of no cause in this window"
+	case s.Why.ExplainedPct == nil || *s.Why.ExplainedPct < enough:
+		s.Why.NotKnown = fmt.Sprintf("less than %d %% is explained: there may be another cause", enough)
 	}
 }
 
@@ -80,13 +80,13 @@ var kinds = map[string]string{
 
 // before notes what the rank waited for before it was late. If one class has half of the lateness or more, it returns
 // the kind of cause, and how much of the lateness that is, in percent.
-func (one *straggler) before(sent *lateOnes) (kind string, pct float64) {
-	if one.Collectives == nil || sent == nil {
+func (s *straggler) before(sent *lateOnes) (kind string, pct float64) {
+	if s.Collectives == nil || sent == nil {
 		return "", 0
 	}
-	one.Collectives.Before = sent.longest()
-	for class, ms := range one.Collectives.Before {
-		if p := 100 * min(1, ms/one.Collectives.LateMS); p >= 50 && p > pct {
+	s.Collectives.Before = sent.longest()
+	for class, ms := range s.Collectives.Before {
+		if p := 100 * min(1, ms/s.Collectives.LateMS); p >= 50 && p > pct {
 			kind, pct = cmp.Or(kinds[class], class), round(p, 1)
 		}
 	}
@@ -168,13 +168,13 @@ const lateRank = "collective_straggler"
 // bestFinding returns the finding that most surely says why the rank is late, of those the most costly one; nil: there
 // is none. What costs its process less than half of what its lateness costs is not why. kind is of what it waited for
 // before.
-func (one *straggler) bestFinding(findings []question.Finding, sent *lateOnes, kind string) (best *question.Finding,
+func (s *straggler) bestFinding(findings []question.Finding, sent *lateOnes, kind string) (best *question.Finding,
 	match int,
 ) {
 	for i := range findings {
 		f := &findings[i]
-		if f.Cluster != one.rank.Cluster || f.Node != one.rank.Node || f.Cause == "" ||
-			f.Rank != nil && *f.Rank != one.rank.Rank {
+		if f.Cluster != s.rank.Cluster || f.Node != s.rank.Node || f.Cause == "" ||
+			f.Rank != nil && *f.Rank != s.rank.Rank {
 			continue
 		}
 		this := ofNode
@@ -184,7 +184,7 @@ func (one *straggler) bestFinding(findings []question.Finding, sent *lateOnes, k
 				continue
 			}
 			this = ofLateness
-		case f.LostPct != nil && *f.LostPct < 50*one.lost:
+		case f.LostPct != nil && *f.LostPct < 50*s.lost:
 			continue
 		case sent != nil && sent.findings[f.ID]:
 			this = ofCollectives
