@@ -38,19 +38,23 @@ func (s *Tools) explain(ctx context.Context, sc question.Scope, list []straggler
 }
 
 // explain sets why it is late, by what its node's tracer sent.
-func (s *straggler) explain(findings []question.Finding, sent *lateOnes) {
+func (s *straggler) explain(findings []question.Finding, sent *lateCollectives) {
 	kind, kindPct := s.before(sent)
 	best, match := s.bestFinding(findings, sent, kind)
 	switch {
+	case best == nil && s.Why.Kind == "" && kind != "":
+		s.Why = why{Kind: name(kind), ExplainedPct: &kindPct, By: "what its agent sent with its late collectives"}
+	case best == nil:
+		s.Why.Finding = prose(saysLate(findings, s.rank, sent))
 	case match == ofLateness:
 		s.Why = why{
 			Kind: name(kind), ExplainedPct: rounded(best.ExplainedPct, 1), By: "finding of the node's agent",
 			Finding: prose(best.Summary),
 		}
-		if !sent.pids[best.RootPID] {
+		if kind == contention && !sent.pids[best.RootPID] {
 			s.Why.Culprit = name(best.Root)
 		}
-	case best != nil && (s.Why.Kind == "" || string(s.Why.Kind) == best.Cause):
+	case s.Why.Kind == "" || string(s.Why.Kind) == best.Cause:
 		s.Why = why{
 			Kind: name(best.Cause), Culprit: name(best.Process), ExplainedPct: rounded(best.ExplainedPct, 1),
 			By: "finding of the node's agent", Finding: prose(best.Summary),
@@ -58,50 +62,64 @@ func (s *straggler) explain(findings []question.Finding, sent *lateOnes) {
 		if match == ofNode {
 			s.Why.By += ", which does not say of which rank"
 		}
-	case best != nil:
+	default:
 		s.Why.Finding = prose(best.Summary)
-	case s.Why.Kind == "" && kind != "":
-		s.Why = why{Kind: name(kind), ExplainedPct: &kindPct, By: "what its agent sent with its late collectives"}
 	}
 	switch {
 	case s.Why.Kind == "":
-		s.Why.NotKnown = "its node told of no cause in this window"
+		s.Why.NotKnown = "its node reported no cause in this window"
 	case s.Why.ExplainedPct == nil || *s.Why.ExplainedPct < enough:
 		s.Why.NotKnown = fmt.Sprintf("less than %d %% is explained: there may be another cause", enough)
 	}
 }
 
-// kinds are the kinds of causes by classes of waiting, as agents name them. Those of other classes have the class's
-// name.
+// contention is the kind of cause of which the process at the end of a chain is the culprit.
+const contention = "cpu_contention"
+
+// kinds are the kinds of causes by classes of waiting that a rank does not have if nothing is wrong. It also waits for
+// its GPU, for locks, and for other programs if all is well, and how long that usually takes is not known here.
 var kinds = map[string]string{
-	"runq": "cpu_contention", "throttled": "cpu_throttled", "futex": "lock_contention", "fault": "page_fault",
-	"network": "network_wait", "pipe": "peer_wait",
+	"runq": contention, "throttled": "cpu_throttled", "block_io": "block_io", "fault": "page_fault",
 }
 
-// before notes what the rank waited for before it was late. If one class has half of the lateness or more, it returns
-// the kind of cause, and how much of the lateness that is, in percent.
-func (s *straggler) before(sent *lateOnes) (kind string, pct float64) {
+// before notes what the rank waited for before it was late. If the class of most of it has half of the lateness or
+// more, it returns the kind of cause, and how much of the lateness that is, in percent.
+func (s *straggler) before(sent *lateCollectives) (kind string, pct float64) {
 	if s.Collectives == nil || sent == nil {
 		return "", 0
 	}
 	s.Collectives.Before = sent.longest()
-	for class, ms := range s.Collectives.Before {
-		if p := 100 * min(1, ms/s.Collectives.LateMS); p >= 50 && p > pct {
-			kind, pct = cmp.Or(kinds[class], class), round(p, 1)
+	for _, class := range byLength(s.Collectives.Before) {
+		pct = round(100*min(1, s.Collectives.Before[class]/s.Collectives.LateMS), 1)
+		if pct < 50 {
+			break
+		}
+		if kinds[class] != "" {
+			return kinds[class], pct
 		}
 	}
-	return kind, pct
+	return "", 0
 }
 
-// lateOnes are the late collectives of a rank, as its tracer sent them.
-type lateOnes struct {
+// byLength returns classes of waiting, that of the longest time first.
+func byLength(ms map[string]float64) []string {
+	return slices.SortedFunc(maps.Keys(ms), func(a, b string) int {
+		return cmp.Or(cmp.Compare(ms[b], ms[a]), cmp.Compare(a, b))
+	})
+}
+
+// lateCollectives are those of a rank, as its tracer sent them.
+type lateCollectives struct {
+	n        int
 	pids     map[int64]bool
 	findings map[string]bool
 	before   map[string][]float64
 }
 
 // sent reads those of the ranks in a list.
-func (s *Tools) sent(ctx context.Context, sc question.Scope, list []straggler) (map[arrival.Rank]*lateOnes, error) {
+func (s *Tools) sent(ctx context.Context, sc question.Scope, list []straggler) (map[arrival.Rank]*lateCollectives,
+	error,
+) {
 	nodes := map[string]bool{}
 	for i := range list {
 		nodes[list[i].rank.Node] = true
@@ -110,15 +128,16 @@ func (s *Tools) sent(ctx context.Context, sc question.Scope, list []straggler) (
 	if err != nil {
 		return nil, err
 	}
-	all := map[arrival.Rank]*lateOnes{}
+	all := map[arrival.Rank]*lateCollectives{}
 	for i := range read {
 		x := &read[i]
 		rank := arrival.Rank{Cluster: x.Cluster, Node: x.Node, Rank: x.Rank}
 		one := all[rank]
 		if one == nil {
-			one = &lateOnes{pids: map[int64]bool{}, findings: map[string]bool{}, before: map[string][]float64{}}
+			one = &lateCollectives{pids: map[int64]bool{}, findings: map[string]bool{}, before: map[string][]float64{}}
 			all[rank] = one
 		}
+		one.n++
 		if x.PID != 0 {
 			one.pids[x.PID] = true
 		}
@@ -135,17 +154,16 @@ func (s *Tools) sent(ctx context.Context, sc question.Scope, list []straggler) (
 // maxBefore is how many classes of waiting are named, leastBefore what each has at least, in milliseconds.
 const maxBefore, leastBefore = 3, 1
 
-// longest returns the medians of the classes that took longest.
-func (l *lateOnes) longest() map[string]float64 {
+// longest returns the medians of the classes that took longest. What a tracer did not send was 0.
+func (l *lateCollectives) longest() map[string]float64 {
 	medians := map[string]float64{}
 	for class, list := range l.before {
-		if m := outlier.Median(list); m >= leastBefore {
+		all := append(slices.Clone(list), make([]float64, l.n-len(list))...)
+		if m := outlier.Median(all); m >= leastBefore {
 			medians[class] = round(m, 1)
 		}
 	}
-	for _, class := range slices.SortedFunc(maps.Keys(medians), func(a, b string) int {
-		return cmp.Or(cmp.Compare(medians[b], medians[a]), cmp.Compare(a, b))
-	})[min(maxBefore, len(medians)):] {
+	for _, class := range byLength(medians)[min(maxBefore, len(medians)):] {
 		delete(medians, class)
 	}
 	return medians
@@ -168,8 +186,8 @@ const lateRank = "collective_straggler"
 // bestFinding returns the finding that most surely says why the rank is late, of those the most costly one; nil: there
 // is none. What costs its process less than half of what its lateness costs is not why. kind is of what it waited for
 // before.
-func (s *straggler) bestFinding(findings []question.Finding, sent *lateOnes, kind string) (best *question.Finding,
-	match int,
+func (s *straggler) bestFinding(findings []question.Finding, sent *lateCollectives, kind string) (
+	best *question.Finding, match int,
 ) {
 	for i := range findings {
 		f := &findings[i]
@@ -200,4 +218,15 @@ func (s *straggler) bestFinding(findings []question.Finding, sent *lateOnes, kin
 		}
 	}
 	return best, match
+}
+
+// saysLate returns the finding of a process that waited for the rank.
+func saysLate(findings []question.Finding, of arrival.Rank, sent *lateCollectives) string {
+	for i := range findings {
+		f := &findings[i]
+		if f.Cluster == of.Cluster && f.Node == of.Node && f.Cause == lateRank && sent != nil && sent.pids[f.CausePID] {
+			return f.Summary
+		}
+	}
+	return ""
 }

@@ -227,7 +227,11 @@ func TestStragglers(t *testing.T) {
 	one := func(r demo.Request) []demo.Request { return []demo.Request{r} }
 	pid := func(pid int) map[string]any { return map[string]any{"process.pid": pid} }
 	// What a tracer sends of the late rank: its process, what was found in it, and what it waited for.
-	tracedJob := func(findings []string) []demo.Request {
+	type classes = map[string]float64
+	waits := func(int) classes {
+		return classes{"runq": 79, "futex": 5, "sleep": 2, "fault": 1.5, "poll": 0.2}
+	}
+	tracedJob := func(before func(step int) classes, findings ...string) []demo.Request {
 		late := slow(1, 2, 80*milli)
 		return job{cluster: "east", ranks: 4, steps: 200, late: late, change: func(s ptrace.Span, rank, step int) {
 			a := s.Attributes()
@@ -237,7 +241,7 @@ func TestStragglers(t *testing.T) {
 			}
 			a.PutStr("ingero.collective.why", "late")
 			a.PutDouble("ingero.collective.own_ms", 150)
-			for class, ms := range map[string]float64{"runq": 79, "lock": 5, "sleep": 2, "disk": 1.5, "quota": 0.2} {
+			for class, ms := range before(step) {
 				a.PutDouble("ingero.collective.before."+class+"_ms", ms)
 			}
 			ids := a.PutEmptySlice("ingero.chain_ids")
@@ -275,25 +279,42 @@ func TestStragglers(t *testing.T) {
 		"a finding too old": {all(job{cluster: "east", ranks: 4, steps: 200, late: slow(1, 2, 80*milli)}.requests(t),
 			one(logs(t, "east", "n01", found(7200, "block_io", "tar", nil)))), []string{"n01 "}, "why is not known", ""},
 		"a finding of its process": {
-			all(tracedJob(nil), one(logs(t, "east", "n01", found(3, "block_io", "tar", pid(101)),
+			all(tracedJob(waits), one(logs(t, "east", "n01", found(3, "block_io", "tar", pid(101)),
 				found(3, "lock", "gc", map[string]any{"process.pid": 999, "ingero.finding.lost_pct": 60.0})))),
 			[]string{"n01 block_io"},
 			"block_io by tar explains 95 %", "",
 		},
 		"a finding that its collectives name": {
-			all(tracedJob([]string{"lock-1"}), one(logs(t, "east", "n01",
+			all(tracedJob(waits, "lock-1"), one(logs(t, "east", "n01",
 				found(3, "lock", "gc", nil), found(3, "block_io", "tar", map[string]any{"process.pid": 101, "ingero.finding.lost_pct": 60.0})))),
 			[]string{"n01 lock"},
 			"lock by gc explains 95 %", "",
 		},
 		"what it waited for before": {
-			all(tracedJob(nil), one(logs(t, "east", "n01",
+			all(tracedJob(waits), one(logs(t, "east", "n01",
 				found(3, "lock", "gc", map[string]any{"process.pid": 101, "ingero.finding.lost_pct": 4.0})))),
 			[]string{"n01 cpu_contention"},
 			"cpu_contention explains 99 %", "",
 		},
+		"what it waits for if all is well": {tracedJob(func(int) classes { return classes{"ioctl": 400, "poll": 60} }),
+			[]string{"n01 "}, "why is not known", ""},
+		"two waits that are as long": {tracedJob(func(int) classes { return classes{"throttled": 90, "runq": 90} }),
+			[]string{"n01 cpu_contention"}, "cpu_contention explains 100 %", ""},
+		"what it waited for once": {
+			tracedJob(func(step int) classes {
+				if step > 1 {
+					return nil
+				}
+				return classes{"block_io": 400}
+			}),
+			[]string{"n01 "},
+			"why is not known", "",
+		},
+		"what a rank that waited for it says in words": {all(tracedJob(func(int) classes { return nil }), one(logs(t, "east", "n01",
+			found(3, "collective_straggler", "train", map[string]any{"process.pid": 100, "ingero.cause.pid": 101})))),
+			[]string{"n01 "}, "why is not known", ""},
 		"a finding of a rank that waited for it": {
-			all(tracedJob(nil), one(logs(t, "east", "n01",
+			all(tracedJob(waits), one(logs(t, "east", "n01",
 				found(3, "block_io", "tar", pid(101)),
 				found(3, "collective_straggler", "train", map[string]any{
 					"process.pid": 100, "ingero.cause.pid": 101, "ingero.root.process": "backup", "ingero.root.pid": 7,
@@ -363,8 +384,11 @@ func TestStragglers(t *testing.T) {
 				t.Errorf("%v; want %v: %s; note: %s", who, c.who, got.Verdict, got.Note)
 			}
 			if name == "what it waited for before" &&
-				!maps.Equal(got.Stragglers[0].Collectives.Before, map[string]float64{"runq": 79, "lock": 5, "sleep": 2}) {
+				!maps.Equal(got.Stragglers[0].Collectives.Before, map[string]float64{"runq": 79, "futex": 5, "sleep": 2}) {
 				t.Errorf("%v", got.Stragglers[0].Collectives.Before)
+			}
+			if name == "what a rank that waited for it says in words" && got.Stragglers[0].Why.Finding != "train waits for train" {
+				t.Errorf("%+v", got.Stragglers[0].Why)
 			}
 			if name == "a hang" && (len(got.Others) != 1 || !strings.Contains(got.Others[0], "hang of rank 3")) {
 				t.Errorf("%v", got.Others)

@@ -215,7 +215,7 @@ func (a *Asker) findings(ctx context.Context, s Scope, by string) (list []Findin
 				root_process, root_pid, effect_process, effect_pid, lost_pct, explained_pct, timestamp_ns,
 				min(timestamp_ns) over (partition by %[1]s) as first_ns,
 				count(*) over (partition by %[1]s) as times,
-				row_number() over (partition by %[1]s order by timestamp_ns desc) as place
+				row_number() over (partition by %[1]s order by timestamp_ns desc, lost_pct desc, effect_pid) as place
 			from findings where %s) as f
 		where place = 1 order by timestamp_ns desc, cluster_id, node_id, rank`, by, a.where(s, "timestamp_ns"))
 	return list, more, err

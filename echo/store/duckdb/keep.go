@@ -18,14 +18,14 @@ const lessThanFull = 0.9
 // Retain implements store.Keeper. Rows are deleted in steps, between which others may be written.
 func (s *Store) Retain(ctx context.Context, now int64, r store.Retention) (int64, error) {
 	deleted, err := s.retain(ctx, now, r)
-	if err == nil && deleted > 0 {
-		err = s.alone(ctx, func() error {
+	if deleted > 0 {
+		err = errors.Join(err, s.alone(ctx, func() error {
 			err := s.inTransaction(ctx, func() error { return s.dropSeries(ctx) })
 			if err != nil {
 				s.numbers.forget()
 			}
 			return err
-		})
+		}))
 	}
 	if err == nil {
 		err = s.alone(ctx, func() error { return s.checkpoint(ctx) })

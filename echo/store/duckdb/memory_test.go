@@ -68,7 +68,7 @@ func TestWritingBesideQuestionsThatTakeMemory(t *testing.T) {
 	}
 }
 
-// Rows whose deletion at once would take more memory than the engine has are deleted, while others are written.
+// Rows whose deletion at once would take more memory than the engine has are deleted. A write at that time succeeds.
 func TestManyRowsAreDeletedInLittleMemory(t *testing.T) {
 	const memory, batch, batches = 64 << 20, 100_000, 100
 	s := open(t, filepath.Join(t.TempDir(), "echo.db"), duckdb.Options{Memory: memory})
