@@ -258,7 +258,8 @@ func TestSwappingIsAttributedToTheProcess(t *testing.T) {
 	}
 	// The kernel counts for the whole machine: another process may have read a page back before the counters were read
 	// again, after the recording. And it may be about to write what it has counted.
-	if in > in1-in0 || in < (in1-in0)*99/100 || in == 0 || own < in*9/10 || out == 0 || out > out1-out0 || out < (out1-out0)*9/10 {
+	if in > in1-in0 || in < (in1-in0)*99/100 || in == 0 || own < in*9/10 || out == 0 || out > out1-out0 ||
+		out < (out1-out0)*9/10 {
 		t.Errorf("%d bytes swapped in, %d of them for the process, and %d out; the kernel counts %d and %d", in, own, out,
 			in1-in0, out1-out0)
 	}
