@@ -296,10 +296,16 @@ func TestStragglers(t *testing.T) {
 			[]string{"n01 cpu_contention"},
 			"cpu_contention explains 99 %", "",
 		},
-		"what it waits for if all is well": {tracedJob(func(int) classes { return classes{"ioctl": 400, "poll": 60} }),
-			[]string{"n01 "}, "why is not known", ""},
-		"two waits that are as long": {tracedJob(func(int) classes { return classes{"throttled": 90, "runq": 90} }),
-			[]string{"n01 cpu_contention"}, "cpu_contention explains 100 %", ""},
+		"what it waits for if all is well": {
+			tracedJob(func(int) classes { return classes{"ioctl": 400, "poll": 60} }),
+			[]string{"n01 "},
+			"why is not known", "",
+		},
+		"two waits that are as long": {
+			tracedJob(func(int) classes { return classes{"throttled": 90, "runq": 90} }),
+			[]string{"n01 cpu_contention"},
+			"cpu_contention explains 100 %", "",
+		},
 		"what it waited for once": {
 			tracedJob(func(step int) classes {
 				if step > 1 {
@@ -310,9 +316,12 @@ func TestStragglers(t *testing.T) {
 			[]string{"n01 "},
 			"why is not known", "",
 		},
-		"what a rank that waited for it says in words": {all(tracedJob(func(int) classes { return nil }), one(logs(t, "east", "n01",
-			found(3, "collective_straggler", "train", map[string]any{"process.pid": 100, "ingero.cause.pid": 101})))),
-			[]string{"n01 "}, "why is not known", ""},
+		"what a rank that waited for it says in words": {
+			all(tracedJob(func(int) classes { return nil }), one(logs(t, "east", "n01",
+				found(3, "collective_straggler", "train", map[string]any{"process.pid": 100, "ingero.cause.pid": 101})))),
+			[]string{"n01 "},
+			"why is not known", "",
+		},
 		"a finding of a rank that waited for it": {
 			all(tracedJob(waits), one(logs(t, "east", "n01",
 				found(3, "block_io", "tar", pid(101)),
