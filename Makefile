@@ -394,16 +394,16 @@ $(FRAMEWORKS)/installed: python/frameworks.txt
 	@cp $< $@
 
 # What is tried on a machine with a GPU (docs/gpu.md): the folder alone is all it needs.
-GPU_KIT := dist/ingero-gpu
+GPU_KIT := bin/ingero-gpu
 
 .PHONY: gpu-kit
-gpu-kit: build ## put all that gpu/run needs on a machine with a GPU into dist/ingero-gpu.tar.gz
+gpu-kit: build ## put all that gpu/run needs on a machine with a GPU into bin/ingero-gpu.tar.gz
 	rm -rf $(GPU_KIT) $(GPU_KIT).tar.gz
 	mkdir -p $(GPU_KIT)/kit $(GPU_KIT)/programs
 	cp gpu/run bin/ingero docs/api.md docs/gpu.md $(GPU_KIT)/
 	cp gpu/kit/*.py $(GPU_KIT)/kit/
 	cp gpu/programs/*.py internal/real/torch/programs/faulty.py internal/real/torch/programs/ddp.py $(GPU_KIT)/programs/
-	tar -C dist -czf $(GPU_KIT).tar.gz ingero-gpu
+	tar -C bin -czf $(GPU_KIT).tar.gz ingero-gpu
 
 KERNEL ?= all
 ARCH   ?= amd64

@@ -79,7 +79,7 @@ func TestKitOnTheHollowGPU(t *testing.T) {
 	dir := t.TempDir()
 	for _, args := range [][]string{
 		{"make", "-C", repository, "gpu-kit"},
-		{"tar", "-C", dir, "-xzf", repository + "/dist/ingero-gpu.tar.gz"},
+		{"tar", "-C", dir, "-xzf", repository + "/bin/ingero-gpu.tar.gz"},
 		{"go", "build", "-o", dir + "/hollow", "github.com/ingero-io/ingero/internal/hollow/cmd"},
 	} {
 		if out, err := exec.CommandContext(t.Context(), args[0], args[1:]...).CombinedOutput(); err != nil {
