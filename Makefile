@@ -227,7 +227,7 @@ test-upgrade: build echo fleet-collector ## try tracers and fleets of an earlier
 	INGERO_REQUIRE_KERNEL=1 INGERO_EARLIER=$(CURDIR)/$(EARLIER_PROGRAMS) tools/undisturbed \
 		$(GO) test -count=1 -timeout 8m -v -run TestTracersAndFleetsOfTwoVersions ./internal/e2e/fleetlive
 	ln -sf $(CURDIR)/bin/ingero-echo $(CURDIR)/bin/ingero-fleet-collector $(EARLIER_PROGRAMS)
-	INGERO_REQUIRE_KERNEL=1 INGERO_ECHO_LIVE=$(CURDIR)/$(EARLIER_PROGRAMS) tools/undisturbed \
+	INGERO_REQUIRE_KERNEL=1 INGERO_ECHO_EARLIER=1 INGERO_ECHO_LIVE=$(CURDIR)/$(EARLIER_PROGRAMS) tools/undisturbed \
 		$(GO) test -count=1 -timeout 8m -v -run TestEchoNamesTheLateRank ./bench/straggler
 
 # The engine of ClickHouse as a library, for tests, of a pinned checksum: nothing of the package is run by npm.
