@@ -119,7 +119,7 @@ func TestPackages(t *testing.T) {
 	if err := os.MkdirAll(cache, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	ctx, stop := context.WithTimeout(t.Context(), 20*time.Minute)
+	ctx, stop := context.WithTimeout(t.Context(), 15*time.Minute)
 	defer stop()
 	kernel, err := kernels[0].Fetch(ctx, "../.cache/vm", arch)
 	if err != nil {

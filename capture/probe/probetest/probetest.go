@@ -80,12 +80,24 @@ func Drained(t *testing.T, tr *probe.Tracer, enough func(*probe.Records) bool) *
 // what was recorded, appended to r, and all sums.
 func Ended(t *testing.T, tr *probe.Tracer, shell *exec.Cmd, dev string, r *probe.Records) []event.RequestSum {
 	t.Helper()
+	Waited(t, shell, dev)
+	return Rest(t, tr, r)
+}
+
+// Waited waits for the shell and, if there is one, a device.
+func Waited(t *testing.T, shell *exec.Cmd, dev string) {
+	t.Helper()
 	if err := shell.Wait(); err != nil {
 		t.Fatal(err)
 	}
 	if dev != "" {
 		done(t, dev)
 	}
+}
+
+// Rest ends the tracer's watch and returns the rest of what was recorded, appended to r, and all sums.
+func Rest(t *testing.T, tr *probe.Tracer, r *probe.Records) []event.RequestSum {
+	t.Helper()
 	if err := tr.DetachAll(); err != nil {
 		t.Fatal(err)
 	}

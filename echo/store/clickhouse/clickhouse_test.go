@@ -291,6 +291,9 @@ func TestAQuestionThatTakesMemoryIsEndedAndFreesIt(t *testing.T) {
 	if peak-before >= most {
 		t.Errorf("the questions took %d bytes, and the server grew by %d", taken, peak-before)
 	}
+	if after > 1000<<20 {
+		t.Errorf("the server has %d bytes afterwards", after)
+	}
 	if got := ask(t, s, "select count() from events"); got != "20000" {
 		t.Error(got)
 	}
