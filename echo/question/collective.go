@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/ingero-io/ingero/echo/arrival"
+	classes "github.com/ingero-io/ingero/event"
 )
 
 // maxSpans is how many spans are read. If there are more, a part of the collectives is read, with all their ranks.
@@ -84,39 +85,27 @@ func (a *Asker) Late(ctx context.Context, s Scope, nodes []string) (list []Late,
 	if len(nodes) == 0 {
 		return nil, nil
 	}
+	columns := make([]string, classes.NumClasses)
+	for class := range classes.NumClasses {
+		columns[class] = "before_" + class.String() + "_ms"
+	}
+	before := strings.Join(columns, ", ")
 	_, err = a.rows(ctx, func(l *line) {
-		x := Late{Cluster: l.text(), Node: l.text(), Rank: int32(l.int())}
-		x.read(l.text())
+		x := Late{
+			Cluster: l.text(), Node: l.text(), Rank: int32(l.int()), PID: l.int(), Before: map[string]float64{},
+		}
+		// What is not a list of texts names no findings.
+		_ = json.Unmarshal([]byte(l.text()), &x.Findings)
+		for class := range classes.NumClasses {
+			if ms := l.number(); ms != nil {
+				x.Before[class.String()] = *ms
+			}
+		}
 		list = append(list, x)
-	}, `select cluster_id, node_id, rank, attrs_json from (
-			select cluster_id, node_id, rank, attrs_json,
-				row_number() over (partition by cluster_id, node_id, rank order by timestamp_ns desc) as place
-			from events where kind = 'span' and rank is not null and node_id in (%s)
-				and attrs_json like '%%"ingero.collective.why":"late"%%' and %s) as e
-		where place <= %d`, a.list(nodes), a.where(s, "timestamp_ns"), latest)
+	}, `select cluster_id, node_id, rank, pid, finding_ids, %[1]s from (
+			select cluster_id, node_id, rank, pid, finding_ids, %[1]s,
+				row_number() over (partition by cluster_id, node_id, rank order by enter_ns desc) as place
+			from collectives where why = 'late' and rank is not null and node_id in (%[2]s) and %[3]s) as e
+		where place <= %[4]d`, before, a.list(nodes), a.where(s, "enter_ns"), latest)
 	return list, err
-}
-
-// read takes over what attributes say.
-func (x *Late) read(attrs string) {
-	var all map[string]any
-	if json.Unmarshal([]byte(attrs), &all) != nil {
-		return
-	}
-	pid, _ := all["process.pid"].(float64)
-	x.PID = int64(pid)
-	ids, _ := all["ingero.chain_ids"].([]any)
-	for _, id := range ids {
-		if text, ok := id.(string); ok {
-			x.Findings = append(x.Findings, text)
-		}
-	}
-	x.Before = map[string]float64{}
-	for name, v := range all {
-		class, ours := strings.CutPrefix(name, "ingero.collective.before.")
-		class, inMS := strings.CutSuffix(class, "_ms")
-		if ms, ok := v.(float64); ok && ours && inMS {
-			x.Before[class] = ms
-		}
-	}
 }

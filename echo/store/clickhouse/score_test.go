@@ -1,26 +1,13 @@
 package clickhouse_test
 
 import (
-	"fmt"
 	"testing"
 
-	"github.com/ingero-io/ingero/echo/question"
 	"github.com/ingero-io/ingero/echo/store/clickhouse"
 	"github.com/ingero-io/ingero/echo/store/clickhouse/clickhousetest"
 	"github.com/ingero-io/ingero/echo/store/storetest"
 )
 
-// The newest score is found, whether it was sent as a fraction or as an integer.
 func TestTheNewestScore(t *testing.T) {
-	s := open(t, clickhousetest.Start(t, t.TempDir()), "scores", clickhouse.Options{})
-	if _, err := s.Write(t.Context(), storetest.Scores()); err != nil {
-		t.Fatal(err)
-	}
-	list, more, err := question.New(s).Health(t.Context(), question.Scope{To: 1 << 62, Cluster: "east"})
-	if err != nil || more || len(list) != 2 {
-		t.Fatalf("%+v, %v, %v", list, more, err)
-	}
-	if got := fmt.Sprint(*list[0].Rank, list[0].Score, *list[1].Rank, list[1].Score); got != "0 1 1 0.25" {
-		t.Error(got)
-	}
+	storetest.NewestScore(t, open(t, clickhousetest.Start(t, t.TempDir()), "scores", clickhouse.Options{}))
 }
