@@ -232,7 +232,7 @@ func TestEchoNamesTheLateRank(t *testing.T) {
 
 // ownAddress is where a node serves its recording.
 func ownAddress(ns *netns.Namespace) string {
-	return net.JoinHostPort(strings.TrimSuffix(ns.Address, ".1")+".2", "8080")
+	return net.JoinHostPort(ns.Inside, "8080")
 }
 
 // findsStragglers asks as an AI agent would, until the answer says who, how late, how often, and why. It returns the

@@ -17,6 +17,7 @@ import (
 type Namespace struct {
 	Name    string // as ip knows it
 	Address string // of the link's end in the maker's namespace
+	Inside  string // of its own end
 	link    string
 }
 
@@ -27,13 +28,13 @@ func New(ctx context.Context, n int, network string) (*Namespace, error) {
 		return nil, fmt.Errorf("make a node: %w", err)
 	}
 	id := fmt.Sprintf("%d%c", os.Getpid(), 'a'+n)
-	ns := &Namespace{Name: "ingero-" + id, link: "ig" + id, Address: network + ".1"}
+	ns := &Namespace{Name: "ingero-" + id, link: "ig" + id, Address: network + ".1", Inside: network + ".2"}
 	for _, args := range [][]string{
 		{"netns", "add", ns.Name},
 		{"link", "add", ns.link, "type", "veth", "peer", "name", "eth0", "netns", ns.Name},
 		{"address", "add", ns.Address + "/24", "dev", ns.link},
 		{"link", "set", ns.link, "up"},
-		{"-n", ns.Name, "address", "add", network + ".2/24", "dev", "eth0"},
+		{"-n", ns.Name, "address", "add", ns.Inside + "/24", "dev", "eth0"},
 		{"-n", ns.Name, "link", "set", "eth0", "up"},
 	} {
 		if err := ip(ctx, args...); err != nil {
