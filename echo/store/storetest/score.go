@@ -8,7 +8,7 @@ import (
 	"github.com/ingero-io/ingero/echo/store"
 )
 
-// NewestScore tests that the newest score of an empty store is found, whether it is sent as a fraction or as an integer.
+// NewestScore tests that an empty store finds the newest score, whether it is sent as a fraction or as an integer.
 func NewestScore(t *testing.T, s store.Store) {
 	t.Helper()
 	if _, err := s.Write(t.Context(), Scores()); err != nil {
