@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/ingero-io/ingero/capture/probe"
@@ -69,6 +70,8 @@ func TestTrainingIsRecordedCallForCall(t *testing.T) {
 func hog(t *testing.T) {
 	t.Helper()
 	cmd := exec.Command("sh", "-c", "while :; do :; done")
+	// torchrun starts each rank in a session of its own, and sessions share the CPUs before processes do.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
