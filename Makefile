@@ -216,6 +216,11 @@ test-echo-live: build echo fleet-collector ## ask Echo which of eight ranks on t
 	INGERO_REQUIRE_KERNEL=1 INGERO_ECHO_LIVE=$(CURDIR)/bin tools/undisturbed $(GO) test -count=1 -timeout 8m -v \
 		-run TestEchoNamesTheLateRank ./bench/straggler
 
+.PHONY: record-echo-demo
+record-echo-demo: build echo fleet-collector ## record anew what "ingero-echo demo" plays back: the same, for two minutes more
+	INGERO_REQUIRE_KERNEL=1 INGERO_ECHO_LIVE=$(CURDIR)/bin INGERO_ECHO_RECORD=$(CURDIR)/echo/demo/recorded.jsonl.gz \
+		tools/undisturbed $(GO) test -count=1 -timeout 8m -v -run TestEchoNamesTheLateRank ./bench/straggler
+
 # The version before, as far as what programs send each other goes: machines are upgraded one after the other. After a
 # change of what they send, name the last commit without it.
 EARLIER := 2234d937

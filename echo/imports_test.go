@@ -22,7 +22,6 @@ var table = []struct{ name, imports string }{
 	{"echo/chsql", "echo/gate"},
 	{"echo/seen", "echo/row"},
 	{"echo/store", "echo/row"},
-	{"echo/store/storetest", "echo/row echo/store"},
 	{"echo/store/duckdb", "echo/gate echo/row echo/seen echo/store"},
 	{"echo/store/clickhouse", "echo/chsql echo/gate echo/row echo/seen echo/store"},
 	{"echo/store/clickhouse/clickhousetest", ""},
@@ -30,8 +29,10 @@ var table = []struct{ name, imports string }{
 	{"echo/intake", "echo/row echo/store"},
 	{"echo/ingest", "cluster/rawcodec echo/access echo/intake echo/otlp echo/row echo/store serve/webserver"},
 	{"echo/demo", ""},
+	{"echo/made", "echo/demo"},
 	{"echo/load", "cluster/rawcodec cluster/wire"},
-	{"echo/question", "echo/arrival echo/store"},
+	{"echo/question", "echo/arrival echo/store event"},
+	{"echo/store/storetest", "echo/question echo/row echo/store"},
 	{"echo/mcptool", "echo/arrival echo/cost echo/outlier echo/question echo/store serve/mcpshape"},
 	{"echo/api", "echo/access echo/mcptool echo/store serve/webserver"},
 	{"echo/cmd/ingero-echo", `cluster/load echo/access echo/api echo/cost echo/demo echo/ingest echo/intake echo/load
@@ -40,7 +41,7 @@ var table = []struct{ name, imports string }{
 }
 
 // pure packages have no I/O and no clock.
-var pure = []string{"echo/row", "echo/access", "echo/gate", "echo/otlp", "echo/chsql", "echo/seen", "echo/outlier", "echo/cost", "echo/arrival", "echo/demo"}
+var pure = []string{"echo/row", "echo/access", "echo/gate", "echo/otlp", "echo/chsql", "echo/seen", "echo/outlier", "echo/cost", "echo/arrival", "echo/demo", "echo/made"}
 
 func list(t *testing.T, format string) map[string][]string {
 	t.Helper()

@@ -2,6 +2,7 @@ package straggler
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -29,6 +30,13 @@ const echoEnv = "INGERO_ECHO_LIVE"
 // earlierEnv is set if their tracers are of an earlier version, which did not send the process at the end of a chain:
 // the culprit is only in the finding's words.
 const earlierEnv = "INGERO_ECHO_EARLIER"
+
+// recordEnv names the file for what the collector passes on to Echo, which "ingero-echo demo" plays back: make
+// record-echo-demo.
+const recordEnv = "INGERO_ECHO_RECORD"
+
+// recordFor is how long what is recorded goes on after Echo was right.
+const recordFor = 2 * time.Minute
 
 // The published story: of eight ranks on two hosts one is late in every 14th step, as another program has its CPU.
 const (
@@ -66,14 +74,48 @@ func startEcho(t *testing.T, l *lab, programs string) (e *echo, port string) {
 	for _, s := range taken { // when all have been chosen: their ports are all that was wanted
 		_ = s.Close()
 	}
+	exporters := "otlp_grpc"
+	if os.Getenv(recordEnv) != "" {
+		exporters += ", file"
+	}
 	e.start([]string{
 		"INGERO_FLEET_GRPC=0.0.0.0:" + ports[0], "INGERO_FLEET_HTTP=127.0.0.1:" + ports[1],
 		"INGERO_FLEET_API=127.0.0.1:" + ports[2], "INGERO_FLEET_HEALTH=127.0.0.1:" + ports[3],
 		"INGERO_FLEET_PROMETHEUS=127.0.0.1:" + ports[4], "INGERO_FLEET_METRICS_PORT=" + ports[5],
-		"INGERO_FLEET_EXPORTERS=[otlp_grpc]", "INGERO_FLEET_OTLP=" + e.at["OTLP over gRPC"], "INGERO_FLEET_OTLP_TOKEN=" + echoToken,
-		"INGERO_FLEET_FILE=" + filepath.Join(l.dir, "unused.json"),
+		"INGERO_FLEET_EXPORTERS=[" + exporters + "]", "INGERO_FLEET_OTLP=" + e.at["OTLP over gRPC"], "INGERO_FLEET_OTLP_TOKEN=" + echoToken,
+		"INGERO_FLEET_FILE=" + filepath.Join(l.dir, passedOn),
 	}, filepath.Join(programs, "ingero-fleet-collector"), "--config", "../../collector/config/ingero-fleet.yaml")
 	return e, ports[0]
+}
+
+// passedOn is the file of what the collector passes on, a request a line.
+const passedOn = "passed-on.jsonl"
+
+// record keeps that file, compressed, if the test passed. The collector has ended.
+func record(t *testing.T, l *lab, to string) {
+	t.Helper()
+	if t.Failed() {
+		return
+	}
+	text, err := os.ReadFile(filepath.Join(l.dir, passedOn))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	z, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := z.Write(text); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(to, b.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%s: %d requests, %d bytes, %d compressed", to, bytes.Count(text, []byte("\n")), len(text), b.Len())
 }
 
 // start starts a program that ends with the test.
@@ -167,6 +209,10 @@ func TestEchoNamesTheLateRank(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(l.close)
+	recorded := os.Getenv(recordEnv)
+	if recorded != "" {
+		t.Cleanup(func() { record(t, l, recorded) })
+	}
 	e, port := startEcho(t, l, programs)
 	m := &cell{l: l, c: &Case{late: "cpu"}, dir: l.dir, alone: true}
 	pids, err := m.startJob(t.Context(), "--late-ms", strconv.Itoa(echoLateMS), "--every", strconv.Itoa(echoEvery),
@@ -211,6 +257,9 @@ func TestEchoNamesTheLateRank(t *testing.T) {
 	rows := e.until("rank 5 is late three times", lateOnes, func(rows [][]any) bool { return len(rows) >= 3 })
 	t.Logf("after %s", time.Since(began).Round(time.Second))
 	e.asksNode(e.findsStragglers(began), ownAddress(l.nodes[1]))
+	if recorded != "" {
+		time.Sleep(recordFor)
+	}
 	truth, err := m.close()
 	if err != nil {
 		t.Fatal(err)

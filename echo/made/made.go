@@ -1,6 +1,6 @@
-// Package demo generates what a cluster would send: eight ranks of a job on two nodes. Rank 5 comes 290 ms late to
-// every 14th all-reduce, because another process has its CPU. The package has no clock and no I/O.
-package demo
+// Package made generates what a cluster would send, for tests: eight ranks of a job on two nodes. Rank 5 comes 290 ms
+// late to every 14th all-reduce, because another process has its CPU. The package has no clock and no I/O.
+package made
 
 import (
 	"fmt"
@@ -13,6 +13,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric/pmetricotlp"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
+
+	"github.com/ingero-io/ingero/echo/demo"
 )
 
 // The generated cluster. Except for Slow, all ranks are alike.
@@ -51,14 +53,8 @@ var address = NodeOf(Slow) + ":8080"
 // NodeOf returns the node of a rank.
 func NodeOf(rank int) string { return nodes[rank/perNode].name }
 
-// Request is a request that an OpenTelemetry exporter would send over HTTP.
-type Request struct {
-	Path string // such as /v1/traces
-	Body []byte // protobuf
-}
-
 // Requests returns all requests. The last step ends at end, in nanoseconds since the Unix epoch.
-func Requests(end int64) ([]Request, error) {
+func Requests(end int64) ([]demo.Request, error) {
 	p := play{random: rand.New(rand.NewPCG(14, 290)), end: end}
 	p.run()
 	return p.requests, p.err
@@ -68,7 +64,7 @@ func Requests(end int64) ([]Request, error) {
 type play struct {
 	random     *rand.Rand
 	begin, end int64
-	requests   []Request
+	requests   []demo.Request
 	err        error
 }
 
@@ -95,7 +91,7 @@ func (p *play) add(path string, body func() ([]byte, error)) {
 	if err != nil && p.err == nil {
 		p.err = fmt.Errorf("make a request for %s: %w", path, err)
 	}
-	p.requests = append(p.requests, Request{path, b})
+	p.requests = append(p.requests, demo.Request{Path: path, Body: b})
 }
 
 func resource(r pcommon.Resource, node int) {

@@ -1,21 +1,21 @@
-package demo_test
+package made_test
 
 import (
 	"bytes"
 	"testing"
 
-	"github.com/ingero-io/ingero/echo/demo"
 	"github.com/ingero-io/ingero/echo/ingest"
+	"github.com/ingero-io/ingero/echo/made"
 )
 
 // The requests are always the same, and Echo accepts each. Package mcptool tests what the tools find in them.
 func TestRequests(t *testing.T) {
 	const end = 1_780_000_000_000_000_000
-	a, err := demo.Requests(end)
+	a, err := made.Requests(end)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := demo.Requests(end)
+	b, err := made.Requests(end)
 	if err != nil || len(a) != len(b) {
 		t.Fatalf("%d and %d requests, %v", len(a), len(b), err)
 	}

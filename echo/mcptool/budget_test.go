@@ -163,6 +163,7 @@ func TestCursors(t *testing.T) {
 	for tool, of := range map[string]string{
 		"fleet.cluster.summary": "nodes", "fleet.cluster.find_stragglers": "stragglers", "fleet.cluster.find_outlier_nodes": "ranked",
 		"fleet.cluster.run_analysis": "rows", "fleet.cluster.event_history": "events", "fleet.cluster.anomaly_list": "anomalies",
+		"fleet.cluster.get_cost": "waste",
 	} {
 		args := map[string]any{}
 		maps.Copy(args, simplest[tool])

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"iter"
 	"math"
 	"slices"
 	"strings"
@@ -19,6 +20,7 @@ type outliersIn struct {
 	Worse     worse    `json:"worse,omitempty" jsonschema:"default both, of health lower"`
 	Sigmas    float64  `json:"sigmas,omitempty" jsonschema:"default 3.5"`
 	Of        unit     `json:"of,omitempty" jsonschema:"default node"`
+	Cohort    alike    `json:"cohort,omitempty" jsonschema:"default gpu: the same model"`
 	paging
 }
 
@@ -29,7 +31,7 @@ type outliersOut struct {
 	Unit       data     `json:"unit,omitempty"`
 	Measure    string   `json:"measure" jsonschema:"what value is"`
 	Worse      string   `json:"worse"`
-	Cohorts    []cohort `json:"cohorts" jsonschema:"by cluster"`
+	Cohorts    []cohort `json:"cohorts" jsonschema:"by cluster and GPU"`
 	Ranked     []ranked `json:"ranked" jsonschema:"worst first"`
 	Next       []next   `json:"next"`
 	NextCursor string   `json:"next_cursor,omitempty"`
@@ -37,6 +39,7 @@ type outliersOut struct {
 
 type cohort struct {
 	ClusterID data    `json:"cluster_id"`
+	GPU       data    `json:"gpu,omitempty" jsonschema:"if there are several"`
 	N         int     `json:"n"`
 	Median    float64 `json:"median"`
 	MAD       float64 `json:"mad"`
@@ -74,7 +77,7 @@ var healthNames = []string{healthMetric, "ingero.health.score"}
 
 var outliersTool = tool[outliersIn, outliersOut]{
 	name:  outliersName,
-	about: "Nodes or ranks whose metric is far from the others': by median and MAD over each cluster.",
+	about: "Nodes or ranks whose metric is far from the others': by median and MAD over each cluster's GPUs of a model.",
 	run: func(ctx context.Context, s *Tools, in outliersIn) (out outliersOut, err error) {
 		at, pinned, err := in.begin(in)
 		if err != nil {
@@ -109,7 +112,13 @@ var outliersTool = tool[outliersIn, outliersOut]{
 			return out, err
 		}
 		out.cut(more, "nodes")
-		list := out.compare(values, &in)
+		gpus := map[nodeKey]data{}
+		if in.Cohort != "cluster" {
+			if gpus, err = s.attribute(ctx, question.Scope{To: sc.To, Cluster: sc.Cluster}, modelAttribute); err != nil {
+				return out, err
+			}
+		}
+		list := out.compare(values, gpus, &in)
 		out.verdict(list, &in)
 		out.Next = out.next(list)
 		page, rest := part(list, in.paging, at, size(out))
@@ -162,31 +171,26 @@ func (s *Tools) metric(ctx context.Context, sc question.Scope, what string, out 
 	return nil, nil
 }
 
-// compare compares the nodes of each cluster, and returns them with the worst first.
-func (o *outliersOut) compare(values []question.Value, in *outliersIn) []ranked {
+// compare compares the nodes of each cohort, and returns them with the worst first. gpus are models.
+func (o *outliersOut) compare(values []question.Value, gpus map[nodeKey]data, in *outliersIn) []ranked {
 	side := map[worse]outlier.Worse{"lower": outlier.Lower, "higher": outlier.Higher, "both": outlier.Both}[in.Worse]
 	var all []ranked
-	for len(values) > 0 { // sorted by cluster
-		n := slices.IndexFunc(values, func(v question.Value) bool { return v.Cluster != values[0].Cluster })
-		if n < 0 {
-			n = len(values)
-		}
-		one := values[:n]
-		values = values[n:]
+	for one := range cohorts(values, gpus) {
 		var numbers []float64
-		for _, v := range one {
-			numbers = append(numbers, number(v.Value))
+		for _, m := range one {
+			numbers = append(numbers, number(m.sent.Value))
 		}
 		s := outlier.Of(numbers)
 		c := cohort{
-			ClusterID: name(one[0].Cluster), N: s.N, Median: significant(s.Median, 4), MAD: significant(s.MAD, 3),
-			Floored: s.Floored,
+			ClusterID: name(one[0].sent.Cluster), GPU: one[0].gpu, N: s.N, Median: significant(s.Median, 4),
+			MAD: significant(s.MAD, 3), Floored: s.Floored,
 		}
 		if s.N < outlier.Fewest {
 			c.Why = fmt.Sprintf("%d of them have a value; %d are needed to tell which is unlike the others", s.N,
 				outlier.Fewest)
 		}
-		for i, v := range one {
+		for i := range one {
+			v := &one[i].sent
 			if math.IsNaN(numbers[i]) {
 				continue
 			}
@@ -208,6 +212,49 @@ func (o *outliersOut) compare(values []question.Value, in *outliersIn) []ranked 
 	})
 	o.limitCohorts()
 	return all
+}
+
+// member is a value and what its cohort has in common.
+type member struct {
+	sent question.Value
+	gpu  data
+}
+
+// otherGPU is that of nodes that did not send theirs, if others of the cluster did.
+const otherGPU = "not known"
+
+// cohorts returns the values by cluster and model of GPU. In clusters with one model only, none is named.
+func cohorts(values []question.Value, gpus map[nodeKey]data) iter.Seq[[]member] {
+	models := map[string]map[data]bool{}
+	all := make([]member, len(values))
+	for i, v := range values {
+		all[i] = member{v, cmp.Or(gpus[nodeKey{v.Cluster, v.Node}], otherGPU)}
+		if models[v.Cluster] == nil {
+			models[v.Cluster] = map[data]bool{}
+		}
+		models[v.Cluster][all[i].gpu] = true
+	}
+	for i := range all {
+		if len(models[all[i].sent.Cluster]) == 1 {
+			all[i].gpu = ""
+		}
+	}
+	order := func(a, b member) int {
+		return cmp.Or(cmp.Compare(a.sent.Cluster, b.sent.Cluster), cmp.Compare(a.gpu, b.gpu))
+	}
+	slices.SortStableFunc(all, order)
+	return func(yield func([]member) bool) {
+		for len(all) > 0 {
+			n := slices.IndexFunc(all, func(m member) bool { return order(m, all[0]) != 0 })
+			if n < 0 {
+				n = len(all)
+			}
+			if !yield(all[:n]) {
+				return
+			}
+			all = all[n:]
+		}
+	}
 }
 
 // number returns the value, or NaN if v is nil.
@@ -232,7 +279,7 @@ func (o *outliersOut) limitCohorts() {
 	if n := len(o.Cohorts) - maxCohorts; n > 0 {
 		slices.SortStableFunc(o.Cohorts, func(a, b cohort) int { return cmp.Compare(b.Outliers, a.Outliers) })
 		o.Cohorts = o.Cohorts[:maxCohorts]
-		o.add("%d more clusters are compared and not described: ask for one cluster_id", n)
+		o.add("%d more cohorts are compared and not described: ask for one cluster_id", n)
 	}
 }
 
@@ -248,15 +295,18 @@ func (o *outliersOut) verdict(list []ranked, in *outliersIn) {
 	thin := slices.ContainsFunc(o.Cohorts, func(c cohort) bool { return c.Why != "" })
 	switch {
 	case n > 0:
-		o.Verdict = data(fmt.Sprintf("%d of %d %s: %v sigmas or more from the median of the cluster, and worse", n,
+		o.Verdict = data(fmt.Sprintf("%d of %d %s: %v sigmas or more from the median of their cohort, and worse", n,
 			len(list), what, in.Sigmas))
 	case thin:
 		o.Verdict = data(fmt.Sprintf("no outlier is named: too few %s sent %s", what, o.Metric))
 		if in.Of != "rank" {
 			o.Verdict += "; of=rank compares ranks"
 		}
+		if slices.ContainsFunc(o.Cohorts, func(c cohort) bool { return c.GPU != "" }) {
+			o.Verdict += "; cohort=cluster compares all, whatever their GPU"
+		}
 	default:
-		o.Verdict = data(fmt.Sprintf("none of %d %s is %v sigmas from the median of its cluster and worse",
+		o.Verdict = data(fmt.Sprintf("none of %d %s is %v sigmas from the median of its cohort and worse",
 			len(list), what, in.Sigmas))
 	}
 }

@@ -15,6 +15,7 @@ import (
 type costIn struct {
 	scope
 	Rate float64 `json:"per_gpu_hour,omitempty" jsonschema:"of all GPUs; default by model, from the rates' file"`
+	paging
 }
 
 type costOut struct {
@@ -27,6 +28,8 @@ type costOut struct {
 	Seen     stragglersSeen `json:"seen"`
 	Waste    []waste        `json:"waste" jsonschema:"most costly first"`
 	Next     []next         `json:"next"`
+
+	NextCursor string `json:"next_cursor,omitempty"`
 }
 
 type ratesUsed struct {
@@ -58,10 +61,14 @@ var costTool = tool[costIn, costOut]{
 	name:  costName,
 	about: "What waiting for late ranks costs: lost time times the ranks that waited, in GPU-hours and money.",
 	run: func(ctx context.Context, s *Tools, in costIn) (out costOut, err error) {
+		at, pinned, err := in.begin(in)
+		if err != nil {
+			return out, err
+		}
 		if !(in.Rate >= 0) || in.Rate > 1e6 {
 			return out, wrong("per_gpu_hour must be above 0")
 		}
-		sc, err := s.window(ctx, &out.common, in.ClusterID, in.Window)
+		sc, err := s.window(ctx, &out.common, in.ClusterID, cmp.Or(pinned, in.Window))
 		if err != nil {
 			return out, err
 		}
@@ -73,9 +80,9 @@ var costTool = tool[costIn, costOut]{
 			return out, err
 		}
 		out.Next = []next{{Tool: stragglersName, Arguments: map[string]any{"window": out.Window}, Why: "why they are late"}}
-		n := paging{}.fit(size(out), len(list), func(i int) any { return list[i] })
-		if out.Waste = append([]waste{}, list[:n]...); n < len(list) {
-			out.add("%d more ranks are in the sum and not listed", len(list)-n)
+		page, rest := part(list, in.paging, at, size(out))
+		if out.Waste = page; rest > 0 {
+			out.NextCursor = in.next(rest, in, out.Window)
 		}
 		return out, nil
 	},

@@ -17,6 +17,7 @@ import (
 	"github.com/ingero-io/ingero/echo/demo"
 	"github.com/ingero-io/ingero/echo/ingest"
 	"github.com/ingero-io/ingero/echo/intake"
+	"github.com/ingero-io/ingero/echo/made"
 	"github.com/ingero-io/ingero/echo/mcptool"
 	"github.com/ingero-io/ingero/echo/store"
 	"github.com/ingero-io/ingero/echo/store/duckdb"
@@ -81,7 +82,7 @@ func connect(t testing.TB, s *mcptool.Tools) *mcp.ClientSession {
 // requests returns the demo's requests.
 func requests(t testing.TB) []demo.Request {
 	t.Helper()
-	list, err := demo.Requests(end)
+	list, err := made.Requests(end)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,7 @@ const (
 // paging selects a part of a list.
 type paging struct {
 	Limit  int    `json:"limit,omitempty" jsonschema:"at most 1000; default 2000 tokens"`
-	Cursor string `json:"cursor,omitempty" jsonschema:"next_cursor; default begin"`
+	Cursor string `json:"cursor,omitempty" jsonschema:"next_cursor"`
 }
 
 // pin separates a cursor from the window of the first part. Without the window, each part would be of another list.

@@ -53,11 +53,15 @@ type worse string
 // unit is what is compared.
 type unit string
 
+// alike is what those that are compared have in common.
+type alike string
+
 var schemas = mcpshape.Schemas{
 	reflect.TypeFor[data]():     {Type: "string"},
 	reflect.TypeFor[severity](): mcpshape.Enum("HIGH", "MEDIUM", "LOW"),
 	reflect.TypeFor[worse]():    mcpshape.Enum("lower", "higher", "both"),
 	reflect.TypeFor[unit]():     mcpshape.Enum("node", "rank"),
+	reflect.TypeFor[alike]():    mcpshape.Enum("gpu", "cluster"),
 	reflect.TypeFor[any]():      {Description: "text, number or null"},
 }
 

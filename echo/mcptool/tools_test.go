@@ -11,6 +11,7 @@ import (
 
 	"github.com/ingero-io/ingero/echo/cost"
 	"github.com/ingero-io/ingero/echo/demo"
+	"github.com/ingero-io/ingero/echo/made"
 	"github.com/ingero-io/ingero/echo/mcptool"
 )
 
@@ -73,6 +74,7 @@ type (
 		Verdict, Note, Measure, Worse string
 		Cohorts                       []struct {
 			ClusterID   string `json:"cluster_id"`
+			GPU         string
 			N, Outliers int
 			Median, MAD float64
 			Why         string
@@ -90,8 +92,32 @@ type (
 	}
 )
 
-// The tools find what the demo generates.
+// The tools find in the recorded cluster what was wrong in it, and blame nobody else.
 func TestTheDemo(t *testing.T) {
+	requests, err := demo.Requests(end)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cs := connect(t, tools(filled(t, requests)))
+	var late stragglers
+	call(t, cs, "fleet.cluster.find_stragglers", nil, &late)
+	if len(late.Stragglers) != 1 || late.Seen.Ranks != 8 || late.Seen.Nodes != 2 {
+		t.Fatalf("%+v", late)
+	}
+	s := late.Stragglers[0]
+	if s.Rank != 5 || s.NodeID != "node-b" || s.Collectives.Every != 14 || math.Abs(s.Collectives.LateMS-290) > 0.05*290 ||
+		s.Why.Kind != "cpu_contention" || s.Why.Culprit != "backup-agent" || s.Why.NotKnown != "" {
+		t.Errorf("%+v", s)
+	}
+	var cost costs
+	call(t, cs, "fleet.cluster.get_cost", nil, &cost)
+	if len(cost.Waste) != 1 || cost.Waste[0].Rank != 5 || cost.Waste[0].GPUs != "7 of unknown price" || cost.GPUHours == 0 {
+		t.Errorf("%+v", cost)
+	}
+}
+
+// The tools find what package made generates.
+func TestTheMadeCluster(t *testing.T) {
 	cs := connect(t, tools(filled(t, requests(t))))
 	t.Run("summary", func(t *testing.T) {
 		var got struct {
@@ -106,8 +132,8 @@ func TestTheDemo(t *testing.T) {
 			Next []next
 		}
 		call(t, cs, "fleet.cluster.summary", nil, &got)
-		if got.Seen.Clusters != 1 || got.Seen.Nodes != 2 || got.Seen.Ranks != demo.Ranks || got.Seen.Points < 20_000 ||
-			len(got.Nodes) != 2 || got.Nodes[0].NodeID != demo.NodeOf(demo.Slow) ||
+		if got.Seen.Clusters != 1 || got.Seen.Nodes != 2 || got.Seen.Ranks != made.Ranks || got.Seen.Points < 20_000 ||
+			len(got.Nodes) != 2 || got.Nodes[0].NodeID != made.NodeOf(made.Slow) ||
 			got.Nodes[0].Health > 0.85 || got.Nodes[1].Health < 0.9 ||
 			len(got.Nodes[0].Wrong) != 2 || len(got.Nodes[1].Wrong) != 0 || got.Nodes[0].LastS < 3 || got.Next[0].Tool != "fleet.cluster.find_stragglers" {
 			t.Errorf("%+v", got)
@@ -116,13 +142,13 @@ func TestTheDemo(t *testing.T) {
 	t.Run("stragglers", func(t *testing.T) {
 		var got stragglers
 		call(t, cs, "fleet.cluster.find_stragglers", nil, &got)
-		if len(got.Stragglers) != 1 || got.Seen.Ranks != 8 || got.Seen.Nodes != 2 || got.Seen.Collectives != demo.Steps ||
+		if len(got.Stragglers) != 1 || got.Seen.Ranks != 8 || got.Seen.Nodes != 2 || got.Seen.Collectives != made.Steps ||
 			got.Seen.AgentEvents != 1 {
 			t.Fatalf("%+v", got)
 		}
 		s := got.Stragglers[0]
-		if s.NodeID != demo.NodeOf(demo.Slow) || s.Rank != demo.Slow || s.Collectives.Every != demo.Every ||
-			s.Collectives.Late != demo.Steps/demo.Every || math.Abs(s.Collectives.LateMS-290) > 1 ||
+		if s.NodeID != made.NodeOf(made.Slow) || s.Rank != made.Slow || s.Collectives.Every != made.Every ||
+			s.Collectives.Late != made.Steps/made.Every || math.Abs(s.Collectives.LateMS-290) > 1 ||
 			s.Collectives.Waiting != 7 ||
 			math.Abs(s.Collectives.LostPct-17.5) > 0.2 || s.Agent.ExcessPct != 23 {
 			t.Errorf("%+v %+v", s, s.Collectives)
@@ -149,15 +175,19 @@ func TestTheDemo(t *testing.T) {
 		} {
 			var got outliers
 			call(t, cs, "fleet.cluster.find_outlier_nodes", c.args, &got)
-			if len(got.Cohorts) != 1 || got.Cohorts[0].N != c.n || got.Cohorts[0].Outliers != c.found || len(got.Ranked) != c.n {
+			// Each node has another model of GPU.
+			if len(got.Cohorts) != 2 || got.Cohorts[0].N != c.n/2 || got.Cohorts[1].N != c.n/2 || len(got.Ranked) != c.n ||
+				got.Cohorts[0].Outliers+got.Cohorts[1].Outliers != c.found {
 				t.Errorf("%s: %+v", name, got)
 				continue
 			}
 			if c.rank >= 0 && (*got.Ranked[0].Rank != c.rank || !got.Ranked[0].Outlier) {
 				t.Errorf("%s: %+v", name, got.Ranked[0])
 			}
-			if (c.n < 3) != (got.Cohorts[0].Why != "") {
-				t.Errorf("%s: %q", name, got.Cohorts[0].Why)
+			for _, one := range got.Cohorts {
+				if (c.n < 3) != (one.Why != "") {
+					t.Errorf("%s: %q", name, one.Why)
+				}
 			}
 		}
 	})
@@ -511,6 +541,35 @@ func TestOutliers(t *testing.T) {
 	call(t, cs, "fleet.cluster.find_outlier_nodes", map[string]any{"metric": "nothing"}, &got)
 	if len(got.Ranked) != 0 || !strings.Contains(got.Verdict, "nobody sent nothing") || !strings.Contains(got.Note, "launches") {
 		t.Errorf("a metric that there is none of: %+v", got)
+	}
+}
+
+// GPUs of one model are compared with each other, as another model's usual power differs.
+func TestOutliersByGPU(t *testing.T) {
+	var list []demo.Request
+	for i, watts := range []float64{300, 302, 299, 301, 600, 604, 598, 400, 350} {
+		model := "A100"
+		if i >= 4 {
+			model = "H100"
+		}
+		all := []series{{"watts", []float64{watts, watts}, nil, ""}}
+		if i < 8 { // the last one does not say what it has
+			all = append(all, series{"ingero.node.info", []float64{1}, map[string]any{"ingero.gpu_model": model}, ""})
+		}
+		list = append(list, metrics(t, "east", node(i), all...))
+	}
+	cs := connect(t, tools(filled(t, list)))
+	var got outliers
+	call(t, cs, "fleet.cluster.find_outlier_nodes", map[string]any{"metric": "watts"}, &got)
+	if len(got.Cohorts) != 3 || got.Cohorts[0].GPU != "A100" || got.Cohorts[0].Outliers != 0 || got.Cohorts[1].GPU != "H100" ||
+		got.Cohorts[1].Outliers != 1 || got.Cohorts[2].GPU != "not known" || got.Cohorts[2].Why == "" ||
+		got.Ranked[0].NodeID != "n07" || !got.Ranked[0].Outlier || got.Ranked[1].Outlier {
+		t.Errorf("by GPU: %+v", got)
+	}
+	var whole outliers
+	call(t, cs, "fleet.cluster.find_outlier_nodes", map[string]any{"metric": "watts", "cohort": "cluster"}, &whole)
+	if len(whole.Cohorts) != 1 || whole.Cohorts[0].N != 9 || whole.Cohorts[0].GPU != "" {
+		t.Errorf("all of the cluster: %+v", whole)
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 // scope has the common arguments of most tools.
 type scope struct {
 	ClusterID string `json:"cluster_id,omitempty" jsonschema:"default all"`
-	Window    string `json:"window,omitempty" jsonschema:"such as 15m, 7d, all, FROM/TO in RFC 3339, 14:30-14:35 (UTC); default 1h"`
+	Window    string `json:"window,omitempty" jsonschema:"15m, 7d, all, FROM/TO in RFC 3339, 14:30-14:35 (UTC); default 1h"`
 }
 
 // common has the common fields of answers.

@@ -36,10 +36,10 @@ func demoCommand(errs io.Writer) *cobra.Command {
 	var f demoFlags
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "Ask a made cluster, in which one rank is late",
-		Long: `Demo fills a temporary file with what a cluster would send in five minutes: eight ranks on two nodes,
-of which one is late now and then, and answers questions about it. No GPU and no other program is needed.
-When it ends, the file is deleted.`,
+		Short: "Ask a recorded cluster, in which one rank is late",
+		Long: `Demo fills a temporary file with what the tracers of two nodes sent in two minutes, as if they ended now:
+of eight ranks one is late now and then. It answers questions about it. No GPU and no other program is
+needed. When it ends, the file is deleted.`,
 		Example: `  ingero-echo demo
   claude mcp add echo-demo -- ingero-echo demo --stdio`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -89,13 +89,13 @@ func (f *demoFlags) run(ctx context.Context, in io.Reader, out, errs io.Writer) 
 	if err != nil {
 		return fmt.Errorf("listen for questions: %w", err)
 	}
-	fmt.Fprintf(out, demoText, l.Addr(), demo.Ranks, demo.Steps)
+	fmt.Fprintf(out, demoText, l.Addr())
 	h, end := a.handler()
 	return webserver.Serve(ctx, l, h, nil, webserver.Options{Draining: end, Logger: logger})
 }
 
 // demoText is what a newcomer reads.
-const demoText = `A made cluster, of which nothing was measured: %[2]d ranks on 2 nodes, %[3]d steps that end now.
+const demoText = `A recorded cluster, as if it ended now: 8 ranks on 2 nodes, which use a simulated GPU.
 Ask what is wrong.
 
   An AI agent: claude mcp add --transport http echo-demo http://%[1]s/mcp
@@ -105,7 +105,7 @@ Ask what is wrong.
 Ctrl+C ends it, and deletes the file.
 `
 
-// fill sends what the made cluster would send, as it would arrive over HTTP.
+// fill sends what the cluster sent, as it would arrive over HTTP.
 func fill(ctx context.Context, taken http.Handler, now time.Time) error {
 	requests, err := demo.Requests(now.Add(-time.Second).UnixNano())
 	if err != nil {
