@@ -97,6 +97,9 @@ func record(t *testing.T, l *lab, to string) {
 	if t.Failed() {
 		return
 	}
+	if parts, err := filepath.Glob(filepath.Join(l.dir, "passed-on*")); err != nil || len(parts) != 1 {
+		t.Fatalf("the collector wrote more than one file holds: %v, %v", parts, err)
+	}
 	text, err := os.ReadFile(filepath.Join(l.dir, passedOn))
 	if err != nil {
 		t.Fatal(err)
@@ -211,7 +214,7 @@ func TestEchoNamesTheLateRank(t *testing.T) {
 	t.Cleanup(l.close)
 	recorded := os.Getenv(recordEnv)
 	if recorded != "" {
-		t.Cleanup(func() { record(t, l, recorded) })
+		t.Cleanup(func() { record(t, l, recorded) }) // after those of startEcho, which end the collector
 	}
 	e, port := startEcho(t, l, programs)
 	m := &cell{l: l, c: &Case{late: "cpu"}, dir: l.dir, alone: true}

@@ -30,8 +30,8 @@ type Request struct {
 	Body []byte // protobuf
 }
 
-// Requests returns all requests, in the order in which they were sent. Their times are moved by as much as the last one
-// is before end, in nanoseconds since the Unix epoch.
+// Requests returns all requests, in the order in which they were sent. Their times are moved so that the last one is at
+// end, in nanoseconds since the Unix epoch.
 func Requests(end int64) ([]Request, error) {
 	list, err := read()
 	if err != nil {
@@ -182,7 +182,7 @@ func point(p timed, to func(int64) int64) {
 	p.SetTimestamp(moved(p.Timestamp(), to))
 }
 
-// moved is a time that was set, moved.
+// moved moves a time. 0, which is not set, stays.
 func moved(at pcommon.Timestamp, to func(int64) int64) pcommon.Timestamp {
 	if at == 0 {
 		return 0

@@ -172,6 +172,7 @@ func TestCursors(t *testing.T) {
 		}
 		var all []string
 		window := ""
+		var verdict any
 		for pages := 0; ; pages++ {
 			var got map[string]any
 			res := call(t, cs, tool, args, &got)
@@ -182,6 +183,12 @@ func TestCursors(t *testing.T) {
 				window = w
 			} else if w != window {
 				t.Errorf("%s: part %d is of %s, the first of %s", tool, pages, w, window)
+			}
+			if pages == 0 {
+				verdict = got["verdict"]
+			}
+			if got["verdict"] != verdict {
+				t.Errorf("%s: part %d says %q, the first %q", tool, pages, got["verdict"], verdict)
 			}
 			items, _ := got[of].([]any)
 			for _, item := range items {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"iter"
 	"math"
 	"slices"
 	"strings"
@@ -20,7 +19,7 @@ type outliersIn struct {
 	Worse     worse    `json:"worse,omitempty" jsonschema:"default both, of health lower"`
 	Sigmas    float64  `json:"sigmas,omitempty" jsonschema:"default 3.5"`
 	Of        unit     `json:"of,omitempty" jsonschema:"default node"`
-	Cohort    alike    `json:"cohort,omitempty" jsonschema:"default gpu: the same model"`
+	Cohort    cohortBy `json:"cohort,omitempty" jsonschema:"default gpu: of the same model"`
 	paging
 }
 
@@ -52,6 +51,7 @@ type ranked struct {
 	ClusterID data    `json:"cluster_id"`
 	NodeID    data    `json:"node_id"`
 	Rank      *int32  `json:"rank,omitempty"`
+	GPU       data    `json:"gpu,omitempty"`
 	Value     float64 `json:"value"`
 	Sigmas    float64 `json:"sigmas" jsonschema:"from the median, above 0 if worse"`
 	Outlier   bool    `json:"outlier"`
@@ -76,8 +76,9 @@ const (
 var healthNames = []string{healthMetric, "ingero.health.score"}
 
 var outliersTool = tool[outliersIn, outliersOut]{
-	name:  outliersName,
-	about: "Nodes or ranks whose metric is far from the others': by median and MAD over each cluster's GPUs of a model.",
+	name: outliersName,
+	about: "Nodes or ranks whose metric is far from the others': by median and MAD over a cluster's nodes with the same " +
+		"GPU.",
 	run: func(ctx context.Context, s *Tools, in outliersIn) (out outliersOut, err error) {
 		at, pinned, err := in.begin(in)
 		if err != nil {
@@ -114,12 +115,17 @@ var outliersTool = tool[outliersIn, outliersOut]{
 		out.cut(more, "nodes")
 		gpus := map[nodeKey]data{}
 		if in.Cohort != "cluster" {
-			if gpus, err = s.attribute(ctx, question.Scope{To: sc.To, Cluster: sc.Cluster}, modelAttribute); err != nil {
+			nodes := make([]nodeKey, len(values))
+			for i := range values {
+				nodes[i] = nodeKey{values[i].Cluster, values[i].Node}
+			}
+			if gpus, err = s.models(ctx, sc, nodes); err != nil {
 				return out, err
 			}
 		}
 		list := out.compare(values, gpus, &in)
 		out.verdict(list, &in)
+		out.limitCohorts()
 		out.Next = out.next(list)
 		page, rest := part(list, in.paging, at, size(out))
 		if out.Ranked = page; rest > 0 {
@@ -175,7 +181,7 @@ func (s *Tools) metric(ctx context.Context, sc question.Scope, what string, out 
 func (o *outliersOut) compare(values []question.Value, gpus map[nodeKey]data, in *outliersIn) []ranked {
 	side := map[worse]outlier.Worse{"lower": outlier.Lower, "higher": outlier.Higher, "both": outlier.Both}[in.Worse]
 	var all []ranked
-	for one := range cohorts(values, gpus) {
+	for _, one := range cohorts(values, gpus) {
 		var numbers []float64
 		for _, m := range one {
 			numbers = append(numbers, number(m.sent.Value))
@@ -195,7 +201,8 @@ func (o *outliersOut) compare(values []question.Value, gpus map[nodeKey]data, in
 				continue
 			}
 			r := ranked{
-				ClusterID: name(v.Cluster), NodeID: name(v.Node), Rank: v.Rank, Value: significant(numbers[i], 4),
+				ClusterID: name(v.Cluster), NodeID: name(v.Node), Rank: v.Rank, GPU: one[i].gpu,
+				Value:  significant(numbers[i], 4),
 				Sigmas: round(max(-maxSigmas, min(maxSigmas, s.Away(numbers[i], side))), 1), Points: v.Points,
 				Beyond: v.Beyond, node: v.Node,
 			}
@@ -210,7 +217,6 @@ func (o *outliersOut) compare(values []question.Value, gpus map[nodeKey]data, in
 		return cmp.Or(cmp.Compare(order(b.Outlier), order(a.Outlier)), cmp.Compare(b.Beyond, a.Beyond),
 			cmp.Compare(b.Sigmas, a.Sigmas))
 	})
-	o.limitCohorts()
 	return all
 }
 
@@ -220,11 +226,11 @@ type member struct {
 	gpu  data
 }
 
-// otherGPU is that of nodes that did not send theirs, if others of the cluster did.
+// otherGPU stands for nodes that did not send their GPU's model.
 const otherGPU = "not known"
 
 // cohorts returns the values by cluster and model of GPU. In clusters with one model only, none is named.
-func cohorts(values []question.Value, gpus map[nodeKey]data) iter.Seq[[]member] {
+func cohorts(values []question.Value, gpus map[nodeKey]data) [][]member {
 	models := map[string]map[data]bool{}
 	all := make([]member, len(values))
 	for i, v := range values {
@@ -239,22 +245,18 @@ func cohorts(values []question.Value, gpus map[nodeKey]data) iter.Seq[[]member] 
 			all[i].gpu = ""
 		}
 	}
-	order := func(a, b member) int {
+	byCohort := func(a, b member) int {
 		return cmp.Or(cmp.Compare(a.sent.Cluster, b.sent.Cluster), cmp.Compare(a.gpu, b.gpu))
 	}
-	slices.SortStableFunc(all, order)
-	return func(yield func([]member) bool) {
-		for len(all) > 0 {
-			n := slices.IndexFunc(all, func(m member) bool { return order(m, all[0]) != 0 })
-			if n < 0 {
-				n = len(all)
-			}
-			if !yield(all[:n]) {
-				return
-			}
-			all = all[n:]
+	slices.SortStableFunc(all, byCohort)
+	var list [][]member
+	for i := range all {
+		if i == 0 || byCohort(all[i-1], all[i]) != 0 {
+			list = append(list, nil)
 		}
+		list[len(list)-1] = append(list[len(list)-1], all[i])
 	}
+	return list
 }
 
 // number returns the value, or NaN if v is nil.
@@ -279,7 +281,7 @@ func (o *outliersOut) limitCohorts() {
 	if n := len(o.Cohorts) - maxCohorts; n > 0 {
 		slices.SortStableFunc(o.Cohorts, func(a, b cohort) int { return cmp.Compare(b.Outliers, a.Outliers) })
 		o.Cohorts = o.Cohorts[:maxCohorts]
-		o.add("%d more cohorts are compared and not described: ask for one cluster_id", n)
+		o.add("%d more cohorts are compared and not described: ask for one cluster_id, or with cohort=cluster", n)
 	}
 }
 
@@ -288,26 +290,37 @@ func (o *outliersOut) verdict(list []ranked, in *outliersIn) {
 	if in.Of == "rank" {
 		what = "ranks"
 	}
-	n := 0
-	for _, r := range list {
-		n += order(r.Outlier)
+	n, compared, byGPU := 0, 0, false
+	for _, c := range o.Cohorts {
+		n += c.Outliers
+		byGPU = byGPU || c.GPU != ""
+		if c.Why == "" {
+			compared += c.N
+		}
 	}
-	thin := slices.ContainsFunc(o.Cohorts, func(c cohort) bool { return c.Why != "" })
+	of := "the cluster"
+	if byGPU {
+		of = "those with the same GPU"
+	}
 	switch {
-	case n > 0:
-		o.Verdict = data(fmt.Sprintf("%d of %d %s: %v sigmas or more from the median of their cohort, and worse", n,
-			len(list), what, in.Sigmas))
-	case thin:
+	case compared == 0:
 		o.Verdict = data(fmt.Sprintf("no outlier is named: too few %s sent %s", what, o.Metric))
 		if in.Of != "rank" {
 			o.Verdict += "; of=rank compares ranks"
 		}
-		if slices.ContainsFunc(o.Cohorts, func(c cohort) bool { return c.GPU != "" }) {
+		if byGPU {
 			o.Verdict += "; cohort=cluster compares all, whatever their GPU"
 		}
+		return
+	case n > 0:
+		o.Verdict = data(fmt.Sprintf("%d of %d %s: %v sigmas or more from the median of %s, and worse", n, compared, what,
+			in.Sigmas, of))
 	default:
-		o.Verdict = data(fmt.Sprintf("none of %d %s is %v sigmas from the median of its cohort and worse",
-			len(list), what, in.Sigmas))
+		o.Verdict = data(fmt.Sprintf("none of %d %s is %v sigmas from the median of %s and worse", compared, what,
+			in.Sigmas, of))
+	}
+	if rest := len(list) - compared; rest > 0 {
+		o.Verdict += data(fmt.Sprintf("; %d more not compared: fewer than %d are alike", rest, outlier.Fewest))
 	}
 }
 

@@ -21,7 +21,7 @@ type costIn struct {
 type costOut struct {
 	common
 	Verdict  data           `json:"verdict"`
-	GPUHours float64        `json:"gpu_hours" jsonschema:"in which GPUs only waited"`
+	GPUHours float64        `json:"gpu_hours" jsonschema:"in which GPUs only waited; of all parts"`
 	Money    float64        `json:"money"`
 	Currency string         `json:"currency"`
 	Rates    ratesUsed      `json:"rates"`
@@ -172,7 +172,11 @@ func (s *Tools) priced(ctx context.Context, sc question.Scope, in *costIn, out *
 	if err != nil {
 		return err
 	}
-	models, err := s.attribute(ctx, question.Scope{To: sc.To, Cluster: sc.Cluster}, modelAttribute)
+	keys := make([]nodeKey, len(nodes))
+	for i := range nodes {
+		keys[i] = nodeKey{nodes[i].Cluster, nodes[i].Node}
+	}
+	models, err := s.models(ctx, sc, keys)
 	if err != nil {
 		return err
 	}

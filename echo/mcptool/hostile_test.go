@@ -56,6 +56,7 @@ func TestArguments(t *testing.T) {
 		{"find_outlier_nodes", map[string]any{"metric": "m", "worse": "sideways"}, "worse"},
 		{"find_outlier_nodes", map[string]any{"metric": "m", "sigmas": -1}, "sigmas must be"},
 		{"find_outlier_nodes", map[string]any{"metric": "m", "of": "gpu"}, "of"},
+		{"find_outlier_nodes", map[string]any{"metric": "m", "cohort": "model"}, "cohort"},
 		{"find_outlier_nodes", map[string]any{"metric": "m", "threshold": "0.4 or 1=1"}, "threshold"},
 		{"find_outlier_nodes", map[string]any{"metric": "m", "threshold": 1e308}, ""},
 		{"anomaly_list", map[string]any{"severity_filter": "ALL"}, "severity_filter"},

@@ -53,15 +53,15 @@ type worse string
 // unit is what is compared.
 type unit string
 
-// alike is what those that are compared have in common.
-type alike string
+// cohortBy is what those of a cluster that are compared have in common.
+type cohortBy string
 
 var schemas = mcpshape.Schemas{
 	reflect.TypeFor[data]():     {Type: "string"},
 	reflect.TypeFor[severity](): mcpshape.Enum("HIGH", "MEDIUM", "LOW"),
 	reflect.TypeFor[worse]():    mcpshape.Enum("lower", "higher", "both"),
 	reflect.TypeFor[unit]():     mcpshape.Enum("node", "rank"),
-	reflect.TypeFor[alike]():    mcpshape.Enum("gpu", "cluster"),
+	reflect.TypeFor[cohortBy](): mcpshape.Enum("gpu", "cluster"),
 	reflect.TypeFor[any]():      {Description: "text, number or null"},
 }
 

@@ -83,6 +83,7 @@ type (
 			ClusterID string `json:"cluster_id"`
 			NodeID    string `json:"node_id"`
 			Rank      *int
+			GPU       string
 			Value     float64
 			Sigmas    float64
 			Outlier   bool
@@ -106,13 +107,27 @@ func TestTheDemo(t *testing.T) {
 	}
 	s := late.Stragglers[0]
 	if s.Rank != 5 || s.NodeID != "node-b" || s.Collectives.Every != 14 || math.Abs(s.Collectives.LateMS-290) > 0.05*290 ||
-		s.Why.Kind != "cpu_contention" || s.Why.Culprit != "backup-agent" || s.Why.NotKnown != "" {
+		s.Why.Kind != "cpu_contention" || s.Why.Culprit != "backup-agent" || s.Why.NotKnown != "" ||
+		!strings.HasPrefix(s.Since, "2026-05-28T20:2") || !strings.HasPrefix(s.Last, "2026-05-28T20:26:3") {
 		t.Errorf("%+v", s)
+	}
+	if n := late.Next; len(n) == 0 || n[0].Tool != "diagnose" || n[0].At == "" {
+		t.Errorf("%+v", n)
 	}
 	var cost costs
 	call(t, cs, "fleet.cluster.get_cost", nil, &cost)
-	if len(cost.Waste) != 1 || cost.Waste[0].Rank != 5 || cost.Waste[0].GPUs != "7 of unknown price" || cost.GPUHours == 0 {
+	if len(cost.Waste) != 1 || cost.Waste[0].Rank != 5 || cost.Waste[0].GPUs != "7 of unknown price" ||
+		math.Abs(cost.GPUHours-7*cost.Waste[0].LostS/3600) > 0.001 {
 		t.Errorf("%+v", cost)
+	}
+	var waits, operations outliers
+	call(t, cs, "fleet.cluster.find_outlier_nodes", map[string]any{"metric": "ingero.collective.barrier_wait", "of": "rank"}, &waits)
+	if r := waits.Ranked[0]; len(waits.Ranked) != 8 || *r.Rank != 5 || !r.Outlier || waits.Ranked[1].Outlier {
+		t.Errorf("%+v", waits)
+	}
+	call(t, cs, "fleet.cluster.find_outlier_nodes", map[string]any{"metric": "ingero.collective.operations", "of": "rank"}, &operations)
+	if len(operations.Ranked) != 8 || operations.Ranked[0].Outlier {
+		t.Errorf("%+v", operations)
 	}
 }
 
@@ -563,12 +578,15 @@ func TestOutliersByGPU(t *testing.T) {
 	call(t, cs, "fleet.cluster.find_outlier_nodes", map[string]any{"metric": "watts"}, &got)
 	if len(got.Cohorts) != 3 || got.Cohorts[0].GPU != "A100" || got.Cohorts[0].Outliers != 0 || got.Cohorts[1].GPU != "H100" ||
 		got.Cohorts[1].Outliers != 1 || got.Cohorts[2].GPU != "not known" || got.Cohorts[2].Why == "" ||
-		got.Ranked[0].NodeID != "n07" || !got.Ranked[0].Outlier || got.Ranked[1].Outlier {
+		got.Ranked[0].NodeID != "n07" || got.Ranked[0].GPU != "H100" || !got.Ranked[0].Outlier || got.Ranked[1].Outlier ||
+		got.Verdict != "1 of 8 nodes: 3.5 sigmas or more from the median of those with the same GPU, and worse; "+
+			"1 more not compared: fewer than 3 are alike" {
 		t.Errorf("by GPU: %+v", got)
 	}
 	var whole outliers
 	call(t, cs, "fleet.cluster.find_outlier_nodes", map[string]any{"metric": "watts", "cohort": "cluster"}, &whole)
-	if len(whole.Cohorts) != 1 || whole.Cohorts[0].N != 9 || whole.Cohorts[0].GPU != "" {
+	if len(whole.Cohorts) != 1 || whole.Cohorts[0].N != 9 || whole.Cohorts[0].GPU != "" || whole.Cohorts[0].Outliers != 0 ||
+		!strings.Contains(whole.Verdict, "median of the cluster") {
 		t.Errorf("all of the cluster: %+v", whole)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ingero-io/ingero/echo/demo"
 	"github.com/ingero-io/ingero/echo/store"
 	"github.com/ingero-io/ingero/echo/store/clickhouse"
 	"github.com/ingero-io/ingero/echo/store/clickhouse/clickhousetest"
@@ -28,8 +29,9 @@ func reportTimes(b *testing.B, took []time.Duration) {
 // pointsEnv is of how many points BenchmarkAnswers asks.
 const pointsEnv = "INGERO_ECHO_BENCH_POINTS"
 
-// BenchmarkAnswers asks the published questions and the tools, of 512 ranks that pushed 4 gauges every 10 seconds until
-// now. The published questions are about all points, the tools about the last hour. An operation is an answer.
+// BenchmarkAnswers asks the published questions and the tools, of 512 ranks that pushed 4 gauges, and of 64 nodes that
+// pushed what GPUs they have, every 10 seconds until now; and of the demo's cluster, in which one rank was late. The
+// published questions are about all points, the tools about the last hour. An operation is an answer.
 func BenchmarkAnswers(b *testing.B) {
 	path := filepath.Join(b.TempDir(), "echo.db")
 	s, err := duckdb.Open(b.Context(), path, duckdb.Options{})
@@ -66,6 +68,17 @@ func BenchmarkAnswersOfClickHouse(b *testing.B) {
 }
 
 func answers(b *testing.B, e *echo) {
+	b.Helper()
+	requests, err := demo.Requests(time.Now().UnixNano())
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, r := range requests {
+		url := "http://" + e.at["OTLP over HTTP"] + r.Path
+		if status, got := e.send(b, http.MethodPost, url, "application/x-protobuf", r.Body); status != http.StatusOK {
+			b.Fatalf("%d %s", status, got)
+		}
+	}
 	sql := func(text string) []byte {
 		body, err := json.Marshal(map[string]string{"sql": text})
 		if err != nil {
@@ -112,7 +125,7 @@ func fillStore(b *testing.B, s store.Store) {
 			b.Fatal(err)
 		}
 	}
-	series := storetest.Cluster()
+	series := append(storetest.Cluster(), storetest.Models()...)
 	apart := 10 * int64(time.Second) / int64(len(series))
 	const batch = 120_000
 	later := time.Now().UnixNano() - storetest.Health(series, 1, points, apart)[0].Timestamp

@@ -111,12 +111,17 @@ func (e *echo) ask(t testing.TB, sql string) (int, string) {
 
 func (e *echo) http(t testing.TB, method, url string, body []byte) (int, string) {
 	t.Helper()
+	return e.send(t, method, url, "application/json", body)
+}
+
+func (e *echo) send(t testing.TB, method, url, kind string, body []byte) (int, string) {
+	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, url, bytes.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.Header.Set("Authorization", "Bearer "+token)
-	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Content-Type", kind)
 	got, err := http.DefaultClient.Do(r)
 	if err != nil {
 		t.Fatal(err)

@@ -143,6 +143,23 @@ func Cluster() []*row.Series {
 	return list
 }
 
+// Models returns what the nodes of that cluster send of their GPUs: half of them have another model.
+func Models() []*row.Series {
+	list := make([]*row.Series, ranks/ranksOfNode)
+	for i := range list {
+		model := "NVIDIA A100-SXM4-80GB"
+		if i%2 == 1 {
+			model = "NVIDIA H100 80GB HBM3"
+		}
+		list[i] = row.NewSeries(row.Series{
+			Kind: row.Gauge, Cluster: "east", Node: fmt.Sprintf("gpu-%02d", i), Rank: row.None, Metric: "ingero.node.info",
+			Attrs:    fmt.Sprintf(`{"ingero.gpu_count":%d,"ingero.gpu_model":%q}`, ranksOfNode, model),
+			Resource: fmt.Sprintf(`{"ingero.cluster.id":"east","ingero.node.id":"gpu-%02d","ingero.world_size":%d}`, i, ranks),
+		})
+	}
+	return list
+}
+
 // Health returns n points of series, from index from on, in the order of their arrival, apart nanoseconds apart.
 func Health(series []*row.Series, n, from int, apart int64) []row.Row {
 	rows := make([]row.Row, n)

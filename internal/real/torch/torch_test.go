@@ -70,8 +70,8 @@ func TestTrainingIsRecordedCallForCall(t *testing.T) {
 func hog(t *testing.T) {
 	t.Helper()
 	cmd := exec.Command("sh", "-c", "while :; do :; done")
-	// torchrun starts each rank in a session of its own, and sessions share the CPUs before processes do.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	// torchrun starts each rank in a session of its own, and the kernel divides CPU time among sessions first.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
