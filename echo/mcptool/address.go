@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/ingero-io/ingero/echo/question"
@@ -25,23 +26,29 @@ func (s *Tools) models(ctx context.Context, sc question.Scope, nodes []nodeKey) 
 	if err != nil {
 		return nil, err
 	}
+	missing := map[string]bool{}
 	for _, n := range nodes {
-		if found[n] != "" {
-			continue
+		if found[n] == "" {
+			missing[n.node] = true
 		}
-		all, err := s.attribute(ctx, question.Scope{To: sc.To, Cluster: sc.Cluster}, modelAttribute)
-		if err != nil {
-			return nil, err
-		}
-		maps.Copy(all, found)
-		return all, nil
 	}
-	return found, nil
+	if len(missing) == 0 {
+		return found, nil
+	}
+	all, err := s.attribute(ctx, question.Scope{To: sc.From, Cluster: sc.Cluster}, modelAttribute,
+		slices.Sorted(maps.Keys(missing))...)
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(all, found)
+	return all, nil
 }
 
-// attribute returns the newest value of an attribute from each node.
-func (s *Tools) attribute(ctx context.Context, sc question.Scope, what string) (map[nodeKey]data, error) {
-	list, err := s.ask.Attributes(ctx, sc, what)
+// attribute returns the newest value of an attribute from each node, if nodes are named from those only.
+func (s *Tools) attribute(ctx context.Context, sc question.Scope, what string, nodes ...string) (map[nodeKey]data,
+	error,
+) {
+	list, err := s.ask.Attributes(ctx, sc, what, nodes...)
 	if err != nil {
 		return nil, err
 	}

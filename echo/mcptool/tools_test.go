@@ -567,16 +567,20 @@ func TestOutliersByGPU(t *testing.T) {
 		if i >= 4 {
 			model = "H100"
 		}
-		all := []series{{"watts", []float64{watts, watts}, nil, ""}}
-		if i < 8 { // the last one does not say what it has
-			all = append(all, series{"ingero.node.info", []float64{1}, map[string]any{"ingero.gpu_model": model}, ""})
+		all, has := []series{{"watts", []float64{watts, watts}, nil, ""}}, map[string]any{"ingero.gpu_model": model}
+		switch i {
+		case 3: // what it has it said before the window
+			list = append(list, logs(t, "east", node(i), entry{before: 7200, event: "other", attributes: has}))
+		case 8: // it does not say what it has
+		default:
+			all = append(all, series{"ingero.node.info", []float64{1}, has, ""})
 		}
 		list = append(list, metrics(t, "east", node(i), all...))
 	}
 	cs := connect(t, tools(filled(t, list)))
 	var got outliers
 	call(t, cs, "fleet.cluster.find_outlier_nodes", map[string]any{"metric": "watts"}, &got)
-	if len(got.Cohorts) != 3 || got.Cohorts[0].GPU != "A100" || got.Cohorts[0].Outliers != 0 || got.Cohorts[1].GPU != "H100" ||
+	if len(got.Cohorts) != 3 || got.Cohorts[0].GPU != "A100" || got.Cohorts[0].N != 4 || got.Cohorts[0].Outliers != 0 || got.Cohorts[1].GPU != "H100" ||
 		got.Cohorts[1].Outliers != 1 || got.Cohorts[2].GPU != "not known" || got.Cohorts[2].Why == "" ||
 		got.Ranked[0].NodeID != "n07" || got.Ranked[0].GPU != "H100" || !got.Ranked[0].Outlier || got.Ranked[1].Outlier ||
 		got.Verdict != "1 of 8 nodes: 3.5 sigmas or more from the median of those with the same GPU, and worse; "+

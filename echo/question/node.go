@@ -72,13 +72,17 @@ type Attributes struct {
 	Attrs, Resource string // JSON objects
 }
 
-// Attributes finds them. The name must have no special characters of LIKE or SQL.
-func (a *Asker) Attributes(ctx context.Context, s Scope, name string) (list []Attributes, err error) {
+// Attributes finds them, if nodes are named of those only. The name must have no special characters of LIKE or SQL.
+func (a *Asker) Attributes(ctx context.Context, s Scope, name string, nodes ...string) (list []Attributes, err error) {
+	of := ""
+	if len(nodes) > 0 {
+		of = " and node_id in (" + a.list(nodes) + ")"
+	}
 	_, err = a.rows(ctx, func(l *line) {
 		list = append(list, Attributes{Cluster: l.text(), Node: l.text(), Attrs: l.text(), Resource: l.text()})
 	}, `select cluster_id, node_id, arg_max(attrs_json, timestamp_ns), arg_max(resource_json, timestamp_ns)
-		from events where %s and (attrs_json like %s or resource_json like %[2]s)
-		group by cluster_id, node_id order by cluster_id, node_id`, a.where(s, "timestamp_ns"), a.quote("%\""+name+"\"%"))
+		from events where %s and (attrs_json like %s or resource_json like %[2]s)%s
+		group by cluster_id, node_id order by cluster_id, node_id`, a.where(s, "timestamp_ns"), a.quote("%\""+name+"\"%"), of)
 	return list, err
 }
 
