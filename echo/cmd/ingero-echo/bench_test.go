@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	driver "github.com/ClickHouse/clickhouse-go/v2"
+
 	"github.com/ingero-io/ingero/echo/demo"
 	"github.com/ingero-io/ingero/echo/store"
 	"github.com/ingero-io/ingero/echo/store/clickhouse"
@@ -60,11 +62,40 @@ func BenchmarkAnswersOfClickHouse(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
+	begin := time.Now()
 	fillStore(b, s)
+	b.Logf("filled in %s", time.Since(begin).Round(time.Second))
 	if err := s.Close(); err != nil {
 		b.Fatal(err)
 	}
+	merge(b, server)
 	answers(b, serve(b, "", "--store", server.URL("bench")))
+}
+
+// merge makes one part of each hour but the newest, as the server does ten minutes after the last part came.
+func merge(b *testing.B, server *clickhousetest.Server) {
+	b.Helper()
+	conf, err := driver.ParseDSN(server.NativeURL("bench"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	conn, err := driver.Open(conf)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer conn.Close()
+	var hours []string
+	if err := conn.QueryRow(b.Context(), "select arraySort(groupUniqArray(partition)) from system.parts "+
+		"where database = 'bench' and table = 'point' and active").Scan(&hours); err != nil {
+		b.Fatal(err)
+	}
+	begin := time.Now()
+	for _, hour := range hours[:len(hours)-1] {
+		if err := conn.Exec(b.Context(), "optimize table point partition "+hour+" final"); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.Logf("%d hours were merged in %s", len(hours)-1, time.Since(begin).Round(time.Second))
 }
 
 func answers(b *testing.B, e *echo) {

@@ -6,8 +6,9 @@
 // compared with those in the same seconds (package seen), so that most duplicates are not even sent, and callers
 // learn how many there were. That is not enough: an insert whose answer was lost may still run while its rows are
 // sent again, and another ingero-echo may write to the same database. So, second, the engine is ReplacingMergeTree
-// with the key at the end of the order, and questions read with FINAL. Rows of a day are a partition, and equal rows
-// have the same time, so FINAL never has to compare parts of different days. Equal rows also have the same shard.
+// with the key at the end of the order, and questions read with FINAL. Rows of an hour are a partition, and equal rows
+// have the same time, so FINAL never has to compare parts of different hours, and none of an hour that is one part.
+// Equal rows also have the same shard.
 //
 // # When Write returns
 //

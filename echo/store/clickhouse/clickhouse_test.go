@@ -464,6 +464,40 @@ func TestOlderTablesAreMigrated(t *testing.T) {
 	}
 }
 
+// The parts of an hour in which nothing more comes become one. The age after which they do is lower here.
+func TestAnHourBecomesOnePart(t *testing.T) {
+	server := clickhousetest.Start(t, t.TempDir())
+	s := open(t, server, "hours", clickhouse.Options{})
+	const hour = 3600
+	for i := range int64(6) {
+		write(t, s, gauges(100, 10*hour+i))
+		write(t, s, gauges(100, 11*hour+i))
+	}
+	raw := direct(t, server, "hours")
+	set := texts(t, raw, "select engine_full from system.tables where database = 'hours' and name = 'point'")
+	if !strings.Contains(set[0], "min_age_to_force_merge_seconds = 600, min_age_to_force_merge_on_partition_only = 1") {
+		t.Error(set)
+	}
+	if err := raw.Exec(t.Context(), "alter table point modify setting min_age_to_force_merge_seconds = 1"); err != nil {
+		t.Fatal(err)
+	}
+	const parts = "select count() || ' of ' || partition from system.parts where database = 'hours' and table = 'point' " +
+		"and active and rows > 0 group by partition order by partition"
+	want := []string{"1 of 10", "1 of 11"}
+	var got []string
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+		if got = texts(t, raw, parts); slices.Equal(got, want) {
+			break
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the parts are %q; want %q", got, want)
+	}
+	if got := ask(t, s, "select count(), sum(value_int) from events"); got != "1200 59400" {
+		t.Error(got)
+	}
+}
+
 // Values of all types become those of a store.Result.
 func TestValues(t *testing.T) {
 	server := clickhousetest.Start(t, t.TempDir())

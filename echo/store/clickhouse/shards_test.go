@@ -37,7 +37,7 @@ func openShards(ctx context.Context, servers []*clickhousetest.Server, name stri
 		}
 	}()
 	last := servers[len(servers)-1]
-	make, err := clickhouse.OpenVersion(ctx, last.URL(name), 2) // the tables: the shards' have the same columns
+	make, err := clickhouse.OpenVersion(ctx, last.URL(name), 3) // the tables: the shards' have the same columns
 	if err != nil {
 		return nil, err
 	}
@@ -223,6 +223,9 @@ var forACluster = []string{
 	"insert into meta (version) values (2)",
 	"create table if not exists minute on cluster `main cluster` as minute_local\n" +
 		"engine = Distributed(`main cluster`, currentDatabase(), minute_local, cityHash64(cluster_id, node_id))",
+	"alter table point_local on cluster `main cluster`\nmodify setting min_age_to_force_merge_seconds = 600, " +
+		"min_age_to_force_merge_on_partition_only = 1",
+	"insert into meta (version) values (3)",
 	"alter table point_local on cluster `main cluster` modify ttl " +
 		"toDateTime(intDiv(received_ns, 1000000000)) + toIntervalSecond(3600)",
 	"alter table minute_local on cluster `main cluster` modify ttl " +

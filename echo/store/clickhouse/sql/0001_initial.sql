@@ -1,5 +1,6 @@
--- A row for each point of a metric, line of a log, and span. Rows of one day are a partition, so that those that are the
--- same (same time and key) are in one, and a part that was merged is not merged again when it is read.
+-- A row for each point of a metric, line of a log, and span. Rows of one hour are a partition (of a day in tables of
+-- before 2026-12), so that those that are the same (same time and key) are in one, and a part that was merged is not
+-- merged again when it is read.
 create table if not exists {{.Local "point"}}{{.OnCluster}} (
     timestamp_ns    Int64 codec (DoubleDelta, ZSTD(1)),
     received_ns     Int64 codec (DoubleDelta, ZSTD(1)),
@@ -39,7 +40,7 @@ create table if not exists {{.Local "point"}}{{.OnCluster}} (
     index received received_ns type minmax granularity 1
 )
 engine = {{.Engine "ReplacingMergeTree" "point"}}
-partition by intDiv(timestamp_ns, 86400000000000)
+partition by intDiv(timestamp_ns, 3600000000000)
 order by (cluster_id, metric_name, node_id, timestamp_ns, key)
 settings allow_nullable_key = 1, fsync_after_insert = 1, fsync_part_directory = 1;
 {{if .Cluster}}

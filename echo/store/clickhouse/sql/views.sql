@@ -29,7 +29,7 @@ select timestamp_ns, received_ns, cluster_id, node_id, rank, severity, body as s
     JSONExtract(attrs_json, 'ingero.finding.recommendations', 'Nullable(String)') as recommendations,
     trace_id, span_id
 from point final
-where event_name = 'ingero.finding';
+where metric_name is null and event_name = 'ingero.finding';
 
 create or replace view stragglers{{.OnCluster}} as
 select timestamp_ns, received_ns, cluster_id, node_id, event_name as type, rank, nranks,
@@ -61,7 +61,8 @@ select timestamp_ns, received_ns, cluster_id, node_id, event_name as type, rank,
     coalesce(JSONExtract(attrs_json, 'cause', 'evidence_ids', 'Nullable(String)'),
         JSONExtract(attrs_json, 'cause.evidence_ids', 'Nullable(String)')) as evidence_ids
 from point final
-where event_name in ('straggler_state', 'straggler_resolved', 'slow_vs_self', 'gone', 'missing', 'hang', 'cohort_slow',
+where metric_name is null
+    and event_name in ('straggler_state', 'straggler_resolved', 'slow_vs_self', 'gone', 'missing', 'hang', 'cohort_slow',
     'cohort_degraded', 'inference_outlier');
 
 create or replace view collectives{{.OnCluster}} as
@@ -97,7 +98,8 @@ select timestamp_ns as enter_ns, timestamp_ns + duration_ns as exit_ns, duration
     nullIf(JSONExtractRaw(attrs_json, 'ingero.chain_ids'), '') as finding_ids,
     trace_id, span_id
 from point final
-where kind = 'span' and JSONExtract(attrs_json, 'nccl.op_type', 'Nullable(String)') is not null;
+where metric_name is null and kind = 'span'
+    and JSONExtract(attrs_json, 'nccl.op_type', 'Nullable(String)') is not null;
 
 create or replace view health{{.OnCluster}} as
 with coalesce(value_double, toFloat64(value_int)) as v
