@@ -121,11 +121,13 @@ func TestTheDemo(t *testing.T) {
 		t.Errorf("%+v", cost)
 	}
 	var waits, operations outliers
-	call(t, cs, "fleet.cluster.find_outlier_nodes", map[string]any{"metric": "ingero.collective.barrier_wait", "of": "rank"}, &waits)
+	args := map[string]any{"metric": "ingero.collective.barrier_wait", "of": "rank"}
+	call(t, cs, "fleet.cluster.find_outlier_nodes", args, &waits)
 	if r := waits.Ranked[0]; len(waits.Ranked) != 8 || *r.Rank != 5 || !r.Outlier || waits.Ranked[1].Outlier {
 		t.Errorf("%+v", waits)
 	}
-	call(t, cs, "fleet.cluster.find_outlier_nodes", map[string]any{"metric": "ingero.collective.operations", "of": "rank"}, &operations)
+	args["metric"] = "ingero.collective.operations"
+	call(t, cs, "fleet.cluster.find_outlier_nodes", args, &operations)
 	if len(operations.Ranked) != 8 || operations.Ranked[0].Outlier {
 		t.Errorf("%+v", operations)
 	}
@@ -580,7 +582,8 @@ func TestOutliersByGPU(t *testing.T) {
 	cs := connect(t, tools(filled(t, list)))
 	var got outliers
 	call(t, cs, "fleet.cluster.find_outlier_nodes", map[string]any{"metric": "watts"}, &got)
-	if len(got.Cohorts) != 3 || got.Cohorts[0].GPU != "A100" || got.Cohorts[0].N != 4 || got.Cohorts[0].Outliers != 0 || got.Cohorts[1].GPU != "H100" ||
+	if len(got.Cohorts) != 3 || got.Cohorts[0].GPU != "A100" || got.Cohorts[0].N != 4 || got.Cohorts[0].Outliers != 0 ||
+		got.Cohorts[1].GPU != "H100" ||
 		got.Cohorts[1].Outliers != 1 || got.Cohorts[2].GPU != "not known" || got.Cohorts[2].Why == "" ||
 		got.Ranked[0].NodeID != "n07" || got.Ranked[0].GPU != "H100" || !got.Ranked[0].Outlier || got.Ranked[1].Outlier ||
 		got.Verdict != "1 of 8 nodes: 3.5 sigmas or more from the median of those with the same GPU, and worse; "+

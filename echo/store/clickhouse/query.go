@@ -113,7 +113,8 @@ func (s *Store) settings(l store.Limits) clickhouse.Settings {
 		// Never an answer from some of the shards only.
 		"skip_unavailable_shards":                     0,
 		"do_not_merge_across_partitions_select_final": 1,
-		// Conditions are tried before rows that are there twice are left out: only when they came may differ.
+		// Conditions are tried before rows that are there twice are left out. These have the same columns, but for when
+		// they came, unless a sender sent a point again with another value.
 		"optimize_move_to_prewhere_if_final": 1,
 		// As in DuckDB.
 		"join_use_nulls": 1, "union_default_mode": "DISTINCT",
