@@ -414,8 +414,8 @@ KERNEL ?= all
 ARCH   ?= amd64
 
 .PHONY: test-vm
-test-vm: ## run kernel tests on other kernels, in qemu (KERNEL=6.1,7.2 or all, also 6.12-16k and 6.12-64k: arm64 with larger pages; ARCH=arm64; FEW=1; BOTH=1: two at a time; PREPARE=1: only fetch and build)
-	$(GO) run ./internal/vm/cmd -kernel '$(KERNEL)' -arch '$(ARCH)' $(if $(FEW),-few) $(if $(BOTH),-both) $(if $(PREPARE),-prepare)
+test-vm: ## run kernel tests on other kernels, in qemu (KERNEL=6.1,7.2 or all, also 6.12-16k and 6.12-64k: arm64 with larger pages; ARCH=arm64; FEW=1; BOTH=1: two at a time)
+	$(GO) run ./internal/vm/cmd -kernel '$(KERNEL)' -arch '$(ARCH)' $(if $(FEW),-few) $(if $(BOTH),-both)
 
 .PHONY: test-perfetto
 test-perfetto: ## ask Perfetto's own trace processor about exported timelines (needs node and npm)

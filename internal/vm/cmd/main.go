@@ -28,7 +28,6 @@ type options struct {
 	cache   string
 	image   string
 	both    bool
-	prepare bool
 }
 
 func main() {
@@ -47,7 +46,6 @@ func parse(args []string) (o options, err error) {
 	few := f.Bool("few", false, "only the tests that show that programs load and work, with the best back end")
 	f.BoolVar(&o.both, "both", false,
 		"run two kernels at the same time; each needs a CPU, and its console is printed at its end")
-	f.BoolVar(&o.prepare, "prepare", false, "fetch and build what is run, and run nothing")
 	f.StringVar(&o.cache, "cache", ".cache/vm", "folder for kernels and what is built")
 	f.StringVar(&o.image, "image", "", "file of the kernel to boot, instead of one of Debian's")
 	if err := f.Parse(args); err != nil {
@@ -74,9 +72,6 @@ func run(ctx context.Context, args []string) error {
 	if err := o.install(ctx); err != nil {
 		return err
 	}
-	if o.prepare {
-		return o.fetch(ctx)
-	}
 	runs := o.boots(ctx)
 	ok := true
 	for i := range runs {
@@ -90,17 +85,6 @@ func run(ctx context.Context, args []string) error {
 		fmt.Println()
 		vm.WriteFailures(os.Stdout, runs)
 		return errors.New("not everything passed")
-	}
-	return nil
-}
-
-// fetch prepares the machines of all kernels.
-func (o *options) fetch(ctx context.Context) error {
-	for _, k := range o.kernels {
-		if _, err := o.machine(ctx, k); err != nil {
-			return fmt.Errorf("prepare Linux %s: %w", k.Name(), err)
-		}
-		fmt.Printf("Linux %s, %s, is ready to be run\n", k.Name(), k.On(o.arch).Go)
 	}
 	return nil
 }
