@@ -324,7 +324,7 @@ mcp-packages:
 		{ npm ci --ignore-scripts --no-audit --no-fund --loglevel=error && cp package-lock.json node_modules/installed; }; }
 
 .PHONY: test-mcp-echo
-test-mcp-echo: echo mcp-packages ## the same with the demo of Echo (needs npm and gcc)
+test-mcp-echo: echo mcp-packages ## the same with Echo (needs npm and gcc)
 	$(GO) run ./internal/mcpconformance/cmd -packages $(MCP_PACKAGES)/node_modules -echo bin/ingero-echo
 
 .PHONY: test-mcp

@@ -3,6 +3,8 @@ package main
 import (
 	"cmp"
 	"context"
+	"io"
+	"net/http"
 	"os"
 	"os/signal"
 	"runtime/debug"
@@ -12,6 +14,8 @@ import (
 
 	"github.com/ingero-io/ingero/explain/recording"
 	"github.com/ingero-io/ingero/serve/dashboard"
+	"github.com/ingero-io/ingero/serve/mcpserver"
+	"github.com/ingero-io/ingero/serve/mcptool"
 	"github.com/ingero-io/ingero/serve/nodeapi"
 	"github.com/ingero-io/ingero/serve/webserver"
 	"github.com/ingero-io/ingero/store/source"
@@ -37,7 +41,8 @@ which threads. The page needs nothing but this server, so it works without inter
 
 Over the same address "ingero query --nodes" and "ingero explain --nodes" query the
 recording from another machine, and scripts read it: /api/v1/openapi.json describes the
-API. Clients can only read. A recording that is still being written is served as it
+API. AI agents find the tools of "ingero mcp" at /mcp; their calls are logged to standard
+error. Clients can only read. A recording that is still being written is served as it
 grows.
 
 It uses TLS 1.3. The certificate is generated once and stored in ~/.ingero; --tls-cert
@@ -89,19 +94,32 @@ func (c *console) dashboard(ctx context.Context, f *dashboardFlags) error {
 	l.describe(c.err, path)
 	src := source.New(path)
 	defer src.Close() //nolint:errcheck // it was only read
-	return c.serveDashboard(ctx, src, others, l, webserver.DefaultLimits())
+	return c.serveDashboard(ctx, src, others, l, c.err, webserver.DefaultLimits())
 }
 
-// serveDashboard answers browsers and nodes until ctx ends. They may compare src with others.
+// serveDashboard answers browsers, nodes and AI agents until ctx ends, as many at a time as the limits say. They may
+// compare src with others. Calls of agents' tools are logged to audit.
 func (c *console) serveDashboard(ctx context.Context, src recording.Source, others []recording.Source, l *listener,
-	limits webserver.Limits,
+	audit io.Writer, limits webserver.Limits,
 ) error {
 	host, _ := os.Hostname() // on an error, the recording's own name is used
+	gate := webserver.NewGate(limits)
 	api := nodeapi.New(src,
 		nodeapi.Options{
-			Version: build().Version, Node: host, Logger: l.opts.Logger, Now: c.now, Limits: limits, Baselines: others,
+			Version: build().Version, Node: host, Logger: l.opts.Logger, Now: c.now, Gate: gate, Baselines: others,
 		})
+	server := mcptool.NewServer(src, mcptool.Options{
+		Version: build().Version, Logger: l.opts.Logger, Now: c.now, Baselines: others,
+	})
+	mcpserver.Protect(server, audit, gate, l.opts.Logger)
+	agents, end := mcpserver.Mount(server, l.opts.Logger)
 	opts := l.opts
-	opts.Public = dashboard.Public
-	return webserver.Serve(ctx, l.ln, dashboard.Handler(api), l.tls(), opts)
+	opts.Public, opts.Draining = dashboard.Public, end
+	return webserver.Serve(ctx, l.ln, dashboard.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == mcpserver.Path {
+			agents.ServeHTTP(w, r)
+			return
+		}
+		api.ServeHTTP(w, r)
+	})), l.tls(), opts)
 }

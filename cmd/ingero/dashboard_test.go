@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"github.com/ingero-io/ingero/serve/webserver"
 )
 
@@ -79,12 +81,44 @@ func TestScanOfTheDashboard(t *testing.T) {
 		t.Errorf("the page without a token: %s", body)
 	}
 	keepsConnection(t, s, "https://"+s.host()+data)
+	if _, err := s.agent(token + "x"); err == nil {
+		t.Error("an agent with a wrong token was let in")
+	}
+	agent, err := s.agent(token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer agent.Close()
+	if r, err := agent.CallTool(t.Context(), &mcp.CallToolParams{Name: "diagnose"}); err != nil || r.IsError {
+		t.Errorf("an agent's tool: %+v, %v", r, err)
+	}
 	if code, _ := requestOnce(t, s, page, nil, func(r *http.Request) { r.URL.Scheme = "http" }); code == http.StatusOK {
 		t.Error("the page is served without TLS")
 	}
 	if err := s.end(); err != nil {
 		t.Errorf("the end: %v", err)
 	}
+}
+
+// agent is an AI agent at a server that has more than MCP at its address, with a token.
+func (s *served) agent(token string) (*mcp.ClientSession, error) {
+	return mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).Connect(s.t.Context(),
+		&mcp.StreamableClientTransport{
+			Endpoint: "https://" + s.host() + "/mcp", HTTPClient: &http.Client{Transport: &bearer{s.http().Transport, token}},
+			MaxRetries: -1,
+		}, nil)
+}
+
+// bearer sends a token with each request.
+type bearer struct {
+	http.RoundTripper
+	token string
+}
+
+func (b *bearer) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("Authorization", "Bearer "+b.token)
+	return b.RoundTripper.RoundTrip(r)
 }
 
 // keepsConnection sees that a refused request does not cut off the others of a page, which
@@ -134,8 +168,10 @@ func TestDashboardForCertificates(t *testing.T) {
 		"no certificate":           nil,
 		"a stranger's certificate": func(c *tls.Config) { c.Certificates = []tls.Certificate{stranger.TLS} },
 	} {
-		if code, body := requestOnce(t, s, "/", config, nil); code != 0 {
-			t.Errorf("%s: status %d: %.200s", what, code, body)
+		for _, path := range []string{"/", "/mcp"} {
+			if code, body := requestOnce(t, s, path, config, nil); code != 0 {
+				t.Errorf("%s at %s: status %d: %.200s", what, path, code, body)
+			}
 		}
 	}
 	if err := s.end(); err != nil {

@@ -104,7 +104,7 @@ func (c *console) mcp(ctx context.Context, f *mcpFlags) error {
 	server := mcptool.NewServer(src, mcptool.Options{
 		Version: build().Version, Logger: log, Now: c.now, Fleet: fl, Baselines: others,
 	})
-	mcpserver.Protect(server, audit, webserver.DefaultLimits(), log)
+	mcpserver.Protect(server, audit, webserver.NewGate(webserver.DefaultLimits()), log)
 
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()

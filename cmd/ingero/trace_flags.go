@@ -60,7 +60,8 @@ func (f *traceFlags) add(cmd *cobra.Command) {
 	f.metrics.add(cmd)
 	f.peers.add(cmd)
 	fl.StringVar(&f.serve, "dashboard", "",
-		"show the recording in a browser, and serve it to other nodes, at this address while it is made (127.0.0.1:8080)")
+		"show the recording in a browser, and serve it to other nodes and AI agents, at this address while it is made "+
+			"(127.0.0.1:8080)")
 	f.fleet.addNodes(cmd)
 	fl.Lookup("nodes").Usage = "also show these nodes in the view on the terminal (gpu-node-01:8080,gpu-node-02:8080; " +
 		"default: the nodes in ingero.yaml)"

@@ -19,14 +19,14 @@ var besideTracer = webserver.Limits{Calls: 2, PerTool: 1, Waiting: 16}
 func (t *tracing) serveBoth(ctx context.Context, f *traceFlags) (end func(), err error) {
 	endMCP, err := t.serve(ctx, mcpService, f.mcp, func(ctx context.Context, l *listener, src recording.Source) error {
 		server := mcptool.NewServer(src, mcptool.Options{Version: build().Version, Logger: t.opts.Logger, Now: t.c.now})
-		mcpserver.Protect(server, t.log, besideTracer, t.opts.Logger)
+		mcpserver.Protect(server, t.log, webserver.NewGate(besideTracer), t.opts.Logger)
 		return mcpserver.Serve(ctx, l.ln, server, l.tls(), l.opts)
 	})
 	if err != nil {
 		return nil, err
 	}
 	endNode, err := t.serve(ctx, nodeService, f.serve, func(ctx context.Context, l *listener, src recording.Source) error {
-		return t.c.serveDashboard(ctx, src, nil, l, besideTracer)
+		return t.c.serveDashboard(ctx, src, nil, l, t.log, besideTracer)
 	})
 	if err != nil {
 		endMCP()

@@ -90,6 +90,17 @@ func Handler(o Options) http.Handler {
 	})
 }
 
+// Refuse answers a request that the web server does not let through, as the API's own errors are answered: see
+// webserver.Options.
+func Refuse(w http.ResponseWriter, r *http.Request, status int, why string) {
+	w.Header().Set(requestID, idOf(r))
+	code := "forbidden"
+	if status == http.StatusUnauthorized {
+		code = "unauthorized"
+	}
+	refuse(w, status, code, why)
+}
+
 // anyToken reports whether a token without the right to read may ask too.
 func anyToken(path string) bool {
 	for _, p := range prefixes {

@@ -124,9 +124,9 @@ func outcome(ctx context.Context, res mcp.Result, err error) string {
 
 // Protect adds what every server needs on any transport: the audit log, the limits, and that a
 // panic fails only one call.
-func Protect(server *mcp.Server, audit io.Writer, l webserver.Limits, log *slog.Logger) {
+func Protect(server *mcp.Server, audit io.Writer, g *webserver.Gate, log *slog.Logger) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	server.AddReceivingMiddleware(Audit(audit, log), Survive(log), Bound(l))
+	server.AddReceivingMiddleware(Audit(audit, log), Survive(log), Bound(g))
 }

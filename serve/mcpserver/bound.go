@@ -12,9 +12,8 @@ import (
 	"github.com/ingero-io/ingero/serve/webserver"
 )
 
-// Bound is middleware that keeps calls within limits.
-func Bound(l webserver.Limits) mcp.Middleware {
-	g := webserver.NewGate(l)
+// Bound is middleware that lets calls through a gate.
+func Bound(g *webserver.Gate) mcp.Middleware {
 	return func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			key := workOf(method, req)

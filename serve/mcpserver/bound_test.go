@@ -158,7 +158,7 @@ func TestBrokenAuditLogIsReportedOnce(t *testing.T) {
 			return nil, out{Rows: []string{}}, nil
 		})
 	var log lines
-	mcpserver.Protect(s, full{}, webserver.DefaultLimits(), slog.New(slog.NewTextHandler(&log, nil)))
+	mcpserver.Protect(s, full{}, webserver.NewGate(webserver.DefaultLimits()), slog.New(slog.NewTextHandler(&log, nil)))
 	p := connect(t, s)
 	for range 3 {
 		p.send(call("1", "echo"))

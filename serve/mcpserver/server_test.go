@@ -56,7 +56,7 @@ func newBench(t *testing.T, l webserver.Limits) *bench {
 		}
 		return out{Rows: []string{}}, ctx.Err()
 	})
-	mcpserver.Protect(b.Server, b.audit, l, nil)
+	mcpserver.Protect(b.Server, b.audit, webserver.NewGate(l), nil)
 	return b
 }
 

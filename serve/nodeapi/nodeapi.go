@@ -30,7 +30,7 @@ type Options struct {
 	Node    string           // name of this machine, used if the recording has none
 	Logger  *slog.Logger     // nil: nothing is logged
 	Now     func() time.Time // nil: time.Now
-	Limits  webserver.Limits // zero: webserver.DefaultLimits
+	Gate    *webserver.Gate  // nil: one of webserver.DefaultLimits
 	SQLTime time.Duration    // of a statement; 0: that of recording.UntrustedLimits
 
 	Baselines []recording.Source // others, to compare with
@@ -40,7 +40,6 @@ type Options struct {
 type API struct {
 	src    recording.Source
 	opts   Options
-	gate   *webserver.Gate
 	lanes  lanes.Cache
 	routes map[string]*route // by path
 }
@@ -53,13 +52,13 @@ func New(src recording.Source, o Options) *API {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.Limits == (webserver.Limits{}) {
-		o.Limits = webserver.DefaultLimits()
+	if o.Gate == nil {
+		o.Gate = webserver.NewGate(webserver.DefaultLimits())
 	}
 	if o.SQLTime == 0 {
 		o.SQLTime = recording.UntrustedLimits().Time
 	}
-	a := &API{src: src, opts: o, gate: webserver.NewGate(o.Limits), routes: map[string]*route{}}
+	a := &API{src: src, opts: o, routes: map[string]*route{}}
 	for _, rt := range routes() {
 		a.routes[rt.path] = &rt
 	}
@@ -90,7 +89,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	in.received = received
 	defer webserver.Begin(w, r)()
 	if !rt.free {
-		leave, err := a.gate.Enter(r.Context(), rt.path)
+		leave, err := a.opts.Gate.Enter(r.Context(), rt.path)
 		if err != nil {
 			w.Header().Set("Retry-After", "1")
 			fail(w, http.StatusServiceUnavailable, err)

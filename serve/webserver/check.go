@@ -31,6 +31,8 @@ type Options struct {
 	// Draining, if set, is called when the server ends and accepts no more connections. It
 	// returns when running requests have ended, or ctx has.
 	Draining Drain
+	// Refuse, if set, answers requests that are not allowed; nil: in plain text.
+	Refuse func(w http.ResponseWriter, r *http.Request, status int, why string)
 	// Requests, if set, reports pending requests.
 	Requests *Requests
 	Logger   *slog.Logger // nil: silent
@@ -39,6 +41,9 @@ type Options struct {
 func (o Options) withDefaults() Options {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Refuse == nil {
+		o.Refuse = func(w http.ResponseWriter, _ *http.Request, status int, why string) { http.Error(w, why, status) }
 	}
 	return o
 }
@@ -67,7 +72,7 @@ func (c *checker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("WWW-Authenticate", "Bearer")
 		}
 		c.opts.Logger.Debug("request refused", "remote", r.RemoteAddr, "why", why)
-		http.Error(w, why, code)
+		c.opts.Refuse(w, r, code, why)
 		return
 	}
 	c.next.ServeHTTP(&deadlineWriter{w, rc}, r)

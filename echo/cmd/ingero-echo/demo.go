@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ingero-io/ingero/echo/access"
+	"github.com/ingero-io/ingero/echo/api"
 	"github.com/ingero-io/ingero/echo/cost"
 	"github.com/ingero-io/ingero/echo/demo"
 	"github.com/ingero-io/ingero/echo/ingest"
@@ -83,7 +84,7 @@ func (f *demoFlags) run(ctx context.Context, in io.Reader, out, errs io.Writer) 
 	}
 	a := &asked{store: file, tokens: &access.Tokens{}, rates: cost.Example(), audit: errs, logger: logger}
 	if f.stdio {
-		return mcpserver.Stdio(ctx, a.mcp(a.tools()), in, out)
+		return mcpserver.Stdio(ctx, a.mcp(a.tools(), webserver.NewGate(api.AtOnce())), in, out)
 	}
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", f.api)
 	if err != nil {
@@ -91,7 +92,7 @@ func (f *demoFlags) run(ctx context.Context, in io.Reader, out, errs io.Writer) 
 	}
 	fmt.Fprintf(out, demoText, l.Addr())
 	h, end := a.handler()
-	return webserver.Serve(ctx, l, h, nil, webserver.Options{Draining: end, Logger: logger})
+	return webserver.Serve(ctx, l, h, nil, webserver.Options{Draining: end, Refuse: api.Refuse, Logger: logger})
 }
 
 // demoText is what a newcomer reads.

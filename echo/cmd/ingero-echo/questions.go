@@ -32,18 +32,18 @@ func (a *asked) tools() *mcptool.Tools {
 }
 
 // mcp is the server of the tools, within limits.
-func (a *asked) mcp(tools *mcptool.Tools) *mcp.Server {
+func (a *asked) mcp(tools *mcptool.Tools, gate *webserver.Gate) *mcp.Server {
 	m := tools.Server()
-	mcpserver.Protect(m, a.audit, api.AtOnce(), a.logger)
+	mcpserver.Protect(m, a.audit, gate, a.logger)
 	return m
 }
 
 // handler answers over HTTP, and how it ends.
 func (a *asked) handler() (http.Handler, webserver.Drain) {
-	tools := a.tools()
-	h, end := mcpserver.Mount(a.mcp(tools), a.logger)
+	tools, gate := a.tools(), webserver.NewGate(api.AtOnce())
+	h, end := mcpserver.Mount(a.mcp(tools, gate), a.logger)
 	return api.Handler(api.Options{
-		Store: a.store, Tools: tools, Tokens: a.tokens, Limits: api.DefaultLimits(), MCP: h, Version: build().Version,
-		Logger: a.logger,
+		Store: a.store, Tools: tools, Tokens: a.tokens, Limits: api.DefaultLimits(), MCP: h, Gate: gate,
+		Version: build().Version, Logger: a.logger,
 	}), end
 }

@@ -101,6 +101,22 @@ func TestMCP(t *testing.T) {
 	if got.StatusCode != http.StatusForbidden {
 		t.Errorf("with another's session: %d", got.StatusCode)
 	}
+	// What the web server refuses is answered as the API's own errors are.
+	r, err = http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+e.at["questions"]+"/api/v1/health", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Host = "evil.example"
+	r.Header.Set("X-Request-Id", "my-id")
+	no, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer no.Body.Close()
+	if b, err := io.ReadAll(no.Body); err != nil || no.StatusCode != http.StatusForbidden ||
+		!strings.HasPrefix(string(b), `{"code":"forbidden","error":"host name`) || no.Header.Get("X-Request-Id") != "my-id" {
+		t.Errorf("another name: %d %s %v, %v", no.StatusCode, b, no.Header, err)
+	}
 	e.end(t) // although a session is open
 	if !strings.Contains(e.log.String(), `"tool":"fleet.cluster.run_analysis"`) {
 		t.Error("calls are not logged")

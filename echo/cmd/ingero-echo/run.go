@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 
+	"github.com/ingero-io/ingero/echo/api"
 	"github.com/ingero-io/ingero/echo/ingest"
 	"github.com/ingero-io/ingero/echo/intake"
 	"github.com/ingero-io/ingero/echo/store"
@@ -114,7 +115,8 @@ func (f *serveFlags) overGRPC(ctx context.Context, l net.Listener, s *settings, 
 func (f *serveFlags) overHTTP(ctx context.Context, l net.Listener, s *settings, h http.Handler, end webserver.Drain,
 ) error {
 	return webserver.Serve(ctx, l, h, s.cert, webserver.Options{
-		ClientCAs: s.clientCAs, Names: f.hosts, Addresses: !loopback(l.Addr().String()), Draining: end, Logger: s.logger,
+		ClientCAs: s.clientCAs, Names: f.hosts, Addresses: !loopback(l.Addr().String()), Draining: end, Refuse: api.Refuse,
+		Logger: s.logger,
 	})
 }
 

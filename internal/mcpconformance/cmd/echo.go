@@ -8,44 +8,108 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
+
+	"github.com/ingero-io/ingero/serve/webserver"
 )
 
-// echoTrial has the suite and the inspector try "ingero-echo demo".
-func (t *trial) echoTrial(ctx context.Context) error {
-	cmd := exec.CommandContext(ctx, t.echo, "demo", "--mcp-addr", "127.0.0.1:0")
-	cmd.Env = append(os.Environ(), "TMPDIR="+t.dir)
-	var errs limited
-	cmd.Stderr = &errs
-	out, err := cmd.StdoutPipe()
+// echoDemo has the suite and the inspector try "ingero-echo demo".
+func (t *trial) echoDemo(ctx context.Context) error {
+	p, err := t.startEcho(ctx, "/mcp", "demo", "--mcp-addr", "127.0.0.1:0")
 	if err != nil {
 		return err
 	}
-	if err := cmd.Start(); err != nil {
+	url := addressLine.FindString(p.line)
+	return errors.Join(t.suite(ctx, url, "--expected-failures", t.expected),
+		t.inspect(ctx, nil, []string{url, "--transport", "http"}), p.end())
+}
+
+func (t *trial) echoStdio(ctx context.Context) error {
+	return t.inspect(ctx, nil, []string{t.echo, "demo", "--stdio"})
+}
+
+// echoHTTPS has the inspector try "ingero-echo serve", which has no rows, with tokens and a certificate.
+func (t *trial) echoHTTPS(ctx context.Context) error {
+	const reads, writes = "a-token-that-reads", "a-token-that-writes"
+	tokens := filepath.Join(t.dir, "tokens")
+	if err := os.WriteFile(tokens, []byte(reads+" read\n"+writes+" write\n"), 0o600); err != nil {
 		return err
 	}
-	url := ""
-	for in := bufio.NewScanner(out); url == "" && in.Scan(); {
-		if strings.Contains(in.Text(), "/mcp") {
-			url = addressLine.FindString(in.Text())
+	if _, err := webserver.OwnCert(t.dir, "echo", []string{"127.0.0.1"}, time.Now()); err != nil {
+		return err
+	}
+	cert := filepath.Join(t.dir, "echo-cert.pem")
+	p, err := t.startEcho(ctx, "listening for=questions", "serve", "--db-path", filepath.Join(t.dir, "echo.db"),
+		"--otlp-addr", "127.0.0.1:0", "--otlp-http-addr", "", "--mcp-addr", "127.0.0.1:0", "--health-addr", "",
+		"--auth-token-file", tokens, "--cert", cert, "--key", filepath.Join(t.dir, "echo-key.pem"))
+	if err != nil {
+		return err
+	}
+	_, at, _ := strings.Cut(p.line, " at=")
+	at, _, _ = strings.Cut(at, " ")
+	env := []string{"NODE_EXTRA_CA_CERTS=" + cert}
+	with := func(token string) []string {
+		return []string{"https://" + at + "/mcp", "--transport", "http", "--header", "Authorization: Bearer " + token}
+	}
+	err = t.inspect(ctx, env, with(reads))
+	for _, wrong := range []string{writes, "another-token"} {
+		if _, _, e := t.inspection(ctx, env, with(wrong), "tools/list"); e == nil {
+			err = errors.Join(err, fmt.Errorf("%s was taken", wrong))
 		}
 	}
-	rest := make(chan struct{})
+	if _, _, e := t.inspection(ctx, nil, with(reads), "tools/list"); e == nil {
+		err = errors.Join(err, errors.New("the certificate was trusted without being known"))
+	}
+	return errors.Join(err, p.end())
+}
+
+// echoProcess is "ingero-echo", running.
+type echoProcess struct {
+	cmd  *exec.Cmd
+	line string // that it was waited for
+	said *limited
+	rest chan struct{} // closed when all that it says was read
+}
+
+// startEcho starts the program and waits until it says something.
+func (t *trial) startEcho(ctx context.Context, something string, args ...string) (*echoProcess, error) {
+	p := &echoProcess{cmd: exec.CommandContext(ctx, t.echo, args...), said: &limited{}, rest: make(chan struct{})}
+	p.cmd.Env = append(os.Environ(), "TMPDIR="+t.dir)
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	p.cmd.Stdout, p.cmd.Stderr = w, w
+	err = p.cmd.Start()
+	_ = w.Close() // the process has its own
+	if err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	for in := bufio.NewScanner(io.TeeReader(r, p.said)); p.line == "" && in.Scan(); {
+		if strings.Contains(in.Text(), something) {
+			p.line = in.Text()
+		}
+	}
 	go func() {
-		defer close(rest)
-		_, _ = io.Copy(io.Discard, out) // it ends when the program does
+		defer close(p.rest)
+		_, _ = io.Copy(p.said, r) // it ends when the program does
+		_ = r.Close()
 	}()
-	if url == "" {
-		err = errors.New("the server did not start")
-	} else {
-		err = errors.Join(t.suite(ctx, url, "--expected-failures", t.expected),
-			t.inspect(ctx, nil, []string{url, "--transport", "http"}))
+	if p.line == "" {
+		return nil, errors.Join(errors.New("the server did not start"), p.end())
 	}
-	_ = cmd.Process.Signal(syscall.SIGTERM) // it may have ended
-	<-rest
-	if e := cmd.Wait(); e != nil {
-		err = errors.Join(err, fmt.Errorf("%w: %s", e, errs))
+	return p, nil
+}
+
+// end stops the program and reports whether it ended well.
+func (p *echoProcess) end() error {
+	_ = p.cmd.Process.Signal(syscall.SIGTERM) // it may have ended
+	<-p.rest
+	if err := p.cmd.Wait(); err != nil {
+		return fmt.Errorf("%w: %s", err, *p.said)
 	}
-	return err
+	return nil
 }

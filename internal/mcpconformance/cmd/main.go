@@ -27,7 +27,7 @@ func main() {
 	flag.StringVar(&t.recording, "recording", "demo/recorded/incident.db.gz", "the recording that it serves")
 	flag.StringVar(&t.expected, "expected", "internal/mcpconformance/expected.yaml",
 		"scenarios for which the product lacks what the suite calls")
-	flag.StringVar(&t.echo, "echo", "", "ingero-echo, to try its demo, and nothing else")
+	flag.StringVar(&t.echo, "echo", "", "ingero-echo, to try that, and nothing else")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -59,22 +59,34 @@ func (t *trial) run(ctx context.Context) (err error) {
 		}
 	}
 	if t.echo != "" {
-		return t.echoTrial(ctx)
+		return inTurn(ctx, []part{
+			{"conformance suite and inspector on ingero-echo demo", t.echoDemo},
+			{"inspector on standard input", t.echoStdio},
+			{"inspector on ingero-echo serve, over HTTPS", t.echoHTTPS},
+		})
 	}
 	t.db = filepath.Join(t.dir, "incident.db")
 	if err := unpack(t.recording, t.db); err != nil {
 		return err
 	}
-	var all error
-	for _, s := range []struct {
-		name string
-		do   func(context.Context) error
-	}{
+	return inTurn(ctx, []part{
 		{"conformance suite on everything it asks for", t.fixtures},
 		{"conformance suite on ingero mcp", t.product},
 		{"inspector on standard input", t.inspectStdio},
 		{"inspector over HTTPS", t.inspectHTTPS},
-	} {
+	})
+}
+
+// part is a part of a trial.
+type part struct {
+	name string
+	do   func(context.Context) error
+}
+
+// inTurn does all parts, and returns what went wrong.
+func inTurn(ctx context.Context, parts []part) error {
+	var all error
+	for _, s := range parts {
 		fmt.Println("---", s.name)
 		began := time.Now()
 		if err := s.do(ctx); err != nil {

@@ -31,7 +31,7 @@ func (t *trial) fixtures(ctx context.Context) error {
 		return err
 	}
 	server := mcpconformance.NewServer(ctx)
-	mcpserver.Protect(server, io.Discard, webserver.DefaultLimits(), nil)
+	mcpserver.Protect(server, io.Discard, webserver.NewGate(webserver.DefaultLimits()), nil)
 	ended := make(chan error, 1)
 	go func() { ended <- mcpserver.Serve(ctx, ln, server, nil, webserver.Options{}) }()
 	err = t.suite(ctx, "http://"+ln.Addr().String()+mcpserver.Path)
