@@ -4,10 +4,12 @@ import (
 	"compress/gzip"
 	"context"
 	"encoding/hex"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -21,6 +23,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/ingero-io/ingero/explain/report"
+	"github.com/ingero-io/ingero/store"
 )
 
 // inbox keeps what a collector was sent.
@@ -163,6 +166,8 @@ func push(t *testing.T, box *inbox, url string) {
 	}
 	chain.Cause.Kind, chain.Cause.Process, chain.Effect.Process = "cpu_contention", "backup", "engine"
 	now := time.Unix(1_800_000_000, 0)
+	at := uint64(now.UnixNano())
+	logs.Xids([]store.Xid{{At: at, GPU: 1, Code: 79}, {At: at + 1, GPU: -1, Code: 31}})
 	for i := range 3 { // the same finding, second by second
 		logs.Findings(&report.Report{Chains: []report.Chain{chain}}, now.Add(time.Duration(i)*time.Second))
 	}
@@ -211,11 +216,17 @@ func (i *inbox) checkLogs(t *testing.T, now time.Time) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	var times []uint64
+	var xids []string
 	spans := map[string]bool{}
 	for _, r := range i.logs {
 		for _, rl := range r.GetResourceLogs() {
 			for _, sl := range rl.GetScopeLogs() {
 				for _, l := range sl.GetLogRecords() {
+					if l.GetEventName() == "ingero.gpu.xid" {
+						xids = append(xids, fmt.Sprintf("%d %s %s %v", l.GetTimeUnixNano()-uint64(now.UnixNano()), l.GetSeverityText(),
+							l.GetBody().GetStringValue(), textsOf(l.GetAttributes())))
+						continue
+					}
 					times = append(times, l.GetTimeUnixNano())
 					spans[hex.EncodeToString(l.GetTraceId())+hex.EncodeToString(l.GetSpanId())] = true
 					if l.GetBody().GetStringValue() != "engine lost 12 %" || l.GetEventName() != "ingero.finding" ||
@@ -231,6 +242,12 @@ func (i *inbox) checkLogs(t *testing.T, now time.Time) {
 	}
 	if len(times) != 2 || times[0] != uint64(now.UnixNano()) || times[1] != uint64(now.Add(time.Minute).UnixNano()) {
 		t.Errorf("logged at %v, want once and again after a minute", times)
+	}
+	if want := []string{
+		"0 ERROR GPU 1 reported Xid 79 (GPU has fallen off the bus) map[hw.id:1 ingero.gpu.xid:79]",
+		"1 WARN a GPU reported Xid 31 (GPU memory page fault) map[ingero.gpu.xid:31]",
+	}; !slices.Equal(xids, want) {
+		t.Errorf("errors of GPUs: %q", xids)
 	}
 	if len(spans) != 1 {
 		t.Errorf("one finding has %d spans", len(spans))

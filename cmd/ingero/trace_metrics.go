@@ -133,6 +133,9 @@ func (f *metricsFlags) open(ctx context.Context, of metrics.Sender, address stri
 // Batch implements agent.Sink.
 func (e *metricsSink) Batch(b *store.Batch) {
 	e.metrics.Batch(b)
+	if e.logs != nil {
+		e.logs.Xids(b.Xids)
+	}
 	if e.sent != nil {
 		e.sent.chooser.Batch(b)
 	}

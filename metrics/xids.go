@@ -1,0 +1,35 @@
+package metrics
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/log"
+
+	"github.com/ingero-io/ingero/store"
+)
+
+// Xids tells errors that drivers of GPUs reported, each one. It may be called while findings are told.
+func (l *Logs) Xids(list []store.Xid) {
+	for i := range list {
+		x := &list[i]
+		var rec log.Record
+		rec.SetTimestamp(time.Unix(0, int64(x.At)))
+		rec.SetObservedTimestamp(time.Unix(0, int64(x.At)))
+		rec.SetEventName("ingero.gpu.xid")
+		rec.SetSeverity(log.SeverityWarn)
+		rec.SetSeverityText("WARN")
+		if x.Fatal() {
+			rec.SetSeverity(log.SeverityError)
+			rec.SetSeverityText("ERROR")
+		}
+		rec.SetBody(attribute.StringValue(x.String()))
+		rec.AddAttributes(attribute.Int64("ingero.gpu.xid", int64(x.Code)))
+		if x.GPU >= 0 {
+			rec.AddAttributes(attribute.String(attrHW, strconv.Itoa(x.GPU)))
+		}
+		l.logger.Emit(context.Background(), rec)
+	}
+}
