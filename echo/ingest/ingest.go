@@ -55,15 +55,16 @@ type Server struct {
 	work    chan struct{} // one slot for each request that is being converted to rows
 	inside  atomic.Int64  // requests in memory
 
-	requests, points, refused, malformed, denied, busy atomic.Int64
+	requests, points, refused, leftOut, malformed, denied, busy atomic.Int64
 }
 
 // Counts are totals since the start.
 type Counts struct {
 	Requests, Points int64
-	// Refused counts points that cannot be stored. The others count requests: Malformed ones cannot be read, or are too
-	// long, Denied ones have no valid token, and Busy ones found no room in their time.
-	Refused, Malformed, Denied, Busy int64
+	// Refused counts points that cannot be stored, LeftOut parts without which others are: see otlp.Result. The others
+	// count requests: Malformed ones cannot be read, or are too long, Denied ones have no valid token, and Busy ones found
+	// no room in their time.
+	Refused, LeftOut, Malformed, Denied, Busy int64
 }
 
 // New returns a server.
@@ -82,8 +83,8 @@ func New(o Options) *Server {
 // Counts returns the totals since the start.
 func (s *Server) Counts() Counts {
 	return Counts{
-		Requests: s.requests.Load(), Points: s.points.Load(), Refused: s.refused.Load(), Malformed: s.malformed.Load(),
-		Denied: s.denied.Load(), Busy: s.busy.Load(),
+		Requests: s.requests.Load(), Points: s.points.Load(), Refused: s.refused.Load(), LeftOut: s.leftOut.Load(),
+		Malformed: s.malformed.Load(), Denied: s.denied.Load(), Busy: s.busy.Load(),
 	}
 }
 
@@ -96,6 +97,7 @@ func (s *Server) take(ctx context.Context, sig *signal, body []byte, json bool, 
 	}
 	s.points.Add(int64(len(result.Rows)) + result.Refused)
 	s.refused.Add(result.Refused)
+	s.leftOut.Add(result.LeftOut)
 	if result.Refused > 0 {
 		s.options.Logger.Debug("points are refused", "points", result.Refused, "why", result.Why)
 	}

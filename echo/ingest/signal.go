@@ -5,6 +5,7 @@ import (
 
 	"go.opentelemetry.io/collector/pdata/plog/plogotlp"
 	"go.opentelemetry.io/collector/pdata/pmetric/pmetricotlp"
+	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
 
 	"github.com/ingero-io/ingero/echo/otlp"
@@ -104,10 +105,23 @@ func traces(json bool, body []byte, o otlp.Options) (otlp.Result, error) {
 	if err := parse(m, json, body); err != nil {
 		return otlp.Result{}, err
 	}
-	if err := few(m.Traces().SpanCount()); err != nil {
+	if err := few(rowsOf(m.Traces())); err != nil {
 		return otlp.Result{}, err
 	}
 	return otlp.Traces(m.Traces(), o), nil
+}
+
+// rowsOf returns the number of spans and their events.
+func rowsOf(t ptrace.Traces) int {
+	n := t.SpanCount()
+	for _, rs := range t.ResourceSpans().All() {
+		for _, ss := range rs.ScopeSpans().All() {
+			for _, span := range ss.Spans().All() {
+				n += span.Events().Len()
+			}
+		}
+	}
+	return n
 }
 
 func tracesAnswer(json bool, refused int64, why string) ([]byte, error) {

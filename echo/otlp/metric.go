@@ -42,15 +42,16 @@ func (c *converter) metric(m pmetric.Metric) {
 		c.numbers(&s, m.Sum().DataPoints())
 	case pmetric.MetricTypeHistogram:
 		for _, p := range m.Histogram().DataPoints().All() {
-			c.distribution(&s, p, func() (*row.Distribution, error) { return histogram(p) })
+			c.distribution(&s, p, p.Exemplars().Len(), func() (*row.Distribution, error) { return histogram(p) })
 		}
 	case pmetric.MetricTypeExponentialHistogram:
 		for _, p := range m.ExponentialHistogram().DataPoints().All() {
-			c.distribution(&s, p, func() (*row.Distribution, error) { return exponential(p) })
+			c.distribution(&s, p, p.Exemplars().Len(), func() (*row.Distribution, error) { return exponential(p) })
 		}
 	case pmetric.MetricTypeSummary:
 		for _, p := range m.Summary().DataPoints().All() {
-			c.distribution(&s, p, func() (*row.Distribution, error) { return summary(p), nil })
+			d, more := summary(p)
+			c.distribution(&s, p, more, func() (*row.Distribution, error) { return d, nil })
 		}
 	}
 }
@@ -69,6 +70,9 @@ func seriesOf(m pmetric.Metric) (s row.Series, err error) {
 		s.Kind = row.Gauge
 	case pmetric.MetricTypeSum:
 		s.Kind, s.Temporality = row.Sum, temporality(m.Sum().AggregationTemporality())
+		if s.Temporality == cumulative && !m.Sum().IsMonotonic() {
+			s.Temporality = row.NonMonotonic
+		}
 	case pmetric.MetricTypeHistogram:
 		s.Kind, s.Temporality = row.Histogram, temporality(m.Histogram().AggregationTemporality())
 	case pmetric.MetricTypeExponentialHistogram:
@@ -85,10 +89,12 @@ func temporality(t pmetric.AggregationTemporality) string {
 	case pmetric.AggregationTemporalityDelta:
 		return "delta"
 	case pmetric.AggregationTemporalityCumulative:
-		return "cumulative"
+		return cumulative
 	}
 	return ""
 }
+
+const cumulative = "cumulative"
 
 // point has the common methods of histogram and summary points.
 type point interface {
@@ -131,12 +137,13 @@ func (c *converter) numbers(of *row.Series, points pmetric.NumberDataPointSlice)
 				r.Double, r.HasDouble = p.DoubleValue(), true
 			}
 		}
+		c.out.LeftOut += int64(p.Exemplars().Len())
 		c.out.Rows = append(c.out.Rows, r)
 	}
 }
 
-// distribution adds a row; without a value, as numbers does.
-func (c *converter) distribution(of *row.Series, p point, value func() (*row.Distribution, error)) {
+// distribution adds a row; without a value, as numbers does. leftOut is how many parts of the point are not kept.
+func (c *converter) distribution(of *row.Series, p point, leftOut int, value func() (*row.Distribution, error)) {
 	r, err := c.row(of, p.Timestamp(), p.StartTimestamp(), p.Attributes())
 	if err == nil && !p.Flags().NoRecordedValue() {
 		r.Distribution, err = value()
@@ -145,6 +152,7 @@ func (c *converter) distribution(of *row.Series, p point, value func() (*row.Dis
 		c.out.refuse("%s: %v", of.Metric, err)
 		return
 	}
+	c.out.LeftOut += int64(leftOut)
 	c.out.Rows = append(c.out.Rows, r)
 }
 
@@ -228,19 +236,21 @@ func edges(scale, offset int32, i int) (lower, upper float64) {
 	return math.Exp2(math.Ldexp(at, -int(scale))), math.Exp2(math.Ldexp(at+1, -int(scale)))
 }
 
-// summary returns the quantiles that the sender computed.
-func summary(p pmetric.SummaryDataPoint) *row.Distribution {
+// summary returns the quantiles that the sender computed, and for how many there is no column.
+func summary(p pmetric.SummaryDataPoint) (d *row.Distribution, more int) {
 	nan := math.NaN()
-	d := &row.Distribution{Count: p.Count(), Sum: p.Sum(), Min: nan, Max: nan, P50: nan, P90: nan, P99: nan}
+	d = &row.Distribution{Count: p.Count(), Sum: p.Sum(), Min: nan, Max: nan, P50: nan, P90: nan, P99: nan}
 	for _, q := range p.QuantileValues().All() {
+		more++
 		for _, t := range []struct {
 			q  float64
 			to *float64
 		}{{0, &d.Min}, {0.5, &d.P50}, {0.9, &d.P90}, {0.99, &d.P99}, {1, &d.Max}} {
 			if q.Quantile() == t.q {
 				*t.to = q.Value()
+				more--
 			}
 		}
 	}
-	return d
+	return d, more
 }

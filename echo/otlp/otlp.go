@@ -30,6 +30,9 @@ type Result struct {
 	// Refused counts points that were left out; Why is the first one's reason.
 	Refused int64
 	Why     string
+	// LeftOut counts parts of rows that are kept without them: links of spans, and their events that cannot be kept;
+	// exemplars; and quantiles of summaries for which there is no column.
+	LeftOut int64
 }
 
 func (r *Result) refuse(format string, args ...any) {
@@ -110,7 +113,7 @@ func Logs(l plog.Logs, o Options) Result {
 	return out
 }
 
-// Traces converts spans to rows. It drops their events, links, kinds and trace states.
+// Traces converts spans and their events to rows. It drops their links, kinds and trace states.
 func Traces(t ptrace.Traces, o Options) Result {
 	var out Result
 	out.Rows = make([]row.Row, 0, t.SpanCount())
@@ -156,7 +159,11 @@ func (c *converter) resource(r pcommon.Resource) error {
 	if len(b) > MaxText {
 		return fmt.Errorf("attributes of the resource have %d bytes; %d are kept", len(b), MaxText)
 	}
-	of := &resource{attrs: string(b), of: place{cluster: c.options.Cluster, rank: row.None}}
+	of := &resource{attrs: string(b), of: place{rank: row.None}}
+	if of.of.cluster, err = named("cluster of the request", c.options.Cluster); err != nil {
+		return err
+	}
+	of.of.byRequest = of.of.cluster != ""
 	if err := of.of.read(r.Attributes()); err != nil {
 		return err
 	}
@@ -194,7 +201,7 @@ func (c *converter) read(s *row.Series, attrs pcommon.Map) error {
 	if err := of.read(attrs); err != nil {
 		return err
 	}
-	s.Cluster, s.Node, s.Rank, s.NRanks = of.cluster, of.node, of.rank, of.ranks
+	s.Cluster, s.ByRequest, s.Node, s.Rank, s.NRanks = of.cluster, of.byRequest, of.node, of.rank, of.ranks
 	s.Attrs, s.Resource, s.Scope = string(b), c.of.attrs, c.scoped
 	return nil
 }

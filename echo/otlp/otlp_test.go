@@ -96,6 +96,7 @@ func TestNumbers(t *testing.T) {
 	sum := list.AppendEmpty()
 	sum.SetName("ingero.node.cuda_kernel_launch_total")
 	sum.SetEmptySum().SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)
+	sum.Sum().SetIsMonotonic(true)
 	p := sum.Sum().DataPoints().AppendEmpty()
 	p.SetTimestamp(when)
 	p.SetStartTimestamp(when - 5)
@@ -203,7 +204,7 @@ func TestLogsAndSpans(t *testing.T) {
 
 	rows := alike(3, row.Row{
 		Series: &row.Series{
-			Kind: row.Log, Cluster: "of the request", Node: "n1", Rank: row.None, Attrs: `{}`,
+			Kind: row.Log, Cluster: "of the request", ByRequest: true, Node: "n1", Rank: row.None, Attrs: `{}`,
 			Resource: `{"host.name":"n1","service.instance.id":"i"}`,
 		},
 		Received: came, Record: &row.Record{},
@@ -229,13 +230,66 @@ func TestLogsAndSpans(t *testing.T) {
 	s.SetParentSpanID(pcommon.SpanID{3})
 	s.Status().SetCode(ptrace.StatusCodeError)
 	s.Status().SetMessage("slow")
-	same(t, otlp.Traces(tr, otlp.Options{Received: came}), row.Row{
-		Series:    &row.Series{Kind: row.Span, Rank: row.None, Attrs: `{}`, Resource: `{}`},
+	s.Links().AppendEmpty()
+	put(t, s.Attributes(), map[string]any{"rank": 3})
+	e := s.Events().AppendEmpty()
+	e.SetName("cause")
+	e.SetTimestamp(when + 2)
+	put(t, e.Attributes(), map[string]any{"cause.kind": "cpu_contention"})
+	s.Events().AppendEmpty().SetName(strings.Repeat("x", otlp.MaxName+1))
+	got := otlp.Traces(tr, otlp.Options{Received: came})
+	if got.LeftOut != 2 { // the link, and the event with a long name
+		t.Errorf("%d left out", got.LeftOut)
+	}
+	same(t, got, row.Row{
+		Series:    &row.Series{Kind: row.Span, Rank: 3, Attrs: `{"rank":3}`, Resource: `{}`},
 		Timestamp: when, Received: came, Record: &row.Record{
 			Event: "infer.outlier.2x", Severity: "ERROR", SeverityNumber: 17, Body: "slow", Trace: "01000000000000000000000000000000",
 			Span: "0200000000000000", Parent: "0300000000000000", Duration: 12,
 		},
+	}, row.Row{
+		Series:    &row.Series{Kind: row.Log, Rank: 3, Attrs: `{"cause.kind":"cpu_contention"}`, Resource: `{}`},
+		Timestamp: when + 2, Received: came, Record: &row.Record{
+			Event: "cause", Trace: "01000000000000000000000000000000", Span: "0200000000000000",
+		},
 	})
+}
+
+// Nodes of two clusters may have one name; only the request says which cluster it is.
+func TestTheRequestsClusterTellsRowsApart(t *testing.T) {
+	bare := func() pmetric.Metrics {
+		m := pmetric.NewMetrics()
+		rm := m.ResourceMetrics().AppendEmpty()
+		put(t, rm.Resource().Attributes(), map[string]any{"host.name": "node-1"})
+		gauge(t, rm.ScopeMetrics().AppendEmpty().Metrics(), nil)
+		return m
+	}
+	key := func(m pmetric.Metrics, cluster string) uint64 {
+		t.Helper()
+		got := otlp.Metrics(m, otlp.Options{Received: came, Cluster: cluster})
+		if got.Refused > 0 {
+			t.Fatal(got.Why)
+		}
+		return got.Rows[0].Key
+	}
+	if key(bare(), "east") == key(bare(), "west") {
+		t.Error("rows of two clusters have one key")
+	}
+	named := func() pmetric.Metrics {
+		m, list := node(t)
+		gauge(t, list, nil)
+		return m
+	}
+	if key(named(), "") != key(named(), "west") {
+		t.Error("a row that names its cluster has another key by what the request says")
+	}
+	bad := otlp.Metrics(bare(), otlp.Options{Received: came, Cluster: "\xff"})
+	if len(bad.Rows) != 1 || bad.Rows[0].Cluster != "\uFFFD" {
+		t.Errorf("a cluster that is not UTF-8: %+v", bad)
+	}
+	if long := otlp.Metrics(bare(), otlp.Options{Cluster: strings.Repeat("x", otlp.MaxName+1)}); long.Refused != 1 {
+		t.Errorf("a long name of a cluster: %+v", long)
+	}
 }
 
 // What is sent again has the same keys, even if its attributes are in another order and it comes later.

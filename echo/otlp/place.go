@@ -13,6 +13,7 @@ import (
 // place says which cluster, node and rank a row belongs to.
 type place struct {
 	cluster, node string
+	byRequest     bool // no attribute names the cluster
 	rank, ranks   int32
 }
 
@@ -29,10 +30,11 @@ func (p *place) read(attrs pcommon.Map) error {
 	if attrs.Len() == 0 {
 		return nil
 	}
+	cluster := ""
 	for _, t := range []struct {
 		names []string
 		to    *string
-	}{{clusterNames, &p.cluster}, {nodeNames, &p.node}} {
+	}{{clusterNames, &cluster}, {nodeNames, &p.node}} {
 		v, name := first(attrs, t.names)
 		if name == "" || v.AsString() == "" {
 			continue
@@ -42,6 +44,9 @@ func (p *place) read(attrs pcommon.Map) error {
 			return err
 		}
 		*t.to = text
+	}
+	if cluster != "" {
+		p.cluster, p.byRequest = cluster, false
 	}
 	if v, name := first(attrs, rankNames); name != "" {
 		if n, ok := whole(v); ok {

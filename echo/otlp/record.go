@@ -108,4 +108,27 @@ func (c *converter) span(s ptrace.Span) {
 	}
 	r.Key = row.Key(&r, row.Identity(c.scoped, t.Event, t.Trace, t.Span))
 	c.out.Rows = append(c.out.Rows, r)
+	c.out.LeftOut += int64(s.Links().Len())
+	for _, e := range s.Events().All() {
+		if err := c.eventOf(&r, e); err != nil {
+			c.out.LeftOut++ // the span is kept
+		}
+	}
+}
+
+// eventOf adds an event of a span, as a log record of the span's trace.
+func (c *converter) eventOf(span *row.Row, e ptrace.SpanEvent) error {
+	r, err := c.record(row.Log, e.Timestamp(), e.Attributes())
+	if err != nil {
+		return err
+	}
+	r.Cluster, r.ByRequest, r.Node, r.Rank, r.NRanks = span.Cluster, span.ByRequest, span.Node, span.Rank, span.NRanks
+	t := r.Record
+	if t.Event, err = named("event's name", e.Name()); err != nil {
+		return err
+	}
+	t.Trace, t.Span = span.Record.Trace, span.Record.Span
+	r.Key = row.Key(&r, row.Identity(c.scoped, t.Event, t.Severity, t.Body, t.Trace, t.Span))
+	c.out.Rows = append(c.out.Rows, r)
+	return nil
 }

@@ -6,9 +6,9 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// Key returns the idempotency key of a row: 64 bits of its resource, scope, name, attributes, and time. Two rows of
-// one second with the same key are one row, sent twice. With 300,000 different rows per second, two have the same key
-// once in 13 years.
+// Key returns the idempotency key of a row: 64 bits of its resource, scope, name, attributes, and time, and of its
+// cluster if no attribute names that. Two rows of one second with the same key are one row, sent twice. With 300,000
+// different rows per second, two have the same key once in 13 years.
 //
 // For a log record or span, identity is all that distinguishes it from others of its resource: see Identity.
 func Key(r *Row, identity uint64) uint64 {
@@ -21,8 +21,12 @@ func Key(r *Row, identity uint64) uint64 {
 type parts [5]uint64
 
 func partsOf(s *Series, identity uint64) parts {
+	resource := xxhash.Sum64String(s.Resource)
+	if s.ByRequest {
+		resource = Identity(s.Resource, s.Cluster)
+	}
 	return parts{
-		uint64(s.Kind), xxhash.Sum64String(s.Resource), xxhash.Sum64String(s.Attrs), xxhash.Sum64String(s.Metric), identity,
+		uint64(s.Kind), resource, xxhash.Sum64String(s.Attrs), xxhash.Sum64String(s.Metric), identity,
 	}
 }
 

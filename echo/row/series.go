@@ -10,11 +10,13 @@ import (
 type Series struct {
 	Kind          Kind
 	Cluster, Node string
+	// ByRequest: the cluster is the one that the request named, and in no attribute.
+	ByRequest bool
 	// Rank is None if it is not known, NRanks 0.
 	Rank, NRanks int32
 
 	Metric, Unit string
-	// Temporality of a sum or histogram is "delta" or "cumulative".
+	// Temporality of a sum or histogram is "delta" or "cumulative", or NonMonotonic.
 	Temporality string
 
 	// Attrs and Resource are JSON objects with sorted names.
@@ -24,6 +26,10 @@ type Series struct {
 	id    ID
 	parts parts // of its points' keys
 }
+
+// NonMonotonic is the temporality of a cumulative sum that also falls, such as of memory in use: its value is what there
+// is, like that of a gauge.
+const NonMonotonic = "non_monotonic"
 
 // ID identifies a series: 128 bits of a hash of all its fields. The hash must not change, since IDs are stored.
 type ID [2]uint64

@@ -23,6 +23,10 @@ var (
 		"Points, lines and spans, by what became of them: kept; duplicate: there already; refused: cannot be kept; "+
 			"no_room: the queue was full; failed: the store could not be written. Senders are told of the last three.",
 		[]string{"what"}, nil)
+	leftOutDesc = prometheus.NewDesc("ingero_echo_left_out_total",
+		"Parts of rows that are kept without them: links of spans, events of spans that cannot be kept, exemplars, "+
+			"quantiles of summaries without a column.",
+		nil, nil)
 	requestsDesc = prometheus.NewDesc("ingero_echo_requests_total",
 		"Requests, by what became of them: read, malformed, denied (no right token), busy (no room).", []string{"what"}, nil)
 	waitingDesc = prometheus.NewDesc("ingero_echo_waiting_points", "Points that wait to be written.", nil, nil)
@@ -76,6 +80,7 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 	counter(pointsDesc, in.Refused, "refused")
 	counter(pointsDesc, q.Full, "no_room")
 	counter(pointsDesc, q.Failed, "failed")
+	counter(leftOutDesc, in.LeftOut)
 	counter(requestsDesc, in.Requests, "read")
 	counter(requestsDesc, in.Malformed, "malformed")
 	counter(requestsDesc, in.Denied, "denied")
