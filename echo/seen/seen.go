@@ -2,8 +2,8 @@
 // repeated. It has no clock and no I/O.
 //
 // Keys are grouped by the second of the rows' own time. If a second's keys are in memory, they are complete: any
-// other key is not in the store. If a row of another second comes, that second's keys are read from the store; after
-// a crash nothing else is needed. So memory is bounded, and nothing is forgotten.
+// other key is not in the store. If a row of another second comes, that second's keys are read from the store: see
+// Read. After a crash nothing else is needed. So memory is bounded, and nothing is forgotten.
 package seen
 
 import (
@@ -20,7 +20,8 @@ type Set struct {
 	most    int // keys
 	keys    int
 	seconds map[int64]*second
-	used    uint64 // counts calls of Missing
+	used    uint64  // counts calls of Missing
+	parts   []int64 // seconds of which only a part is known; see Read
 	// last is the second of the last row, since most rows come in order; nil: none, or it was dropped.
 	last   *second
 	lastAt int64
@@ -29,6 +30,7 @@ type Set struct {
 type second struct {
 	keys map[uint64]struct{}
 	used uint64 // when its rows came last
+	part bool   // the keys are not complete
 }
 
 // New returns a set that keeps at most so many keys between batches, in 20 bytes of memory each.
@@ -87,7 +89,7 @@ func (s *Set) Drop(rows []row.Row) {
 // DropAll forgets everything.
 func (s *Set) DropAll() {
 	clear(s.seconds)
-	s.keys, s.last = 0, nil
+	s.keys, s.last, s.parts = 0, nil, nil
 }
 
 func (s *Set) drop(at int64) {
@@ -98,8 +100,9 @@ func (s *Set) drop(at int64) {
 	}
 }
 
-// Trim forgets the least recently used seconds, until no more keys are left than New allows.
+// Trim forgets what is not complete, and the least recently used seconds until no more keys are left than New allows.
 func (s *Set) Trim() {
+	s.forgetParts()
 	if s.keys <= s.most {
 		return
 	}

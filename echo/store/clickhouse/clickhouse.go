@@ -81,6 +81,8 @@ type Store struct {
 	open   sync.RWMutex
 	closed bool
 
+	retaining sync.Mutex // of calls of Retain
+
 	// writing is locked by the writer. It guards the rest.
 	writing sync.Mutex
 	seen    *seen.Set

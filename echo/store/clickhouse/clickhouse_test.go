@@ -118,6 +118,40 @@ func ask(t *testing.T, s *clickhouse.Store, sql string) string {
 	return strings.Trim(fmt.Sprint(r.Rows[0]), "[]")
 }
 
+// More minutes than are added up at once; and the minutes of a writer whose clock is behind another's.
+func TestMinutesAreAddedUpInSteps(t *testing.T) {
+	s := open(t, clickhousetest.Start(t, t.TempDir()), "steps", clickhouse.Options{})
+	now := time.Now().Unix()
+	add := func(minutes, from, received int64) {
+		t.Helper()
+		var rows []row.Row
+		for i := range minutes {
+			r := gauges(1, from+60*i)[0]
+			r.Received = row.SecondBegins(received + i/100)
+			rows = append(rows, r)
+		}
+		write(t, s, rows)
+		if _, err := s.Retain(t.Context(), 0, store.Retention{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, step := range []struct {
+		minutes, from, received int64
+		want                    string
+	}{
+		{2500, 6_000_000, now - 10_000, "2500 2500"},
+		{1, 6_000_010, now - 5000, "2501 2500"},  // in the first minute
+		{1, 12_000_000, now + 3600, "2502 2501"}, // by a clock that is an hour ahead
+		{1, 18_000_000, now, "2503 2502"},
+		{1, 18_000_010, now, "2504 2502"},
+	} {
+		add(step.minutes, step.from, step.received)
+		if got := ask(t, s, "select sum(count), count() from minutes"); got != step.want {
+			t.Errorf("after %d minutes from %d: %s; want %s", step.minutes, step.from, got, step.want)
+		}
+	}
+}
+
 // Two programs that write the same rows do not know of each other's. Readers see each row once, also in minutes.
 func TestRowsOfTwoWritersCountOnce(t *testing.T) {
 	server := clickhousetest.Start(t, t.TempDir())
@@ -461,6 +495,43 @@ func TestOlderTablesAreMigrated(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, after); diff != "" || len(before) >= len(after) {
 		t.Errorf("%d tables before; those of a new database differ (-new +migrated):\n%s", len(before), diff)
+	}
+}
+
+// Tables whose partitions are days, as they were made before 2026-12, are used as they are.
+func TestPartitionsOfADay(t *testing.T) {
+	server := clickhousetest.Start(t, t.TempDir())
+	old, err := clickhouse.OpenVersion(t.Context(), server.URL("days"), 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := texts(t, direct(t, server, "days"), "select create_table_query from system.tables where database = 'days' and name = 'point'")
+	days := strings.Replace(made[0], "PARTITION BY intDiv(timestamp_ns, 3600000000000)", "PARTITION BY intDiv(timestamp_ns, 86400000000000)", 1)
+	for _, statement := range []string{"drop table point", days} {
+		if err := old.Exec(t.Context(), statement); err != nil {
+			t.Fatalf("%s: %v", statement, err)
+		}
+	}
+	if days == made[0] {
+		t.Fatal("partitions are no longer hours; this tests nothing")
+	}
+	write(t, old, gauges(100, 100_000))
+	if err := old.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, server, "days", clickhouse.Options{})
+	another := open(t, server, "days", clickhouse.Options{})
+	write(t, s, gauges(200, 100_000)) // of which 100 are there
+	write(t, another, gauges(100, 130_000))
+	write(t, s, gauges(100, 130_000)) // it may not know of the other one's
+	if _, err := s.Retain(t.Context(), 0, store.Retention{}); err != nil {
+		t.Fatal(err)
+	}
+	if got := ask(t, s, "select count(), sum(value_int), count(distinct intDiv(timestamp_ns, 86400000000000)) from events"); got != "300 24850 1" {
+		t.Errorf("%s", got)
+	}
+	if got := ask(t, s, "select sum(count), count() from minutes where minute_ns >= 0"); got != "300 8" {
+		t.Errorf("in minutes: %s", got)
 	}
 }
 

@@ -8,8 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/ClickHouse/clickhouse-go/v2"
-
 	"github.com/ingero-io/ingero/echo/store"
 )
 
@@ -49,10 +47,10 @@ func (s *Store) expire(ctx context.Context) error {
 // Retain implements store.Keeper. It rewrites the parts that have rows to be deleted, which is expensive if done
 // often. The engine deletes what Options.Keep expires when it merges.
 //
-// It also computes the minutes of new rows.
+// It also computes the minutes of new rows. Others may write meanwhile.
 func (s *Store) Retain(ctx context.Context, now int64, r store.Retention) (int64, error) {
-	s.writing.Lock()
-	defer s.writing.Unlock()
+	s.retaining.Lock()
+	defer s.retaining.Unlock()
 	var deleted int64
 	err := s.use(func() (err error) {
 		if err := s.addUp(ctx); err != nil {
@@ -61,8 +59,11 @@ func (s *Store) Retain(ctx context.Context, now int64, r store.Retention) (int64
 		deleted, err = s.retain(ctx, now, r)
 		return err
 	})
+	if deleted > 0 {
+		s.forget()
+	}
 	if err != nil {
-		return 0, fmt.Errorf("delete old rows: %w", err)
+		return deleted, fmt.Errorf("delete old rows: %w", err)
 	}
 	return deleted, nil
 }
@@ -78,16 +79,19 @@ func (s *Store) retain(ctx context.Context, now int64, r store.Retention) (int64
 	}
 	if r.Bytes > 0 {
 		n, err := s.shrink(ctx, r.Bytes)
-		if err != nil {
-			return 0, err
+		if deleted += n; err != nil {
+			return deleted, err
 		}
-		deleted += n
-	}
-	if deleted > 0 {
-		s.seen.DropAll()
-		s.ages.forget()
 	}
 	return deleted, nil
+}
+
+// forget drops what is known of rows that may have been deleted. Close may wait meanwhile: it is not for use.
+func (s *Store) forget() {
+	s.ages.forget()
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	s.seen.DropAll()
 }
 
 // deleteBefore deletes rows that came before a time, and minutes before it.
@@ -164,47 +168,6 @@ func (s *Store) shrink(ctx context.Context, most int64) (int64, error) {
 		deleted += n
 	}
 	return deleted, nil
-}
-
-// addUp computes the minutes whose rows came since the last call. It computes whole minutes, from all rows, so that
-// duplicates count once, and two concurrent calls write the same.
-func (s *Store) addUp(ctx context.Context) error {
-	const late = int64(2 * time.Minute) // for rows that another ingero-echo was just writing
-	var through sql.NullInt64
-	if err := s.conn.QueryRow(ctx, "select maxOrNull(through_ns) from minute").Scan(&through); err != nil {
-		return err
-	}
-	since := ""
-	if through.Valid {
-		since = fmt.Sprintf(" and received_ns > %d", through.Int64-late)
-	}
-	return s.conn.Exec(clickhouse.Context(ctx, clickhouse.WithSettings(minuteSettings)), addUp(since))
-}
-
-// minuteSettings let the server that is asked add up what all shards have: the rows of a minute are on any of them. It
-// fails if a shard would look for new rows only among its own.
-var minuteSettings = clickhouse.Settings{
-	"async_insert": 0, "max_partitions_per_insert_block": 0, "insert_distributed_sync": 1,
-	"parallel_distributed_insert_select": 0, "distributed_product_mode": "deny", "skip_unavailable_shards": 0,
-	"do_not_merge_across_partitions_select_final": 1,
-}
-
-// addUp returns the statement that computes the minutes of new rows, which the condition selects. "global": which
-// minutes these are is found once, on all shards. The minutes of a late row are then read from all shards, too, and not
-// only from the one that has that row.
-func addUp(since string) string {
-	return `insert into minute
-		select intDiv(timestamp_ns, 60000000000) * 60000000000 as minute_ns, cluster_id, node_id,
-			assumeNotNull(metric_name) as metric_name, rank, countState(), sumState(v), minState(v), maxState(v),
-			quantilesDDState(0.01, 0.5, 0.9, 0.99)(v), max(received_ns)
-		from (
-			select timestamp_ns, received_ns, cluster_id, node_id, metric_name, rank,
-				assumeNotNull(coalesce(value_double, toFloat64(value_int), sum / count)) as v
-			from point final
-			where metric_name is not null and coalesce(value_double, toFloat64(value_int), sum / count) is not null
-				and intDiv(timestamp_ns, 60000000000) global in (
-					select distinct intDiv(timestamp_ns, 60000000000) from point where metric_name is not null` + since + `))
-		group by minute_ns, cluster_id, node_id, metric_name, rank`
 }
 
 // ages caches when the oldest row came: finding it reads all rows.

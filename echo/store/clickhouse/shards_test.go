@@ -301,9 +301,10 @@ func TestMinutesOfAClusterAreThoseOfAllShards(t *testing.T) {
 		t.Fatal("minutes are not added up")
 	}
 	statement := strings.Join(strings.Fields(statements[i]), " ")
-	const want = "from point final where metric_name is not null and coalesce(value_double, toFloat64(value_int), sum / count) " +
-		"is not null and intDiv(timestamp_ns, 60000000000) global in ( select distinct intDiv(timestamp_ns, 60000000000) from point "
-	if !strings.Contains(statement, want) || strings.Count(statement, " in (") != 1 {
+	const want = "from point final where metric_name is not null and coalesce(value_double, toFloat64(value_int), " +
+		"sum / nullIf(count, 0)) is not null and intDiv(timestamp_ns, 3600000000000) in (0) and " +
+		"intDiv(timestamp_ns, 60000000000) in (1)) group by "
+	if !strings.Contains(statement, want) || strings.Count(statement, "select") != 2 {
 		t.Errorf("no %q in %s", want, statement)
 	}
 	settings := clickhouse.MinuteSettings()

@@ -11,7 +11,6 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"github.com/ingero-io/ingero/echo/row"
-	"github.com/ingero-io/ingero/echo/seen"
 	"github.com/ingero-io/ingero/echo/store"
 )
 
@@ -35,7 +34,7 @@ func (s *Store) Write(ctx context.Context, rows []row.Row) (store.Written, error
 }
 
 func (s *Store) write(ctx context.Context, rows []row.Row) (store.Written, error) {
-	if err := s.load(ctx, s.seen.Missing(nil, rows)); err != nil {
+	if err := s.seen.Read(ctx, rows, s.newest, stored{s}); err != nil {
 		return store.Written{}, fmt.Errorf("%w: find rows that are there already: %w", store.ErrUnavailable, err)
 	}
 	fresh := make([]*row.Row, 0, len(rows))
@@ -55,24 +54,38 @@ func (s *Store) write(ctx context.Context, rows []row.Row) (store.Written, error
 	return store.Written{Rows: len(fresh), Duplicates: len(rows) - len(fresh)}, nil
 }
 
-// load reads the keys of some seconds.
-func (s *Store) load(ctx context.Context, seconds []int64) error {
-	conditions := seen.During(seconds, s.newest, "intDiv(timestamp_ns, 1000000000)")
-	if len(conditions) == 0 {
-		return nil
-	}
-	rows, err := s.conn.Query(ctx, "select timestamp_ns, key from point where "+strings.Join(conditions, " or "))
+// stored are the rows on the server, for package seen.
+type stored struct{ s *Store }
+
+// SecondOf implements seen.Source.
+func (stored) SecondOf() string { return "intDiv(timestamp_ns, 1000000000)" }
+
+// Count implements seen.Source. A row that was written twice counts twice until it is merged.
+func (t stored) Count(ctx context.Context, condition string, each func(second, rows int64)) error {
+	var second int64
+	var n uint64
+	return t.read(ctx, "select second, count() from (select "+t.SecondOf()+" as second from point where "+condition+
+		") group by second", func() { each(second, int64(n)) }, &second, &n)
+}
+
+// Keys implements seen.Source.
+func (t stored) Keys(ctx context.Context, condition string, each func(timestamp int64, key uint64)) error {
+	var at int64
+	var key uint64
+	return t.read(ctx, "select timestamp_ns, key from point where "+condition, func() { each(at, key) }, &at, &key)
+}
+
+func (t stored) read(ctx context.Context, statement string, each func(), into ...any) error {
+	rows, err := t.s.conn.Query(ctx, statement)
 	if err != nil {
 		return err
 	}
 	defer closed(rows)
 	for rows.Next() {
-		var at int64
-		var key uint64
-		if err := rows.Scan(&at, &key); err != nil {
+		if err := rows.Scan(into...); err != nil {
 			return err
 		}
-		s.seen.Load(row.SecondOf(at), key)
+		each()
 	}
 	return rows.Err()
 }

@@ -28,6 +28,34 @@ func (s *Store) Count(ctx context.Context, table string) (n int64, err error) {
 	return n, err
 }
 
+// AskOn begins to read rows, and goes on until the engine is closed, or ctx ends. It returns when it has begun; how it
+// ended is sent.
+func (s *Store) AskOn(ctx context.Context) <-chan error {
+	began, ended := make(chan struct{}), make(chan error, 1)
+	go func() {
+		ended <- s.use(func(db *sql.DB) error {
+			ctx, done := s.watch.begin(ctx)
+			defer done()
+			tx, err := db.BeginTx(context.WithoutCancel(ctx), nil)
+			if err != nil {
+				close(began)
+				return err
+			}
+			defer func() { _ = tx.Rollback() }()
+			var n int64
+			err = tx.QueryRow("select count(*) from point").Scan(&n)
+			close(began)
+			if err != nil {
+				return err
+			}
+			<-ctx.Done()
+			return context.Cause(ctx)
+		})
+	}()
+	<-began
+	return ended
+}
+
 // Reopen reopens the engine. It calls wait before; after patience it counts as stuck.
 func (s *Store) Reopen(ctx context.Context, wait func(), patience time.Duration) {
 	s.writing.Lock()

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 
 	"github.com/ingero-io/ingero/echo/store"
@@ -17,9 +18,14 @@ const lessThanFull = 0.9
 
 // Retain implements store.Keeper. Rows are deleted in steps, between which others may be written.
 func (s *Store) Retain(ctx context.Context, now int64, r store.Retention) (int64, error) {
+	// Also if nothing is written that would notice that the engine is not open.
+	if err := s.alone(ctx, func() error { return nil }); err != nil {
+		return 0, fmt.Errorf("delete old rows: %w", err)
+	}
 	deleted, err := s.retain(ctx, now, r)
 	if deleted > 0 {
 		err = errors.Join(err, s.alone(ctx, func() error {
+			s.seen.DropAll()
 			err := s.inTransaction(ctx, func() error { return s.dropSeries(ctx) })
 			if err != nil {
 				s.numbers.forget()
@@ -53,7 +59,7 @@ func (s *Store) retain(ctx context.Context, now int64, r store.Retention) (delet
 func (s *Store) alone(ctx context.Context, f func() error) error {
 	s.writing.Lock()
 	defer s.writing.Unlock()
-	if s.lost() { // nothing may be written that would notice
+	if s.lost() {
 		s.mend(context.WithoutCancel(ctx), nil)
 	}
 	err := s.use(func(*sql.DB) error { return f() })
@@ -82,7 +88,6 @@ func (s *Store) deleteBefore(ctx context.Context, received int64) (deleted int64
 			if n, err = s.deleteAtOnce(ctx, until); err != nil || n == 0 {
 				return err
 			}
-			s.seen.DropAll()
 			return s.checkpoint(ctx)
 		})
 		if deleted += n; err != nil || n == 0 || !more {
@@ -99,7 +104,7 @@ const ofDeleted = 8
 func (s *Store) step(ctx context.Context, received int64) (until int64, more bool, err error) {
 	most := s.options.Memory / 4 / ofDeleted
 	from := ofAll("received_ns", fmt.Sprintf("received_ns < %d", received))
-	err = s.ask(ctx, func(db *sql.DB) error {
+	err = s.look(ctx, func(db *sql.DB) error {
 		var rows int64
 		until, more = received, false
 		if err := db.QueryRowContext(ctx, "select count(*) from ("+from+")").Scan(&rows); err != nil || rows <= most {
@@ -111,6 +116,14 @@ func (s *Store) step(ctx context.Context, received int64) (until int64, more boo
 		return err
 	})
 	return until, more, err
+}
+
+// look asks as ask does, but waits at most Patience for an engine that is not open: Retain opens it when it is called
+// next. The question itself, which has its own context, may take longer.
+func (s *Store) look(ctx context.Context, f func(*sql.DB) error) error {
+	waiting, cancel := context.WithTimeout(ctx, s.options.Patience)
+	defer cancel()
+	return s.ask(waiting, f)
 }
 
 // quantile finds about which value has a share of the values of a query below it. An exact one would take 8 bytes of
@@ -146,16 +159,21 @@ const shrinks = 4
 // shrink deletes the oldest rows of a file that is too large: as many as its size suggests if all rows are of equal
 // size, and more if that was not enough.
 func (s *Store) shrink(ctx context.Context, most int64) (int64, error) {
-	var deleted, size, before int64
+	var deleted int64
+	before, inVain := int64(math.MaxInt64), 0 // the size before a deletion, and how many freed nothing
 	for range shrinks {
-		err := s.alone(ctx, func() (err error) {
-			if err = s.checkpoint(ctx); err == nil {
-				size, err = used(ctx, s.conn)
-			}
-			return err
-		})
-		// If no space became free, a question still reads the deleted rows: wait for the next call.
-		if err != nil || size <= most || size == before {
+		size, err := s.size(ctx)
+		if err == nil && size > most && (deleted == 0 || size >= before) {
+			// Rows that were deleted still take space while a question reads them, which began before. It ends now.
+			s.writing.Lock()
+			s.refresh(context.WithoutCancel(ctx), "space")
+			s.writing.Unlock()
+			size, err = s.size(ctx)
+		}
+		if size >= before {
+			inVain++
+		}
+		if err != nil || size <= most || inVain == 2 { // it may be one large group of rows
 			return deleted, err
 		}
 		before = size
@@ -167,10 +185,21 @@ func (s *Store) shrink(ctx context.Context, most int64) (int64, error) {
 	return deleted, nil
 }
 
+// size returns the bytes of the file in use, after the log was moved into it.
+func (s *Store) size(ctx context.Context) (bytes int64, err error) {
+	err = s.alone(ctx, func() (err error) {
+		if err = s.checkpoint(ctx); err == nil {
+			bytes, err = used(ctx, s.conn)
+		}
+		return err
+	})
+	return bytes, err
+}
+
 // deleteShare deletes about a share of all rows, the oldest ones.
 func (s *Store) deleteShare(ctx context.Context, share float64) (int64, error) {
 	var until sql.NullInt64
-	err := s.ask(ctx, func(db *sql.DB) error {
+	err := s.look(ctx, func(db *sql.DB) error {
 		return quantile(ctx, db, share, ofAll("received_ns", "true"), &until)
 	})
 	if err != nil || !until.Valid {

@@ -95,6 +95,55 @@ func TestManyRowsAreDeletedInLittleMemory(t *testing.T) {
 	}
 }
 
+// A question that reads the oldest rows keeps their space from becoming free. It ends, and no more rows are deleted for
+// that.
+func TestAQuestionDoesNotMakeMoreRowsBeDeleted(t *testing.T) {
+	const batch, batches = 50_000, 30
+	s := open(t, filepath.Join(t.TempDir(), "echo.db"), duckdb.Options{})
+	write := func(second int64, rows int) {
+		made := gaugesWith(rows, second, func(i int) string { return fmt.Sprintf(`{"i":%d}`, i%10) })
+		if _, err := s.Write(t.Context(), made); err != nil {
+			t.Error(err)
+		}
+	}
+	for n := range int64(batches) {
+		write(1+n, batch)
+	}
+	if _, err := s.Retain(t.Context(), 0, store.Retention{}); err != nil {
+		t.Fatal(err)
+	}
+	before, err := s.Stats(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	asking, leave := context.WithCancel(t.Context())
+	asked := s.AskOn(asking)
+	stop, writing := make(chan struct{}), sync.WaitGroup{}
+	writing.Go(func() { // the file grows meanwhile
+		for n := int64(batches); ; n++ {
+			select {
+			case <-stop:
+				return
+			default:
+				write(1+n, 500)
+			}
+		}
+	})
+	deleted, err := s.Retain(t.Context(), 0, store.Retention{Bytes: before.Bytes * 4 / 5})
+	close(stop)
+	writing.Wait()
+	leave() // if it still asks
+	if all := int64(batch * batches); err != nil || deleted < all/10 || deleted > all/2 {
+		t.Errorf("%d of %d rows are deleted, %v; want some 28 %%", deleted, all, err)
+	}
+	if err := <-asked; !errors.Is(err, store.ErrAway) {
+		t.Errorf("the question ended with %v", err)
+	}
+	if after, err := s.Stats(t.Context()); err != nil || after.Bytes > before.Bytes*9/10 {
+		t.Errorf("%+v of %+v are left, %v", after, before, err)
+	}
+}
+
 // Questions that would need gigabytes end before the process has one, and their memory is freed.
 func TestAQuestionThatTakesMemoryIsEndedAndFreesIt(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "echo.db"), duckdb.Options{})
@@ -109,7 +158,7 @@ func TestAQuestionThatTakesMemoryIsEndedAndFreesIt(t *testing.T) {
 	limits := store.Limits{Time: time.Minute, Rows: 10, Bytes: 1 << 20}
 	parts := strings.Repeat(" || a.attrs_json", 15)
 	const (
-		engine, slack = 256, 150 // MiB: the engine's cache, and a margin
+		engine, slack = duckdb.DefaultMemory >> 20, 150 // MiB: the engine's cache, and a margin
 		most          = 1000
 	)
 	first, _ := memory(t)

@@ -13,7 +13,6 @@ import (
 	"github.com/duckdb/duckdb-go/v2"
 
 	"github.com/ingero-io/ingero/echo/row"
-	"github.com/ingero-io/ingero/echo/seen"
 	"github.com/ingero-io/ingero/echo/store"
 )
 
@@ -29,7 +28,7 @@ func (s *Store) Write(ctx context.Context, rows []row.Row) (store.Written, error
 		out, err = s.try(ctx, rows)
 	}
 	if err == nil && s.held > s.options.Memory/4 {
-		s.refresh(context.WithoutCancel(ctx))
+		s.refresh(context.WithoutCancel(ctx), "memory")
 	}
 	return out, err
 }
@@ -68,8 +67,12 @@ func heldFor(rows int) int64 { return int64(rows) * ofGroup / group }
 // grace is how long questions may still run before the engine is reopened for its memory. Writing waits meanwhile.
 const grace = 500 * time.Millisecond
 
-// refresh reopens the engine to free what it holds. Otherwise this takes all of its memory, and writing fails.
-func (s *Store) refresh(ctx context.Context) {
+// refresh reopens the engine to free what it holds: memory, of which it would take all it may have, so that writing
+// fails; or deleted rows. The caller has locked s.writing.
+func (s *Store) refresh(ctx context.Context, why string) {
+	if s.lost() {
+		return // mend opens it
+	}
 	began := time.Now()
 	if _, err := s.conn.ExecContext(ctx, "checkpoint"); err != nil { // so that no log has to be read
 		s.options.Logger.Warn("the log cannot be moved into the file", "err", err)
@@ -80,8 +83,8 @@ func (s *Store) refresh(ctx context.Context) {
 	}
 	held := s.held
 	if s.reopen(ctx, grace) {
-		s.options.Logger.Info("the store was opened again to free memory", "path", s.path, "bytes", held,
-			"took", time.Since(began).Round(time.Millisecond))
+		s.options.Logger.Info("the store was opened again to free "+why, "path", s.path, "bytes", held, "took",
+			time.Since(began).Round(time.Millisecond))
 	}
 }
 
@@ -117,7 +120,7 @@ func gaveUp(err error) bool {
 }
 
 func (s *Store) write(ctx context.Context, rows []row.Row) (store.Written, error) {
-	if err := s.load(ctx, s.seen.Missing(nil, rows)); err != nil {
+	if err := s.seen.Read(ctx, rows, s.newest, stored{s.conn}); err != nil {
 		return store.Written{}, fmt.Errorf("find rows that are there already: %w", err)
 	}
 	fresh, newest := make([]point, 0, len(rows)), s.newest
@@ -138,29 +141,37 @@ func (s *Store) write(ctx context.Context, rows []row.Row) (store.Written, error
 	return store.Written{Rows: len(fresh), Duplicates: len(rows) - len(fresh)}, nil
 }
 
-// load reads the keys of some seconds.
-func (s *Store) load(ctx context.Context, seconds []int64) error {
-	for _, c := range seen.During(seconds, s.newest, "timestamp_ns // 1000000000") {
-		if err := s.loadWhere(ctx, c); err != nil {
-			return err
-		}
-	}
-	return nil
+// stored are the rows in the engine, for package seen.
+type stored struct{ conn *sql.Conn }
+
+// SecondOf implements seen.Source.
+func (stored) SecondOf() string { return "timestamp_ns // 1000000000" }
+
+// Count implements seen.Source.
+func (t stored) Count(ctx context.Context, condition string, each func(second, rows int64)) error {
+	var second, n int64
+	return t.read(ctx, "select second, count(*) from ("+ofAll(t.SecondOf()+" as second", condition)+") group by second",
+		func() { each(second, n) }, &second, &n)
 }
 
-func (s *Store) loadWhere(ctx context.Context, condition string) error {
-	rows, err := s.conn.QueryContext(ctx, ofAll("timestamp_ns, key", condition))
+// Keys implements seen.Source.
+func (t stored) Keys(ctx context.Context, condition string, each func(timestamp int64, key uint64)) error {
+	var at int64
+	var key uint64
+	return t.read(ctx, ofAll("timestamp_ns, key", condition), func() { each(at, key) }, &at, &key)
+}
+
+func (t stored) read(ctx context.Context, statement string, each func(), into ...any) error {
+	rows, err := t.conn.QueryContext(ctx, statement)
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
 	for rows.Next() {
-		var at int64
-		var key uint64
-		if err := rows.Scan(&at, &key); err != nil {
+		if err := rows.Scan(into...); err != nil {
 			return err
 		}
-		s.seen.Load(row.SecondOf(at), key)
+		each()
 	}
 	return rows.Err()
 }

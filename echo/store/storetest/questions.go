@@ -98,6 +98,7 @@ func testViews(t *testing.T, with suite) {
 		"straggler_resolved|x|5|8|true|block_io|<nil>|<nil>|<nil>|<nil>",
 		"hang|y|5|8|true|<nil>|<nil>|<nil>|<nil>|<nil>")
 	ask(t, s, "select op_type, comm_id_hash, seq, rank, exit_ns - enter_ns from collectives", "ncclAllReduce|00ff|41|5|9")
+	ask(t, s, "select usual_own_ms, late_ms from collectives", "90.5|290")
 	ask(t, s, "select why, one_of, own_ms, wait_ms, pid, finding_ids, node_address from collectives",
 		`late|1|380.5|<nil>|7|["c1","c2"]|<nil>`)
 	ask(t, s, `select before_ms, before_runq_ms, before_throttled_ms, before_futex_ms, before_block_io_ms, before_fault_ms,
@@ -115,7 +116,8 @@ const late = `{"ingero.chain_ids":["c1","c2"],"ingero.collective.before.block_io
 	`"ingero.collective.before.other_ms":6,"ingero.collective.before.pipe_ms":7,` +
 	`"ingero.collective.before.poll_ms":8,"ingero.collective.before.runq_ms":290.25,` +
 	`"ingero.collective.before.sleep_ms":9,"ingero.collective.before_ms":380.5,` +
-	`"ingero.collective.one_of":1,"ingero.collective.own_ms":380.5,"ingero.collective.why":"late",` +
+	`"ingero.collective.one_of":1,"ingero.collective.own_ms":380.5,"ingero.collective.usual_own_ms":90.5,` +
+	`"ingero.collective.why":"late",` +
 	`"nccl.comm_id_hash":"00ff","nccl.op_type":"ncclAllReduce","nccl.seq":41,"process.pid":7}`
 
 // A node may send its gauges as integers, if they are.
@@ -154,6 +156,15 @@ func testHistograms(t *testing.T, with suite) {
 	ask(t, s, "select count, sum, min, max, p50, value, value_double from events", "4|10|<nil>|8|2|2.5|<nil>")
 	ask(t, s, with.dialect.buckets, "3")
 	ask(t, s, "select bucket_lower, bucket_upper, bucket_count from events", "[-Inf 1 4]|[1 4 +Inf]|[1 2 1]")
+	write(t, s, []row.Row{{ // nothing was measured yet
+		Series: bare(row.Histogram, "h"), Key: 2, Timestamp: at(2), Received: at(2),
+		Distribution: &row.Distribution{Min: nan, Max: nan, P50: nan, P90: nan, P99: nan},
+	}})
+	ask(t, s, "select count, sum, value from events order by timestamp_ns", "4|10|2.5", "0|0|<nil>")
+	if _, err := s.Retain(t.Context(), at(1000), store.Retention{}); err != nil {
+		t.Fatal(err)
+	}
+	ask(t, s, "select sum(count), sum(sum), max(max) from minutes", "1|2.5|2.5")
 }
 
 // A store may compute minutes only when Retain is called.

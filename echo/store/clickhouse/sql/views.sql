@@ -3,7 +3,7 @@
 
 create or replace view events{{.OnCluster}} as
 select timestamp_ns, received_ns, cluster_id, node_id, kind, metric_name, rank, nranks, value_double, value_int,
-    coalesce(value_double, toFloat64(value_int), sum / count) as value,
+    coalesce(value_double, toFloat64(value_int), sum / nullIf(count, 0)) as value,
     attrs_json, attrs_json as attrs, resource_json, scope, unit, temporality, start_ns,
     event_name, severity, severity_number, body, trace_id, span_id, parent_span_id, duration_ns,
     count, sum, min, max, p50, p90, p99, bucket_lower, bucket_upper, bucket_count
@@ -81,6 +81,7 @@ select timestamp_ns as enter_ns, timestamp_ns + duration_ns as exit_ns, duration
     JSONExtract(attrs_json, 'ingero.collective.one_of', 'Nullable(Int64)') as one_of,
     JSONExtract(attrs_json, 'ingero.collective.own_ms', 'Nullable(Float64)') as own_ms,
     JSONExtract(attrs_json, 'ingero.collective.usual_own_ms', 'Nullable(Float64)') as usual_own_ms,
+    case when why = 'late' then own_ms - usual_own_ms end as late_ms,
     JSONExtract(attrs_json, 'ingero.collective.wait_ms', 'Nullable(Float64)') as wait_ms,
     JSONExtract(attrs_json, 'ingero.collective.usual_wait_ms', 'Nullable(Float64)') as usual_wait_ms,
     JSONExtract(attrs_json, 'ingero.collective.before_ms', 'Nullable(Float64)') as before_ms,

@@ -12,14 +12,14 @@ select timestamp_ns, received_ns, cluster_id, node_id, kind, metric_name, rank, 
 from point join series using (series)
 union all
 select timestamp_ns, received_ns, cluster_id, node_id, kind, metric_name, rank, nranks, null, null,
-    sum / count,
+    sum / nullif(count, 0),
     attrs_json, attrs_json, resource_json, scope, unit, temporality, start_ns,
     null, null, null, null, null, null, null, null,
     count, sum, min, max, p50, p90, p99, bucket_lower, bucket_upper, bucket_count
 from distribution join series using (series)
 union all
 select timestamp_ns, received_ns, cluster_id, node_id, kind, metric_name, rank, nranks, value_double, value_int,
-    coalesce(value_double, value_int, sum / count) as value,
+    coalesce(value_double, value_int, sum / nullif(count, 0)) as value,
     attrs_json, attrs_json as attrs, resource_json, scope, unit, temporality, start_ns,
     event_name, severity, severity_number, body, trace_id, span_id, parent_span_id, duration_ns,
     count, sum, min, max, p50, p90, p99, bucket_lower, bucket_upper, bucket_count
@@ -95,6 +95,7 @@ select timestamp_ns as enter_ns, timestamp_ns + duration_ns as exit_ns, duration
     try_cast(json_extract_string(attrs_json, '$."ingero.collective.one_of"') as bigint) as one_of,
     try_cast(json_extract_string(attrs_json, '$."ingero.collective.own_ms"') as double) as own_ms,
     try_cast(json_extract_string(attrs_json, '$."ingero.collective.usual_own_ms"') as double) as usual_own_ms,
+    case when why = 'late' then own_ms - usual_own_ms end as late_ms,
     try_cast(json_extract_string(attrs_json, '$."ingero.collective.wait_ms"') as double) as wait_ms,
     try_cast(json_extract_string(attrs_json, '$."ingero.collective.usual_wait_ms"') as double) as usual_wait_ms,
     try_cast(json_extract_string(attrs_json, '$."ingero.collective.before_ms"') as double) as before_ms,
