@@ -20,6 +20,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"github.com/ingero-io/ingero/internal/kerneltest"
 	"github.com/ingero-io/ingero/internal/netns"
 )
@@ -287,9 +289,15 @@ func ownAddress(ns *netns.Namespace) string {
 	return net.JoinHostPort(ns.Inside, "8080")
 }
 
+// nextQuestion is what an answer says to ask next, and at which node.
+type nextQuestion struct {
+	Tool, At  string
+	Arguments map[string]any
+}
+
 // findsStragglers asks as an AI agent would, until the answer says who, how late, how often, and why. It returns the
-// address at which the next question is asked.
-func (e *echo) findsStragglers(began time.Time) string {
+// next question.
+func (e *echo) findsStragglers(began time.Time) *nextQuestion {
 	e.t.Helper()
 	type straggler struct {
 		Node        string `json:"node_id"`
@@ -304,7 +312,7 @@ func (e *echo) findsStragglers(began time.Time) string {
 	var answer struct {
 		Result struct {
 			Stragglers []straggler
-			Next       []struct{ Tool, At string }
+			Next       []nextQuestion
 		}
 	}
 	why := func(s *straggler) bool {
@@ -342,31 +350,75 @@ func (e *echo) findsStragglers(began time.Time) string {
 	if next := answer.Result.Next; len(next) == 0 || next[0].Tool != "diagnose" {
 		e.t.Fatalf("the next question is not to the node: %+v", next)
 	}
-	return answer.Result.Next[0].At
+	return &answer.Result.Next[0]
 }
 
-// asksNode asks the late rank's node for what its own recording shows.
-func (e *echo) asksNode(at, want string) {
+// ofNode lets a client in at a node. The certificate is the node's own.
+type ofNode struct{ http.Transport }
+
+func (o *ofNode) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("Authorization", "Bearer "+nodeToken)
+	return o.Transport.RoundTrip(r)
+}
+
+// asksNode asks the late rank's node for what its own recording shows: over HTTP, and the next question as it is.
+func (e *echo) asksNode(q *nextQuestion, want string) {
 	e.t.Helper()
-	if at != want {
-		e.t.Fatalf("the next question is to %q, not to %s", at, want)
+	if q.At != want {
+		e.t.Fatalf("the next question is to %q, not to %s", q.At, want)
 	}
-	r, err := http.NewRequestWithContext(e.t.Context(), http.MethodGet, "https://"+at+"/api/v1/chains", nil)
+	client := &http.Client{Transport: &ofNode{http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}}
+	defer client.CloseIdleConnections()
+	r, err := http.NewRequestWithContext(e.t.Context(), http.MethodGet, "https://"+q.At+"/api/v1/chains", nil)
 	if err != nil {
 		e.t.Fatal(err)
 	}
-	r.Header.Set("Authorization", "Bearer "+nodeToken)
-	// Its certificate is its own.
-	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
-	defer client.CloseIdleConnections()
 	a, err := client.Do(r)
 	if err != nil {
 		e.t.Fatal(err)
 	}
 	defer a.Body.Close()
 	b, err := io.ReadAll(a.Body)
-	if err != nil || a.StatusCode != http.StatusOK || !bytes.Contains(b, []byte("backup-agent")) {
-		e.t.Errorf("the node answers %s: %.2000s, %v", a.Status, b, err)
+	if err != nil || a.StatusCode != http.StatusOK {
+		e.t.Fatalf("the node answers %s: %.2000s, %v", a.Status, b, err)
+	}
+	var chains struct {
+		Chains []struct {
+			Summary string
+			Stack   []string
+		}
+	}
+	if err := json.Unmarshal(b, &chains); err != nil {
+		e.t.Fatal(err)
+	}
+	stack := false
+	for _, c := range chains.Chains {
+		stack = stack || strings.Contains(c.Summary, "backup-agent") && len(c.Stack) > 0
+	}
+	if !stack {
+		e.t.Errorf("the node has no stack of a wait for backup-agent: %.3000s", b)
+	}
+	if os.Getenv(earlierEnv) == "" { // that one serves agents elsewhere
+		e.asksTool(client, q)
+	}
+}
+
+// asksTool asks the next question as an AI agent does.
+func (e *echo) asksTool(client *http.Client, q *nextQuestion) {
+	e.t.Helper()
+	s, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).Connect(e.t.Context(),
+		&mcp.StreamableClientTransport{Endpoint: "https://" + q.At + "/mcp", HTTPClient: client, MaxRetries: -1}, nil)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	defer s.Close()
+	answer, err := s.CallTool(e.t.Context(), &mcp.CallToolParams{Name: q.Tool, Arguments: q.Arguments})
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	if b, err := json.Marshal(answer); err != nil || answer.IsError || !bytes.Contains(b, []byte("backup-agent")) {
+		e.t.Errorf("%s of the node answers %s, %v", q.Tool, b, err)
 	}
 }
 

@@ -92,7 +92,7 @@ func TestStatuses(t *testing.T) {
 		"SQL":                          {both, sql, `{"sql":"select 1"}`, 200, `{"columns":["a"],"rows":[[1]]}`},
 		"in version 2":                 {read, "POST /api/v2/sql", `{"sql":"select 1"}`, 200, `{"columns":["a"],"rows":[[1]]}`},
 		"what JSON has no number for":  {both, sql, `{"sql":"infinite"}`, 200, `{"columns":["a"],"rows":[["Infinity"]],"cut":"rows"}`},
-		"a tool":                       {read, tool, `{"args":{"sql":"select 1"}}`, 200, `{"result":{"columns":["a"],"rows":[[1]]}}`},
+		"a tool":                       {read, tool, `{"args":{"sql":"select 1"}}`, 200, `{"result":{"columns":["a"],"rows":[[1]],"next":[{"tool":`},
 		"health":                       {read, "GET /api/v1/health", "", 200, `{"status":"ok"}`},
 		"who am I":                     {read, "GET /api/v1/whoami", "", 200, `{"scopes":["read"]}`},
 		"who am I, of one that writes": {write, "GET /api/v2/whoami", "", 200, `{"scopes":["write"]}`},

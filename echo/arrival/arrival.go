@@ -136,9 +136,7 @@ func (c *comparison) collect(spans []Span) {
 		return cmp.Or(cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Comm, b.Comm), cmp.Compare(a.Seq, b.Seq),
 			cmp.Compare(a.Node, b.Node), cmp.Compare(a.Rank.Rank, b.Rank.Rank), cmp.Compare(a.Enter, b.Enter))
 	})
-	sorted = slices.CompactFunc(sorted, func(a, b Span) bool { // sent twice
-		return same(a, b) && a.Rank == b.Rank
-	})
+	sorted = once(sorted)
 	nodes := map[[2]string]bool{}
 	for len(sorted) > 0 {
 		n := 1
@@ -166,6 +164,21 @@ func (c *comparison) collect(spans []Span) {
 	slices.SortFunc(c.list, func(a, b Rank) int {
 		return cmp.Or(cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Node, b.Node), cmp.Compare(a.Rank, b.Rank))
 	})
+}
+
+// once joins what ranks sent of a collective twice: as a sample, and as one that was notable or in which the rank
+// waited. The second one knows less of what was before, the first one not that it was no sample.
+func once(sorted []Span) []Span {
+	out := sorted[:0]
+	for _, s := range sorted {
+		if n := len(out) - 1; n >= 0 && same(out[n], s) && out[n].Rank == s.Rank {
+			out[n].OneOf = min(max(1, out[n].OneOf), max(1, s.OneOf))
+			out[n].Before = max(out[n].Before, s.Before)
+			continue
+		}
+		out = append(out, s)
+	}
+	return out
 }
 
 func same(a, b Span) bool { return a.Cluster == b.Cluster && a.Comm == b.Comm && a.Seq == b.Seq }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/ingero-io/ingero/echo/arrival"
@@ -229,5 +230,31 @@ func TestSamplesStandForOthers(t *testing.T) {
 				t.Errorf("%+v; want %d times, %v of the time", l, c.times, c.lost)
 			}
 		})
+	}
+}
+
+// A collective that a rank sent twice, as a sample and because it was notable, counts once, whichever comes first.
+func TestWhatIsSentTwiceCountsOnce(t *testing.T) {
+	spans := job{steps: 200, ranks: 8, late: func(rank, step int) float64 {
+		if rank == 5 && step%20 == 7 {
+			return 50 * ms
+		}
+		return 0
+	}}.spans()
+	for i := range spans {
+		spans[i].OneOf = 16
+	}
+	for _, s := range slices.Clone(spans) {
+		if s.Rank.Rank != 5 && s.Seq%20 == 7 { // it waited; what it did before is not known
+			s.OneOf, s.Before = 1, 0
+			spans = append(spans, s)
+		}
+	}
+	for range 3 {
+		rand.Shuffle(len(spans), func(i, k int) { spans[i], spans[k] = spans[k], spans[i] })
+		got := arrival.Compare(spans, arrival.Options{})
+		if len(got.Late) != 1 || got.Late[0].Times != 10 || got.Late[0].OwnNS < 140*ms {
+			t.Fatalf("%+v", got.Late)
+		}
 	}
 }

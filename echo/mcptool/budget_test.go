@@ -8,10 +8,12 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/ingero-io/ingero/echo/row"
 	"github.com/ingero-io/ingero/echo/store"
 )
 
@@ -246,6 +248,50 @@ func TestCursors(t *testing.T) {
 		if got := fails(t, cs, "fleet.cluster.summary", args); !strings.Contains(got, "cursor") && !strings.Contains(got, "window") {
 			t.Errorf("%v: %s", args, got)
 		}
+	}
+}
+
+// Rows that come while a list is read, of times that were read already, do not move its next parts.
+func TestRowsThatComeMeanwhileDoNotMoveParts(t *testing.T) {
+	line := func(i int, ago time.Duration, came time.Time) row.Row {
+		r := row.Row{
+			Series:    &row.Series{Kind: row.Log, Cluster: "c", Node: "n", Rank: row.None, Attrs: `{}`, Resource: `{}`},
+			Timestamp: now().Add(-ago).UnixNano(), Received: came.UnixNano(), Record: &row.Record{Body: fmt.Sprint("line ", i)},
+		}
+		r.Key = row.Key(&r, row.Identity(r.Record.Body))
+		return r
+	}
+	s := filled(t, nil)
+	write := func(rows ...row.Row) {
+		t.Helper()
+		if _, err := s.Write(t.Context(), rows); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 10 { // of two moments: their texts make the order
+		write(line(i, time.Duration(i/5)*time.Minute+time.Second, now()))
+	}
+	cs, args := connect(t, tools(s)), map[string]any{"limit": 3}
+	var got struct {
+		Events     []struct{ Text string }
+		NextCursor string `json:"next_cursor"`
+	}
+	seen := map[string]bool{}
+	for part := 0; part == 0 || got.NextCursor != ""; part++ {
+		got.Events, got.NextCursor = nil, ""
+		call(t, cs, "fleet.cluster.event_history", args, &got)
+		for _, e := range got.Events {
+			if seen[e.Text] {
+				t.Errorf("part %d has %q again", part, e.Text)
+			}
+			seen[e.Text] = true
+		}
+		// Just committed, received before and after the first part was asked for.
+		write(line(100+part, 500*time.Millisecond, now().Add(-time.Second)), line(200+part, time.Millisecond, now().Add(time.Second)))
+		args["cursor"] = got.NextCursor
+	}
+	if len(seen) != 10 {
+		t.Errorf("%d lines: %v", len(seen), seen)
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/ingero-io/ingero/echo/question"
@@ -55,11 +57,15 @@ var historyTool = tool[historyIn, historyOut]{
 		if err != nil {
 			return out, err
 		}
+		pinned, until := after(pinned)
 		sc, err := s.window(ctx, &out.common, in.ClusterID, cmp.Or(pinned, in.Window))
 		if err != nil {
 			return out, err
 		}
 		sc.Node, sc.Rank = in.NodeID, in.Rank
+		if at > 0 {
+			sc.To = min(sc.To, until+1)
+		}
 		rows, err := s.ask.Rows(ctx, sc, question.Which{Metric: in.Metric}, at, maxRows+1)
 		if err != nil {
 			return out, err
@@ -81,10 +87,39 @@ var historyTool = tool[historyIn, historyOut]{
 		}}
 		page, rest := part(list, in.paging, 0, size(out))
 		if out.Events = page; rest > 0 {
-			out.NextCursor = in.next(at+rest, in, out.Window)
+			time, shown := shownOf(rows[:rest], until, at)
+			out.NextCursor = in.next(shown, in, fmt.Sprint(out.Window, pinTime, time))
 		}
 		return out, nil
 	},
+}
+
+// pinTime separates a cursor's window from the time of the last row that was shown. The next part begins with it: rows
+// that come later, of times that were shown already, do not move it. The cursor's number is how many rows of that time
+// were shown.
+const pinTime = "~"
+
+// after returns the window of a cursor, and the time up to which rows are left; 0 without a cursor.
+func after(pinned string) (window string, until int64) {
+	window, text, _ := strings.Cut(pinned, pinTime)
+	until, _ = strconv.ParseInt(text, 10, 64) // 0: the cursor is of no event
+	return window, until
+}
+
+// shownOf returns how many of the last rows of a part are of its last row's time, which is until; before is how many
+// of them earlier parts showed.
+func shownOf(rows []question.Row, until int64, before int) (time int64, shown int) {
+	time = rows[len(rows)-1].At
+	for _, r := range slices.Backward(rows) {
+		if r.At != time {
+			break
+		}
+		shown++
+	}
+	if time == until {
+		shown += before
+	}
+	return time, shown
 }
 
 // leftOut notes what a history without a metric leaves out.

@@ -104,7 +104,7 @@ var outliersTool = tool[outliersIn, outliersOut]{
 		if err != nil || m == nil {
 			return out, err
 		}
-		if m.Kind == "sum" && in.Threshold != nil {
+		if m.Grows() && in.Threshold != nil {
 			in.Threshold = nil
 			out.add("the threshold is not used: points of a sum are compared by their growth only")
 		}
@@ -147,15 +147,16 @@ func (s *Tools) metric(ctx context.Context, sc question.Scope, what string, out 
 		m := &found[0]
 		out.Unit = name(m.Unit)
 		switch {
-		case m.Kind == "sum":
+		case m.Grows():
 			out.Measure = "growth a second"
-		case m.Kind == "gauge":
+		case m.Kind == "gauge", m.Kind == "sum":
 			out.Measure = "median of points"
 		default:
 			out.Measure = "median of the means of points"
 		}
 		if len(found) > 1 {
-			out.add("some nodes send %s as %s: they are not compared", name(what), name(found[1].Kind))
+			out.add("some nodes send %s as %s: they are not compared", name(what),
+				strings.TrimSpace(found[1].Temporality+" "+found[1].Kind))
 		}
 		return m, nil
 	}

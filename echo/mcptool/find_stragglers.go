@@ -100,7 +100,7 @@ const (
 var stragglersTool = tool[stragglersIn, stragglersOut]{
 	name: stragglersName,
 	about: "Ranks that the others wait for: who, since when, how late, and why, from collectives' times and " +
-		"what the nodes' agents tell.",
+		"what nodes' agents tell.",
 	run: func(ctx context.Context, s *Tools, in stragglersIn) (out stragglersOut, err error) {
 		at, pinned, err := in.begin(in)
 		if err != nil {
@@ -165,26 +165,9 @@ type compared struct {
 func (s *Tools) late(ctx context.Context, sc question.Scope, seen *stragglersSeen, c *common) ([]compared,
 	error,
 ) {
-	read, err := s.ask.Collectives(ctx, sc)
-	if err != nil {
-		return nil, err
-	}
-	seen.Unknown = read.Unknown
-	if read.Share > 0 && read.Share < 1 {
-		seen.SharePct = significant(read.Share*100, 3)
-	}
-	byCluster := map[string][]arrival.Span{}
-	for _, span := range read.Spans {
-		byCluster[span.Cluster] = append(byCluster[span.Cluster], span)
-	}
-	var names []string
-	for n := range byCluster {
-		names = append(names, n)
-	}
-	slices.Sort(names)
 	var results []compared
-	for _, n := range names {
-		r := arrival.Compare(byCluster[n], arrival.Options{Share: read.Share})
+	sent, err := s.ask.Collectives(ctx, sc, func(of question.Collectives) {
+		n, r := of.Cluster, arrival.Compare(of.Spans, arrival.Options{Share: of.Share})
 		seen.Ranks, seen.Nodes = seen.Ranks+r.Ranks, seen.Nodes+r.Nodes
 		seen.Collectives, seen.Alone = seen.Collectives+r.Collectives, seen.Alone+r.Alone
 		seen.SpanS = max(seen.SpanS, round(r.SpanNS/1e9, 1))
@@ -195,6 +178,16 @@ func (s *Tools) late(ctx context.Context, sc question.Scope, seen *stragglersSee
 			c.add("clocks of %s differ by %s ms: lateness is not computed of them", name(n), fmt.Sprint(ms(r.ClockNS)))
 		}
 		results = append(results, compared{r, n})
+	})
+	if err != nil {
+		return nil, err
+	}
+	seen.Unknown = sent.Unknown
+	if sent.Share > 0 && sent.Share < 1 {
+		seen.SharePct = significant(sent.Share*100, 3)
+	}
+	if sent.More {
+		c.add("not all collectives could be read; ask for a shorter window")
 	}
 	return results, nil
 }

@@ -59,7 +59,7 @@ const costName = "fleet.cluster.get_cost"
 
 var costTool = tool[costIn, costOut]{
 	name:  costName,
-	about: "What waiting for late ranks costs: lost time times the ranks that waited, in GPU-hours and money.",
+	about: "What waiting for late ranks costs: lost time times waiting ranks, in GPU-hours and money.",
 	run: func(ctx context.Context, s *Tools, in costIn) (out costOut, err error) {
 		at, pinned, err := in.begin(in)
 		if err != nil {

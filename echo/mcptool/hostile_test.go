@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"github.com/ingero-io/ingero/echo/cost"
 	"github.com/ingero-io/ingero/echo/demo"
 	"github.com/ingero-io/ingero/echo/mcptool"
@@ -21,11 +23,7 @@ func TestArguments(t *testing.T) {
 		logs(t, "secret", "n2", found(5, "lock", "gc", map[string]any{"rank": 2})),
 	}
 	cs := connect(t, tools(filled(t, list)))
-	for _, c := range []struct {
-		tool string
-		args map[string]any
-		want string // text of the refusal; empty: it answers
-	}{
+	try(t, cs, []argumentCase{
 		{"summary", map[string]any{"cluster_id": "o'brien"}, ""},
 		{"summary", map[string]any{"cluster_id": "' or 1=1 --"}, ""},
 		{"summary", map[string]any{"cluster_id": `x\' or 1=1 --`}, ""},
@@ -62,6 +60,13 @@ func TestArguments(t *testing.T) {
 		{"anomaly_list", map[string]any{"severity_filter": "ALL"}, "severity_filter"},
 		{"get_cost", map[string]any{"per_gpu_hour": -3}, "per_gpu_hour must be"},
 		{"get_cost", map[string]any{"per_gpu_hour": 1e7}, "per_gpu_hour must be"},
+	})
+}
+
+// The words of refusals are those of the gate of DuckDB.
+func TestStatements(t *testing.T) {
+	cs := connect(t, tools(filled(t, nil)))
+	try(t, cs, []argumentCase{
 		{"run_analysis", map[string]any{}, "sql"},
 		{"run_analysis", map[string]any{"sql": "delete from point"}, "refused: only SELECT"},
 		{"run_analysis", map[string]any{"sql": "select * from read_csv('/etc/passwd')"}, "refused: table function"},
@@ -69,7 +74,24 @@ func TestArguments(t *testing.T) {
 		{"run_analysis", map[string]any{"sql": "selekt"}, "syntax error"},
 		{"run_analysis", map[string]any{"sql": "select nothing from events"}, "nothing"},
 		{"run_analysis", map[string]any{"sql": "select 'nan'::double, 1e300 * 1e300, 9007199254740993"}, ""},
-	} {
+	})
+	var got struct{ Rows [][]any }
+	call(t, cs, "fleet.cluster.run_analysis", map[string]any{"sql": "select 'nan'::double as a, '-inf'::double as b, 9007199254740993 as c, sum(1::bigint) as d, now() > make_timestamp(0) as e"}, &got)
+	if s := fmt.Sprint(got.Rows); s != "[[NaN -Infinity 9007199254740993 1 true]]" {
+		t.Error(s)
+	}
+}
+
+// argumentCase is a call of a tool.
+type argumentCase struct {
+	tool string
+	args map[string]any
+	want string // text of the refusal; empty: it answers
+}
+
+func try(t *testing.T, cs *mcp.ClientSession, cases []argumentCase) {
+	t.Helper()
+	for _, c := range cases {
 		tool := "fleet.cluster." + c.tool
 		if c.want != "" {
 			if got := fails(t, cs, tool, c.args); !strings.Contains(got, c.want) {
@@ -84,11 +106,6 @@ func TestArguments(t *testing.T) {
 		if n, ok := c.args["node_id"]; ok && (strings.Contains(textOf(res), "n2") || !strings.Contains(textOf(res), "tar")) {
 			t.Errorf("%v: %s", n, textOf(res))
 		}
-	}
-	var got struct{ Rows [][]any }
-	call(t, cs, "fleet.cluster.run_analysis", map[string]any{"sql": "select 'nan'::double as a, '-inf'::double as b, 9007199254740993 as c, sum(1::bigint) as d, now() > make_timestamp(0) as e"}, &got)
-	if s := fmt.Sprint(got.Rows); s != "[[NaN -Infinity 9007199254740993 1 true]]" {
-		t.Error(s)
 	}
 }
 

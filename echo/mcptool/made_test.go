@@ -101,6 +101,7 @@ func metrics(t testing.TB, cluster, node string, all ...series) demo.Request {
 		default:
 			sum := one.SetEmptySum()
 			sum.SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)
+			sum.SetIsMonotonic(s.kind != "in use")
 			if s.kind == "delta" {
 				sum.SetAggregationTemporality(pmetric.AggregationTemporalityDelta)
 			}

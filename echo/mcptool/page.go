@@ -19,7 +19,7 @@ const (
 
 // paging selects a part of a list.
 type paging struct {
-	Limit  int    `json:"limit,omitempty" jsonschema:"at most 1000; default 2000 tokens"`
+	Limit  int    `json:"limit,omitempty" jsonschema:"max 1000; default 2000 tokens"`
 	Cursor string `json:"cursor,omitempty" jsonschema:"next_cursor"`
 }
 

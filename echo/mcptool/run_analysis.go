@@ -10,7 +10,7 @@ import (
 )
 
 type analysisIn struct {
-	SQL string `json:"sql" jsonschema:"one SELECT, at most 16 KiB"`
+	SQL string `json:"sql" jsonschema:"one SELECT, max 16 KiB"`
 	paging
 }
 
@@ -19,6 +19,7 @@ type analysisOut struct {
 	Columns    []data  `json:"columns"`
 	Rows       [][]any `json:"rows" jsonschema:"data; large integers as strings"`
 	CutValues  int     `json:"cut_values,omitempty"`
+	Next       []next  `json:"next"`
 	NextCursor string  `json:"next_cursor,omitempty"`
 }
 
@@ -45,7 +46,9 @@ var analysisTool = tool[analysisIn, analysisOut]{
 			return out, err
 		}
 		r.Plain()
-		out.Columns, out.Rows = []data{}, [][]any{}
+		out.Columns, out.Rows, out.Next = []data{}, [][]any{}, []next{{
+			Tool: stragglersName, Arguments: map[string]any{}, Why: "is a rank late, and why?",
+		}}
 		for _, c := range r.Columns {
 			out.Columns = append(out.Columns, data(mcpshape.Cut(mcpshape.Visible(c), maxName)))
 		}

@@ -162,6 +162,6 @@ type next struct {
 	Tool      string         `json:"tool"`
 	Arguments map[string]any `json:"arguments"`
 	Why       string         `json:"why"`
-	// At is the address of the node whose server has the tool; empty: this server.
+	// At is the address (HOST:PORT) of the node whose server has the tool, at /mcp; empty: this server.
 	At data `json:"at,omitempty"`
 }

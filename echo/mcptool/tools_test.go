@@ -511,6 +511,37 @@ func TestManyCollectives(t *testing.T) {
 	}
 }
 
+// A number that a sender made up fails nothing.
+func TestAnAbsurdTime(t *testing.T) {
+	for _, own := range []any{1e300, -1e300, "Infinity", "NaN"} {
+		requests := job{cluster: "east", ranks: 4, steps: 50, late: slow(1, 2, 80*milli), change: func(s ptrace.Span, rank, step int) {
+			if rank == 2 && step == 7 {
+				if err := s.Attributes().PutEmpty("ingero.collective.own_ms").FromRaw(own); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}}.requests(t)
+		var got stragglers
+		call(t, connect(t, tools(filled(t, requests))), "fleet.cluster.find_stragglers", nil, &got)
+		if len(got.Stragglers) != 1 || got.Stragglers[0].NodeID != "n01" {
+			t.Errorf("%v: %+v", own, got)
+		}
+	}
+}
+
+// What a tracer sends of an error of a GPU is wrong in the summary's and the anomalies' eyes.
+func TestErrorsOfGPUs(t *testing.T) {
+	cs := connect(t, tools(filled(t, []demo.Request{logs(t, "east", "n01", entry{
+		before: 60, event: "ingero.gpu.xid", severity: 17, text: "GPU 1 reported Xid 79 (GPU has fallen off the bus)",
+		attributes: map[string]any{"ingero.gpu.xid": 79, "hw.id": "1"},
+	})})))
+	var got json.RawMessage
+	call(t, cs, "fleet.cluster.anomaly_list", nil, &got)
+	if !strings.Contains(string(got), "ingero.gpu.xid") || !strings.Contains(string(got), "fallen off the bus") {
+		t.Errorf("%s", got)
+	}
+}
+
 func TestOutliers(t *testing.T) {
 	var list []demo.Request
 	for i := range 6 {
@@ -532,9 +563,10 @@ func TestOutliers(t *testing.T) {
 		}
 		list = append(list, metrics(t, "east", node(i),
 			series{"launches", rising, map[string]any{"cgroup": "a"}, "cumulative"}, series{"launches", rising, map[string]any{"cgroup": "b"}, "cumulative"},
-			series{"errors", delta, nil, "delta"}, series{"ingero.health.score", health, map[string]any{"rank": i}, ""}))
+			series{"errors", delta, nil, "delta"}, series{"memory", []float64{9, 1, float64(5 + i), 7, 3}, nil, "in use"}, series{"ingero.health.score", health, map[string]any{"rank": i}, ""}))
 	}
 	list = append(list, metrics(t, "west", "w0", series{"launches", []float64{0, 5}, nil, "cumulative"}))
+	list = append(list, metrics(t, "east", "delta", series{"launches", []float64{7, 7, 7}, nil, "delta"})) // not compared
 	cs := connect(t, tools(filled(t, list)))
 	var got outliers
 	call(t, cs, "fleet.cluster.find_outlier_nodes", map[string]any{"metric": "launches", "worse": "lower", "window": "10m"}, &got)
@@ -549,6 +581,10 @@ func TestOutliers(t *testing.T) {
 	call(t, cs, "fleet.cluster.find_outlier_nodes", map[string]any{"metric": "errors", "threshold": 20, "window": "10m"}, &got)
 	if got.Ranked[0].Beyond != 0 || !strings.Contains(got.Note, "threshold is not used") {
 		t.Errorf("a sum, by a threshold: %+v", got)
+	}
+	call(t, cs, "fleet.cluster.find_outlier_nodes", map[string]any{"metric": "memory", "window": "10m"}, &got)
+	if got.Measure != "median of points" || got.Cohorts[0].Median != 7 {
+		t.Errorf("a sum that falls, too: %+v", got)
 	}
 	// As published: points below 0.4. The node's median does not show them.
 	call(t, cs, "fleet.cluster.find_outlier_nodes", map[string]any{"metric": "ingero.health.score", "threshold": 0.4, "window": "20:00-20:30"}, &got)

@@ -59,7 +59,8 @@ func (a *Asker) Rows(ctx context.Context, s Scope, w Which, offset, most int) (l
 	}, `select timestamp_ns, cluster_id, node_id, rank, kind, coalesce(metric_name, event_name), value, unit, severity,
 			severity_number, body, duration_ns, attrs_json
 		from events where %s and %s
-		order by timestamp_ns desc, cluster_id, node_id, rank, event_name, attrs_json limit %d offset %d`,
+		order by timestamp_ns desc, cluster_id, node_id, rank, event_name, attrs_json, kind, body, value, resource_json,
+			scope, trace_id, span_id limit %d offset %d`,
 		which, a.where(s, "timestamp_ns"), most, offset)
 	return list, err
 }

@@ -3,6 +3,8 @@ package question
 import (
 	"context"
 	"fmt"
+
+	"github.com/ingero-io/ingero/echo/row"
 )
 
 // Metric is a metric with points in the scope.
@@ -11,6 +13,9 @@ type Metric struct {
 	Points                        int64
 	Nodes                         int
 }
+
+// Grows reports whether a metric is a sum whose growth matters, and not its value.
+func (m *Metric) Grows() bool { return m.Kind == row.Sum.String() && m.Temporality != row.NonMonotonic }
 
 // Metrics returns the metrics with points, the one with most first. If name is not empty, only that one.
 func (a *Asker) Metrics(ctx context.Context, s Scope, name string) (list []Metric, err error) {
@@ -32,8 +37,8 @@ func (a *Asker) Metrics(ctx context.Context, s Scope, name string) (list []Metri
 type Value struct {
 	Cluster, Node string
 	Rank          *int32
-	// Value is the median of points; for histograms that of their means; for sums the growth per second, over the time
-	// that the points cover.
+	// Value is the median of points; for histograms that of their means; for sums that grow the growth per second, over
+	// the time that the points cover.
 	Value  *float64
 	Points int64
 	// Beyond counts the points beyond the limit.
@@ -57,8 +62,8 @@ func (a *Asker) Values(ctx context.Context, s Scope, m Metric, byRank bool, limi
 		}
 		beyond = fmt.Sprintf("sum(case when value %s %g then 1 else 0 end)", sign, *limit)
 	}
-	from := fmt.Sprintf("from events where metric_name = %s and kind = %s and value is not null and %s", a.quote(m.Name),
-		a.quote(m.Kind), a.where(s, "timestamp_ns"))
+	from := fmt.Sprintf("from events where metric_name = %s and kind = %s and coalesce(temporality, '') = %s "+
+		"and value is not null and %s", a.quote(m.Name), a.quote(m.Kind), a.quote(m.Temporality), a.where(s, "timestamp_ns"))
 	each := func(l *line) {
 		list = append(list, Value{
 			Cluster: l.text(), Node: l.text(), Rank: l.rank(), Value: l.number(), Points: l.int(), Beyond: l.int(),
@@ -73,7 +78,7 @@ func (a *Asker) Values(ctx context.Context, s Scope, m Metric, byRank bool, limi
 				%[3]s group by cluster_id, node_id, rank, attrs_json, resource_json, start_ns) as series
 			group by cluster_id, node_id%[4]s having max(to_ns) > min(from_ns) order by cluster_id, node_id%[4]s`,
 			rank, beyond, from, by)
-	case m.Kind == "sum":
+	case m.Grows():
 		// The first point begins at its start, or as long before it as one comes after the other.
 		more, err = a.rows(ctx, each, `select cluster_id, node_id, %[1]s,
 				sum(grew) / (max(to_ns) - min(from_ns)) * 1000000000, sum(points), sum(beyond)

@@ -74,7 +74,13 @@ func (a *Asker) list(texts []string) string {
 
 // rows runs a statement and calls each with each row. more reports whether there are more.
 func (a *Asker) rows(ctx context.Context, each func(*line), format string, args ...any) (more bool, err error) {
-	r, err := a.reader.Query(ctx, fmt.Sprintf(format, args...), limits)
+	return a.rowsWithin(ctx, limits, each, format, args...)
+}
+
+func (a *Asker) rowsWithin(ctx context.Context, l store.Limits, each func(*line), format string, args ...any) (
+	more bool, err error,
+) {
+	r, err := a.reader.Query(ctx, fmt.Sprintf(format, args...), l)
 	if err != nil {
 		return false, err
 	}

@@ -90,13 +90,23 @@ var condition = regexp.MustCompile(`^\(seq % 65521\) \* 40503 % 65521 < (\d+)$`)
 
 // The share of the collectives that are read is as returned, also among periodic ones.
 func TestShare(t *testing.T) {
-	if sql, share := share(maxSpans); sql != "1 = 1" || share != 1 {
-		t.Errorf("%s, %v", sql, share)
+	for ranks, spans := range map[int64]int64{8: maxSpans, 4096: fewest * 4096, 20_000: mostSpans} {
+		if sql, share := share(spans, ranks); sql != "1 = 1" || share != 1 {
+			t.Errorf("%s, %v", sql, share)
+		}
 	}
-	for _, spans := range []int64{maxSpans + 1, 112_000, 1_000_000, 50_000_000} {
-		sql, share := share(spans)
+	for _, c := range []struct{ spans, ranks, most int64 }{
+		{maxSpans + 1, 8, maxSpans},
+		{112_000, 512, maxSpans},
+		{1_000_000, 512, maxSpans},
+		{50_000_000, 4096, fewest * 4096}, // so many collectives of all ranks that somebody can be blamed
+		{50_000_000, 1_000_000, mostSpans},
+	} {
+		spans := c.spans
+		sql, share := share(spans, c.ranks)
 		m := condition.FindStringSubmatch(sql)
-		if m == nil || share > 1 || share*float64(spans) > maxSpans*1.001 {
+		read := share * float64(spans)
+		if m == nil || share > 1 || read > float64(c.most)*1.001 || read < float64(c.most)*0.9 {
 			t.Fatalf("%d: %s, %v", spans, sql, share)
 		}
 		below, err := strconv.Atoi(m[1])
@@ -114,6 +124,20 @@ func TestShare(t *testing.T) {
 			if got := float64(chosen) / float64(all); math.Abs(got-share) > share/100 {
 				t.Errorf("%d spans, every %dth: %v are read; want %v", spans, period, got, share)
 			}
+		}
+	}
+}
+
+// Clusters of which all is read are read together, as long as they are small.
+func TestClustersAreReadTogether(t *testing.T) {
+	of := func(spans int64, share float64) ofCluster { return ofCluster{spans: spans, share: share} }
+	for want, list := range map[int][]ofCluster{
+		3: {of(10, 1), of(maxSpans-20, 1), of(10, 1), of(1, 1)},
+		2: {of(10, 1), of(20, 1), of(1_000_000, 0.05), of(1, 1)},
+		1: {of(1_000_000, 0.05), of(1, 1)},
+	} {
+		if got := together(list); got != want {
+			t.Errorf("%v: %d; want %d", list, got, want)
 		}
 	}
 }
