@@ -176,11 +176,76 @@ func readSlowly(ctx context.Context, api string) bool {
 	}
 }
 
+// disk is a folder in a file system of its own, if this process may mount one.
+type disk struct {
+	dir     string
+	mounted bool
+}
+
+func newDisk(t *testing.T) *disk {
+	t.Helper()
+	d := &disk{dir: t.TempDir()}
+	if err := unix.Mount("tmpfs", d.dir, "tmpfs", 0, "size=256m"); err != nil {
+		t.Logf("no file system of its own (%v): a limit on the size of files is the full disk", err)
+		return d
+	}
+	d.mounted = true
+	t.Cleanup(func() {
+		if err := unix.Unmount(d.dir, 0); err != nil {
+			t.Error(err)
+		}
+	})
+	return d
+}
+
+// ballast is the file that fills a disk.
+func (d *disk) ballast() string { return filepath.Join(d.dir, "ballast") }
+
+// fill takes all space, or what a process may add to its files.
+func (d *disk) fill(t *testing.T, pid int) {
+	t.Helper()
+	if !d.mounted {
+		limit(t, pid, 1<<20)
+		return
+	}
+	f, err := os.Create(d.ballast())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for err == nil {
+		_, err = f.Write(make([]byte, 64<<10))
+	}
+	if !errors.Is(err, unix.ENOSPC) {
+		t.Fatal(err)
+	}
+}
+
+func (d *disk) free(t *testing.T, pid int) {
+	t.Helper()
+	if !d.mounted {
+		limit(t, pid, unix.RLIM_INFINITY)
+	} else if err := os.Remove(d.ballast()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// limit bounds the size of a process's files.
+func limit(t *testing.T, pid int, bytes uint64) {
+	t.Helper()
+	if err := unix.Prlimit(pid, unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: bytes, Max: unix.RLIM_INFINITY}, nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // 64 producers send 20,000 points each, as fast as they can, some requests twice, while two slow readers ask. In the
 // middle Echo is killed, and later its disk is full for a while. Every point is there exactly once.
 func TestManyProducersAndKill9(t *testing.T) {
-	path, otlp, api := filepath.Join(t.TempDir(), "echo.db"), free(t), free(t)
-	args := []string{"serve", "--db-path", path, "--otlp-addr", otlp, "--otlp-http-addr", "", "--mcp-addr", api, "--health-addr", ""}
+	disk, otlp, api := newDisk(t), free(t), free(t)
+	args := []string{
+		"serve", "--db-path", filepath.Join(disk.dir, "echo.db"), "--otlp-addr", otlp, "--otlp-http-addr", "", "--mcp-addr", api,
+		"--health-addr", "",
+	}
 	first, _ := child(t, args...)
 	var acknowledged atomic.Int64
 	var all sync.WaitGroup
@@ -240,11 +305,7 @@ func TestManyProducersAndKill9(t *testing.T) {
 	_ = first.Wait() // it was killed
 	second, _ := child(t, args...)
 	<-threeQuarters
-	full := unix.Rlimit{Cur: 1 << 20, Max: unix.RLIM_INFINITY} // no file may grow
-	free := unix.Rlimit{Cur: unix.RLIM_INFINITY, Max: unix.RLIM_INFINITY}
-	if err := unix.Prlimit(second.Process.Pid, unix.RLIMIT_FSIZE, &full, nil); err != nil {
-		t.Fatal(err)
-	}
+	disk.fill(t, second.Process.Pid)
 	refused := false
 	for end := time.Now().Add(time.Minute); !refused && time.Now().Before(end); {
 		once, cancel := context.WithTimeout(ctx, 30*time.Second)
@@ -255,9 +316,7 @@ func TestManyProducersAndKill9(t *testing.T) {
 	if !refused {
 		t.Error("with a full disk nothing was refused")
 	}
-	if err := unix.Prlimit(second.Process.Pid, unix.RLIMIT_FSIZE, &free, nil); err != nil {
-		t.Fatal(err)
-	}
+	disk.free(t, second.Process.Pid)
 	all.Wait()
 	stop()
 	readers.Wait()

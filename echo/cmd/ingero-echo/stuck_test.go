@@ -46,10 +46,7 @@ func TestAStuckEngineEndsTheProgram(t *testing.T) {
 	if err != nil || log.Size() == 0 {
 		t.Fatalf("there is no log to be written: %v", err)
 	}
-	limit := unix.Rlimit{Cur: uint64(log.Size()), Max: unix.RLIM_INFINITY}
-	if err := unix.Prlimit(first.Process.Pid, unix.RLIMIT_FSIZE, &limit, nil); err != nil {
-		t.Fatal(err)
-	}
+	limit(t, first.Process.Pid, uint64(log.Size()))
 	once, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	if _, err := client.Export(once, points(1, 1)); status.Code(err) != codes.Unavailable {
