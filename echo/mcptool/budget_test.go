@@ -287,7 +287,8 @@ func TestRowsThatComeMeanwhileDoNotMoveParts(t *testing.T) {
 			seen[e.Text] = true
 		}
 		// Just committed, received before and after the first part was asked for.
-		write(line(100+part, 500*time.Millisecond, now().Add(-time.Second)), line(200+part, time.Millisecond, now().Add(time.Second)))
+		write(line(100+part, 500*time.Millisecond, now().Add(-time.Second)),
+			line(200+part, time.Millisecond, now().Add(time.Second)))
 		args["cursor"] = got.NextCursor
 	}
 	if len(seen) != 10 {

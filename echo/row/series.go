@@ -27,8 +27,8 @@ type Series struct {
 	parts parts // of its points' keys
 }
 
-// NonMonotonic is the temporality of a cumulative sum that also falls, such as of memory in use: its value is what there
-// is, like that of a gauge.
+// NonMonotonic is the temporality of a cumulative sum that also falls, such as of memory in use: its value is what
+// there is, like that of a gauge.
 const NonMonotonic = "non_monotonic"
 
 // ID identifies a series: 128 bits of a hash of all its fields. The hash must not change, since IDs are stored.
