@@ -72,7 +72,11 @@ On another address than loopback it needs a certificate, and a token in $` + tok
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			keepSmall(env)
+			limit := int64(heap)
+			if f.store != "" {
+				limit = heapAlone
+			}
+			keepSmall(env, limit)
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
 			context.AfterFunc(ctx, stop)   // a second signal ends at once

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/ingero-io/ingero/echo/row"
 	"github.com/ingero-io/ingero/echo/store"
@@ -16,6 +17,9 @@ import (
 
 // batch is the greatest number of rows in an insert.
 const batch = 20_000
+
+// insertsAtOnce is how many inserts of a batch run at a time: the server writes one while it is sent another.
+const insertsAtOnce = 3
 
 // Write implements store.Writer.
 func (s *Store) Write(ctx context.Context, rows []row.Row) (store.Written, error) {
@@ -45,10 +49,13 @@ func (s *Store) write(ctx context.Context, rows []row.Row) (store.Written, error
 			s.newest = max(s.newest, r.Timestamp)
 		}
 	}
+	inserts, ctx := errgroup.WithContext(ctx)
+	inserts.SetLimit(insertsAtOnce)
 	for some := range slices.Chunk(fresh, batch) {
-		if err := s.insert(ctx, some); err != nil {
-			return store.Written{}, fmt.Errorf("%w: %w", store.ErrUnavailable, err)
-		}
+		inserts.Go(func() error { return s.insert(ctx, some) })
+	}
+	if err := inserts.Wait(); err != nil {
+		return store.Written{}, fmt.Errorf("%w: %w", store.ErrUnavailable, err)
 	}
 	s.seen.Trim()
 	return store.Written{Rows: len(fresh), Duplicates: len(rows) - len(fresh)}, nil
