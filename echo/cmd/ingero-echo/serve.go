@@ -115,7 +115,7 @@ func (f *serveFlags) add(cmd *cobra.Command) {
 	flags.StringArrayVar(&f.hosts, "host", nil, "`NAME` by which HTTP clients reach this server, besides localhost")
 	flags.IntVar(&f.engineMiB, "engine-memory-mib", duckdb.DefaultMemory>>20,
 		"`MiB` of memory for DuckDB; more for questions about hundreds of millions of points. The program takes up to\n"+
-			"400 MiB besides")
+			"500 MiB besides")
 	flags.DurationVar(&f.keep, "keep", 30*24*time.Hour, "delete what came longer ago; 0: never")
 	flags.StringVar(&f.rates, "rates", "",
 		"`FILE` of what an hour of a GPU costs (JSON); without it an example that comes with the program")
