@@ -31,7 +31,7 @@ var table = []struct{ name, imports string }{
 	{"echo/demo", ""},
 	{"echo/made", "echo/demo"},
 	{"echo/load", "cluster/rawcodec cluster/wire"},
-	{"echo/question", "echo/arrival echo/store event"},
+	{"echo/question", "echo/arrival echo/row echo/store event"},
 	{"echo/store/storetest", "echo/question echo/row echo/store"},
 	{"echo/mcptool", "echo/arrival echo/cost echo/outlier echo/question echo/store serve/mcpshape"},
 	{"echo/api", "echo/access echo/mcptool echo/store serve/webserver"},

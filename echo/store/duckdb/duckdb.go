@@ -177,10 +177,11 @@ const spill = 1 << 30
 // settings returns the engine's settings, in order: the last one locks them.
 func (s *Store) settings() []string {
 	list := []string{
-		fmt.Sprintf("set memory_limit = '%d MiB'", s.options.Memory>>20),
-		// Rows that are not in the file yet can make room for questions; the bound keeps the disk from filling.
+		// Rows that are not in the file yet can make room for questions; the bound keeps the disk from filling. These come
+		// before the limit on memory, which may move rows of the log into the folder: it cannot be set then.
 		fmt.Sprintf("set temp_directory = '%s'", strings.ReplaceAll(s.path+".tmp", "'", "''")),
 		fmt.Sprintf("set max_temp_directory_size = '%d MiB'", spill>>20),
+		fmt.Sprintf("set memory_limit = '%d MiB'", s.options.Memory>>20),
 		"set autoinstall_known_extensions = false", "set autoload_known_extensions = false",
 		"set allow_community_extensions = false",
 		"set allocator_background_threads = true", "set allocator_flush_threshold = '1 MiB'", // give free memory back
