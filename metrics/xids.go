@@ -11,7 +11,7 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// Xids tells errors that drivers of GPUs reported, each one. It may be called while findings are told.
+// Xids sends each Xid error as a log record. It may run at the same time as Findings.
 func (l *Logs) Xids(list []store.Xid) {
 	for i := range list {
 		x := &list[i]

@@ -563,7 +563,8 @@ func TestOutliers(t *testing.T) {
 		}
 		list = append(list, metrics(t, "east", node(i),
 			series{"launches", rising, map[string]any{"cgroup": "a"}, "cumulative"}, series{"launches", rising, map[string]any{"cgroup": "b"}, "cumulative"},
-			series{"errors", delta, nil, "delta"}, series{"memory", []float64{9, 1, float64(5 + i), 7, 3}, nil, "in use"}, series{"ingero.health.score", health, map[string]any{"rank": i}, ""}))
+			series{"errors", delta, nil, "delta"}, series{"memory", []float64{9, 1, float64(5 + i), 7, 3}, nil, "in use"},
+			series{"ingero.health.score", health, map[string]any{"rank": i}, ""}))
 	}
 	list = append(list, metrics(t, "west", "w0", series{"launches", []float64{0, 5}, nil, "cumulative"}))
 	list = append(list, metrics(t, "east", "delta", series{"launches", []float64{7, 7, 7}, nil, "delta"})) // not compared

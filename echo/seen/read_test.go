@@ -89,7 +89,7 @@ func write(t *testing.T, s *seen.Set, to *source, rows []row.Row) (fresh int) {
 	return fresh
 }
 
-// Late rows of a second of which there are many are told from new ones, although not all of its keys are read.
+// Rows that come late, in a second with many rows, are checked for duplicates without reading all keys of that second.
 func TestLateRowsOfLargeSeconds(t *testing.T) {
 	many := make([]uint64, 6000)
 	for i := range many {

@@ -505,8 +505,10 @@ func TestPartitionsOfADay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	made := texts(t, direct(t, server, "days"), "select create_table_query from system.tables where database = 'days' and name = 'point'")
-	days := strings.Replace(made[0], "PARTITION BY intDiv(timestamp_ns, 3600000000000)", "PARTITION BY intDiv(timestamp_ns, 86400000000000)", 1)
+	made := texts(t, direct(t, server, "days"),
+		"select create_table_query from system.tables where database = 'days' and name = 'point'")
+	days := strings.Replace(made[0], "PARTITION BY intDiv(timestamp_ns, 3600000000000)",
+		"PARTITION BY intDiv(timestamp_ns, 86400000000000)", 1)
 	for _, statement := range []string{"drop table point", days} {
 		if err := old.Exec(t.Context(), statement); err != nil {
 			t.Fatalf("%s: %v", statement, err)
@@ -527,7 +529,8 @@ func TestPartitionsOfADay(t *testing.T) {
 	if _, err := s.Retain(t.Context(), 0, store.Retention{}); err != nil {
 		t.Fatal(err)
 	}
-	if got := ask(t, s, "select count(), sum(value_int), count(distinct intDiv(timestamp_ns, 86400000000000)) from events"); got != "300 24850 1" {
+	const all = "select count(), sum(value_int), count(distinct intDiv(timestamp_ns, 86400000000000)) from events"
+	if got := ask(t, s, all); got != "300 24850 1" {
 		t.Errorf("%s", got)
 	}
 	if got := ask(t, s, "select sum(count), count() from minutes where minute_ns >= 0"); got != "300 8" {

@@ -1,16 +1,12 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/ingero-io/ingero/serve/webserver"
@@ -18,7 +14,7 @@ import (
 
 // echoDemo has the suite and the inspector try "ingero-echo demo".
 func (t *trial) echoDemo(ctx context.Context) error {
-	p, err := t.startEcho(ctx, "/mcp", "demo", "--mcp-addr", "127.0.0.1:0")
+	p, err := t.start(ctx, "/mcp", t.echo, "demo", "--mcp-addr", "127.0.0.1:0")
 	if err != nil {
 		return err
 	}
@@ -42,7 +38,7 @@ func (t *trial) echoHTTPS(ctx context.Context) error {
 		return err
 	}
 	cert := filepath.Join(t.dir, "echo-cert.pem")
-	p, err := t.startEcho(ctx, "listening for=questions", "serve", "--db-path", filepath.Join(t.dir, "echo.db"),
+	p, err := t.start(ctx, "listening for=questions", t.echo, "serve", "--db-path", filepath.Join(t.dir, "echo.db"),
 		"--otlp-addr", "127.0.0.1:0", "--otlp-http-addr", "", "--mcp-addr", "127.0.0.1:0", "--health-addr", "",
 		"--auth-token-file", tokens, "--cert", cert, "--key", filepath.Join(t.dir, "echo-key.pem"))
 	if err != nil {
@@ -64,52 +60,4 @@ func (t *trial) echoHTTPS(ctx context.Context) error {
 		err = errors.Join(err, errors.New("the certificate was trusted without being known"))
 	}
 	return errors.Join(err, p.end())
-}
-
-// echoProcess is "ingero-echo", running.
-type echoProcess struct {
-	cmd  *exec.Cmd
-	line string // that it was waited for
-	said *limited
-	rest chan struct{} // closed when all that it says was read
-}
-
-// startEcho starts the program and waits until it says something.
-func (t *trial) startEcho(ctx context.Context, something string, args ...string) (*echoProcess, error) {
-	p := &echoProcess{cmd: exec.CommandContext(ctx, t.echo, args...), said: &limited{}, rest: make(chan struct{})}
-	p.cmd.Env = append(os.Environ(), "TMPDIR="+t.dir)
-	r, w, err := os.Pipe()
-	if err != nil {
-		return nil, err
-	}
-	p.cmd.Stdout, p.cmd.Stderr = w, w
-	err = p.cmd.Start()
-	_ = w.Close() // the process has its own
-	if err != nil {
-		return nil, errors.Join(err, r.Close())
-	}
-	for in := bufio.NewScanner(io.TeeReader(r, p.said)); p.line == "" && in.Scan(); {
-		if strings.Contains(in.Text(), something) {
-			p.line = in.Text()
-		}
-	}
-	go func() {
-		defer close(p.rest)
-		_, _ = io.Copy(p.said, r) // it ends when the program does
-		_ = r.Close()
-	}()
-	if p.line == "" {
-		return nil, errors.Join(errors.New("the server did not start"), p.end())
-	}
-	return p, nil
-}
-
-// end stops the program and reports whether it ended well.
-func (p *echoProcess) end() error {
-	_ = p.cmd.Process.Signal(syscall.SIGTERM) // it may have ended
-	<-p.rest
-	if err := p.cmd.Wait(); err != nil {
-		return fmt.Errorf("%w: %s", err, *p.said)
-	}
-	return nil
 }

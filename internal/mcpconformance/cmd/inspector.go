@@ -33,13 +33,13 @@ func (t *trial) inspectHTTPS(ctx context.Context) error {
 	if err := os.WriteFile(file, []byte(token), 0o600); err != nil {
 		return err
 	}
-	p, err := t.serve(ctx, "--token-file", file)
+	p, url, err := t.serve(ctx, "--token-file", file)
 	if err != nil {
 		return err
 	}
 	env := []string{"NODE_EXTRA_CA_CERTS=" + filepath.Join(t.dir, ".ingero", "mcp-cert.pem")}
 	at := func(token string) []string {
-		return []string{p.url, "--transport", "http", "--header", "Authorization: Bearer " + token}
+		return []string{url, "--transport", "http", "--header", "Authorization: Bearer " + token}
 	}
 	err = t.inspect(ctx, env, at(token))
 	if _, _, e := t.inspection(ctx, env, at("another token, which is wrong"), "tools/list"); e == nil {

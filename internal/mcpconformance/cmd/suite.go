@@ -42,11 +42,11 @@ func (t *trial) fixtures(ctx context.Context) error {
 // product has the suite try the program. What needs the suite's own tools, prompts and
 // resources fails, and must: the list of it must be right.
 func (t *trial) product(ctx context.Context) error {
-	p, err := t.serve(ctx, "--no-tls")
+	p, url, err := t.serve(ctx, "--no-tls")
 	if err != nil {
 		return err
 	}
-	return errors.Join(t.suite(ctx, p.url, "--expected-failures", t.expected), p.end())
+	return errors.Join(t.suite(ctx, url, "--expected-failures", t.expected), p.end())
 }
 
 func (t *trial) suite(ctx context.Context, url string, more ...string) error {
