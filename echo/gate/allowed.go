@@ -18,11 +18,27 @@ var classes = []string{
 	"SUBQUERY", "WINDOW", "POSITIONAL_REFERENCE", "COLLATE", "TYPE",
 }
 
+// types are what a value may be cast to. A blob as bits as a text is eight times as long; a list or row of texts has
+// each quote twice as a text.
+var types = []string{
+	"BOOLEAN", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT",
+	"UHUGEINT", "FLOAT", "DOUBLE", "DECIMAL", "VARCHAR", "UUID", "JSON", "DATE", "TIME", "TIME WITH TIME ZONE", "TIME_NS",
+	"TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "TIMESTAMP WITH TIME ZONE", "INTERVAL",
+}
+
 // growing are functions with a result that is longer than their arguments. No limit of the engine counts it.
 var growing = []string{"||", "concat", "concat_ws", "list_value", "row", "struct_pack", "json_array", "json_quote"}
 
 // composing are the functions that make a list or a row, also as JSON.
 var composing = []string{"list_value", "row", "struct_pack", "json_array", "json_quote"}
+
+// copying are the allowed functions with a result that may be as long as a text of their arguments.
+var copying = []string{
+	"lower", "upper", "lcase", "ucase", "trim", "ltrim", "rtrim", "substr", "substring", "left", "right", "reverse",
+	"strip_accents", "regexp_extract", "split_part", "translate", "substring_grapheme", "left_grapheme", "right_grapheme",
+	"->", "->>", "json_extract", "json_extract_string", "json_extract_path", "json_extract_path_text", "json_keys",
+	"json_value",
+}
 
 // functions are the allowed functions, one per word. They only read their arguments and the clock. None makes long
 // texts or lists of short ones, so there is no repeat, lpad, range, format, replace, list, string_agg.

@@ -17,9 +17,6 @@ import (
 // MaxStatement bounds the length of a statement, in bytes.
 const MaxStatement = 16 << 10
 
-// maxGrowing bounds the number of arguments of all functions that make texts longer, in total. See growing.go.
-const maxGrowing = 32
-
 // maxDepth bounds the depth of a tree.
 const maxDepth = 1000
 
@@ -51,7 +48,11 @@ func Check(tree []byte) (refused, syntax string) {
 		return fmt.Sprintf("there are %d statements; one may be run", n), ""
 	}
 	var w walker
+	w.findTables(t.Statements[0].Node)
 	if err := w.walk(t.Statements[0].Node, scope{selects: &selects{}}, 0); err != nil {
+		return err.Error(), ""
+	}
+	if err := w.check(); err != nil {
 		return err.Error(), ""
 	}
 	return "", ""
@@ -170,10 +171,31 @@ func (w *walker) allowed(p map[string]any, s scope) error {
 		return w.function(function, p, s)
 	case kind == "ARRAY_CONSTRUCTOR":
 		return w.grows(p, s.selects)
+	case kind == "OPERATOR_UNPACK":
+		return fmt.Errorf("columns may not be unpacked: there may be any number of them")
+	case class == "COLUMN_REF" && w.isTable(last(p)): // perhaps its whole row
+		return w.put(p, 1, s.selects)
 	case class == "CAST" && composed(p["child"]):
 		return fmt.Errorf("a list or row that is put together may not be cast")
+	case class == "CAST":
+		return cast(p["cast_type"])
 	case kind == "BASE_TABLE":
 		return table(p, s)
+	}
+	return nil
+}
+
+// cast checks the type that a value is cast to.
+func cast(to any) error {
+	p, _ := to.(map[string]any)
+	name, _ := p["id"].(string)
+	if name == "UNBOUND" { // of an extension, or not known
+		info, _ := p["type_info"].(map[string]any)
+		name, _ = info["name"].(string)
+	}
+	if !slices.Contains(types, strings.ToUpper(name)) {
+		return fmt.Errorf("a value may not be cast to %s; there are numbers, times, varchar, boolean, uuid and json",
+			strings.ToLower(name))
 	}
 	return nil
 }
@@ -198,11 +220,25 @@ func (w *walker) function(name string, p map[string]any, s scope) error {
 		}
 	}
 	name = strings.ToLower(name)
+	if state, _ := p["export_state"].(bool); state {
+		return fmt.Errorf("the state of %s may not be asked", name)
+	}
 	if slices.Contains(growing, name) {
 		return w.grows(p, s.selects)
 	}
 	if !allowed[name] {
 		return fmt.Errorf("the function %s may not be called", name)
+	}
+	if err := checkArguments(name, arguments(p)); err != nil {
+		return err
+	}
+	if slices.Contains(copying, name) {
+		if err := w.copied(name, p); err != nil {
+			return err
+		}
+	}
+	if n := w.parts(p); n > 0 {
+		return w.put(p, n, s.selects)
 	}
 	return nil
 }

@@ -84,6 +84,91 @@ func TestCheck(t *testing.T) {
 	}
 }
 
+// What makes a text or a list many times as long as its arguments is refused, also in several steps.
+func TestCheckOfWhatMultiplies(t *testing.T) {
+	text := func(s string) string {
+		return `{"class":"CONSTANT","type":"VALUE_CONSTANT","value":{"type":{"id":"VARCHAR"},"value":"` + s + `"}}`
+	}
+	cast := func(of, to string) string {
+		return `{"class":"CAST","type":"OPERATOR_CAST","child":` + of + `,"cast_type":{"id":"` + to + `","type_info":null}}`
+	}
+	extension := func(of, to string) string {
+		return strings.Replace(cast(of, "UNBOUND"), "null", `{"name":"`+to+`"}`, 1)
+	}
+	list := func(n int, of string) string {
+		return call("list_value", strings.Split(strings.Repeat(of+"|", n), "|")[:n]...)
+	}
+	columns := `{"class":"STAR","type":"STAR","columns":true}`
+	unpacked := `{"class":"OPERATOR","type":"OPERATOR_UNPACK","children":[` + columns + `]}`
+	attrs, events := column("attrs"), table("events")
+	named := func(from, alias string) string {
+		return `{"type":"SUBQUERY","alias":"` + alias + `","subquery":{"node":` + from + `}}`
+	}
+	nested := func(n int, one func(string) string) string {
+		of := attrs
+		for range n {
+			of = one(of)
+		}
+		return of
+	}
+	within := `{"class":"FUNCTION","type":"FUNCTION","function_name":"quantile_disc","children":[` + list(40, one) +
+		`],"order_bys":{"type":"ORDER_MODIFIER","orders":[{"type":"ORDER_DEFAULT","expression":` + attrs + `}]}}`
+	lower := func(of string) string { return call("lower", of) }
+	for name, c := range map[string]struct{ tree, refused string }{
+		"to bits":                  {choose(cast(cast(attrs, "BLOB"), "BIT"), events), "may not be cast to bit"},
+		"to bytes":                 {choose(cast(attrs, "BLOB"), events), "may not be cast to blob"},
+		"to a list":                {choose(cast(attrs, "LIST"), events), "may not be cast to list"},
+		"to a type not known":      {choose(extension(attrs, "regclass"), events), "may not be cast to regclass"},
+		"to no type":               {choose(`{"class":"CAST","type":"OPERATOR_CAST","child":`+attrs+`}`, events), "may not be cast"},
+		"to a number":              {choose(cast(attrs, "DOUBLE"), events), ""},
+		"to JSON":                  {choose(cast(extension(attrs, "json"), "VARCHAR"), events), ""},
+		"the greatest":             {choose(call("max", attrs), events), ""},
+		"many of the greatest":     {choose(call("max", attrs, one), events), "max with 2 arguments may not be called"},
+		"the first":                {choose(call("arg_min", attrs, attrs), events), ""},
+		"many of the first":        {choose(call("arg_min", attrs, attrs, one), events), "arg_min with 3 arguments"},
+		"quantiles":                {choose(call("quantile_disc", attrs, list(32, one)), events), ""},
+		"many quantiles":           {choose(call("quantile_disc", attrs, list(33, one)), events), "more than 32 parts"},
+		"within a group":           {choose(within, events), "more than 32 parts"},
+		"quantiles of numbers":     {choose(call("quantile_cont", attrs, list(100, one)), events), ""},
+		"too many of numbers":      {choose(call("quantile_cont", attrs, list(101, one)), events), "101 quantiles; 100 are allowed"},
+		"quantiles in a text":      {choose(call("quantile_disc", attrs, text("[0,0]")), events), "must be a number or a list"},
+		"quantiles that are hid":   {choose(call("quantile_disc", attrs, call("coalesce", list(2, one))), events), "must be a number or a list"},
+		"a half":                   {choose(call("quantile_cont", attrs, call("/", one, one)), events), ""},
+		"columns as parts":         {choose(call("concat", columns), events), "COLUMNS may not be put together"},
+		"columns as arguments":     {choose(call("lower", columns), events), "COLUMNS may not be passed to lower"},
+		"columns, unpacked":        {choose(call("greatest", unpacked), events), "may not be unpacked"},
+		"a maximum of columns":     {choose(call("max", columns), events), ""},
+		"a path":                   {choose(call("->>", attrs, text("$.a")), events), ""},
+		"a path that is computed":  {choose(call("->>", attrs, column("a")), events), "the path of ->> must be written out"},
+		"a path to all":            {choose(call("json_extract", attrs, text("$.*")), events), ""},
+		"a path to all below":      {choose(call("json_extract", attrs, text("$..*")), events), "may have no .."},
+		"two paths":                {choose(call("json_extract", attrs, call("list_value", text("$.a"), text("$.b"))), events), ""},
+		"many paths":               {choose(call("json_extract", attrs, list(33, text("$"))), events), "more than 32 parts"},
+		"the format of a time":     {choose(call("strftime", attrs, text("%c")), events), ""},
+		"one that is computed":     {choose(call("strftime", text("2020-10-20"), call("translate", attrs, attrs, attrs)), events), "the format of strftime"},
+		"a long one":               {choose(call("strftime", attrs, text(strings.Repeat("%c", 51))), events), "100 bytes at most"},
+		"groups":                   {choose(call("regexp_extract", attrs, text("(.)"), list(2, text("a"))), events), ""},
+		"many groups":              {choose(call("regexp_extract", attrs, text("(.)"), list(33, text("a"))), events), "more than 32 parts"},
+		"groups in a text":         {choose(call("regexp_extract", attrs, text("(.)"), text("[a, b]")), events), "the group of regexp_extract"},
+		"JSON of JSON":             {choose(call("json_array", call("json_array", attrs)), events), ""},
+		"JSON of a text of JSON":   {choose(nested(2, func(of string) string { return call("json_array", lower(of)) }), events), "of what another one became"},
+		"a list of a list as text": {choose(nested(2, func(of string) string { return cast(call("coalesce", call("list_value", of)), "VARCHAR") }), events), "of what another one became"},
+		"paths of a list as text":  {choose(nested(2, func(of string) string { return cast(call("json_extract_string", of, list(1, text("$"))), "VARCHAR") }), events), "of what another one became"},
+		"a row of a table":         {choose(column("events"), events), ""},
+		"a row, in a row":          {choose(cast(column("b"), "VARCHAR"), named(choose(cast(column("a"), "VARCHAR"), named(choose(attrs, events), "a")), "b")), "whole row"},
+		"a row without a name":     {choose(column("unnamed_subquery"), named(choose(column("unnamed_subquery"), named(choose(attrs, events), "")), "")), "whole row"},
+		"copies":                   {choose(nested(100, lower), events), ""},
+		"many copies":              {choose(nested(257, lower), events), "257 calls copy texts of 1 parts; their product may be 256"},
+		"copies of parts":          {choose(nested(20, lower)+","+call("concat", attrs, attrs, attrs, attrs, attrs, attrs, attrs, attrs, attrs, attrs, attrs, attrs, attrs), events), "20 calls copy texts of 13 parts"},
+		"a state":                  {choose(strings.Replace(call("min", attrs), `"schema"`, `"export_state":true,"schema"`, 1), events), "the state of min"},
+	} {
+		refused, syntax := gate.Check([]byte(statement(c.tree)))
+		if !strings.Contains(refused, c.refused) || (c.refused == "") != (refused == "") || syntax != "" {
+			t.Errorf("%s: refused: %q, syntax: %q; want %q", name, refused, syntax, c.refused)
+		}
+	}
+}
+
 // No tree makes it fail, and the result does not depend on the order in which nodes are checked.
 func FuzzCheck(f *testing.F) {
 	f.Add(statement(choose(call("concat", column("a"), one), table("events"))))
