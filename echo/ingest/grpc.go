@@ -24,16 +24,19 @@ const (
 	handshakeTime = 5 * time.Second
 	// maxStreams is how many requests a connection may have in flight.
 	maxStreams = 32
+	maxHeader  = 16 << 10 // bytes
 )
 
-// alive closes dead connections: otherwise their requests would keep their room.
-var alive = keepalive.ServerParameters{Time: 30 * time.Second, Timeout: 10 * time.Second}
+// alive closes connections that are dead, as their requests would keep their room, or have no requests.
+var alive = keepalive.ServerParameters{
+	Time: 30 * time.Second, Timeout: 10 * time.Second, MaxConnectionIdle: 10 * time.Minute,
+}
 
 // GRPC returns a server that takes requests, with options such as credentials.
 func (s *Server) GRPC(o ...grpc.ServerOption) *grpc.Server {
 	g := grpc.NewServer(append(o, grpc.ForceServerCodecV2(rawcodec.Codec{}), grpc.MaxRecvMsgSize(MaxRequest),
-		grpc.ConnectionTimeout(handshakeTime), grpc.MaxConcurrentStreams(maxStreams), grpc.InTapHandle(s.tap),
-		grpc.StatsHandler(leaver{s}), grpc.KeepaliveParams(alive))...)
+		grpc.ConnectionTimeout(handshakeTime), grpc.MaxConcurrentStreams(maxStreams), grpc.MaxHeaderListSize(maxHeader),
+		grpc.InTapHandle(s.tap), grpc.StatsHandler(leaver{s}), grpc.KeepaliveParams(alive))...)
 	for i := range signals {
 		sig := &signals[i]
 		g.RegisterService(&grpc.ServiceDesc{

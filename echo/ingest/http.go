@@ -53,6 +53,10 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request, sig *signal) {
 	body, code, err := unpacked(w, r)
 	if err != nil {
 		s.malformed.Add(1)
+		if errors.Is(err, webserver.ErrIncomplete) { // it may arrive in time when it is sent again
+			refuseAs(w, kind, later(codes.Unavailable, err.Error()))
+			return
+		}
 		refuse(w, code, kind, status.New(codes.InvalidArgument, err.Error()))
 		return
 	}
@@ -86,7 +90,7 @@ func unpacked(w http.ResponseWriter, r *http.Request) ([]byte, int, error) {
 	case errors.Is(err, webserver.ErrTooLarge):
 		return nil, http.StatusRequestEntityTooLarge, tooLarge()
 	case err != nil:
-		return nil, http.StatusBadRequest, err
+		return nil, http.StatusServiceUnavailable, err
 	}
 	switch encoding := r.Header.Get("Content-Encoding"); encoding {
 	case "", "identity":

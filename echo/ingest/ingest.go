@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/semaphore"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -28,6 +29,8 @@ const (
 	MaxRequest = 4 << 20
 	// maxRequests is how many requests may be in memory.
 	maxRequests = 96
+	// maxWork is how many bytes of requests may be converted to rows at a time: two of the longest.
+	maxWork = 2 * MaxRequest
 	// knownBytes bounds the memory of recently seen series.
 	knownBytes = 64 << 20
 	// retryAfter is how long senders are asked to wait when there is no room.
@@ -52,8 +55,8 @@ type Options struct {
 type Server struct {
 	options Options
 	known   *otlp.Known
-	work    chan struct{} // one slot for each request that is being converted to rows
-	inside  atomic.Int64  // requests in memory
+	work    *semaphore.Weighted // bytes of the requests that are being converted to rows; see weight
+	inside  atomic.Int64        // requests in memory
 
 	requests, points, refused, leftOut, malformed, denied, busy atomic.Int64
 }
@@ -75,9 +78,7 @@ func New(o Options) *Server {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Server{
-		options: o, known: otlp.NewKnown(knownBytes), work: make(chan struct{}, 2*runtime.GOMAXPROCS(0)),
-	}
+	return &Server{options: o, known: otlp.NewKnown(knownBytes), work: semaphore.NewWeighted(maxWork)}
 }
 
 // Counts returns the totals since the start.
@@ -107,15 +108,17 @@ func (s *Server) take(ctx context.Context, sig *signal, body []byte, json bool, 
 	return sig.answer(json, result.Refused, result.Why)
 }
 
-// rows converts a request. Only some are converted at a time, since each takes several times its size.
+// weight is what a request of some bytes takes of maxWork: at most two for each CPU are converted at a time.
+func weight(bytes int) int64 { return int64(max(bytes, maxWork/(2*runtime.GOMAXPROCS(0)))) }
+
+// rows converts a request. Only some are converted at a time, since each takes many times its size.
 func (s *Server) rows(ctx context.Context, sig *signal, body []byte, json bool, cluster string) (otlp.Result, error) {
-	select {
-	case s.work <- struct{}{}:
-		defer func() { <-s.work }()
-	case <-ctx.Done():
+	takes := weight(len(body))
+	if err := s.work.Acquire(ctx, takes); err != nil {
 		s.busy.Add(1)
-		return otlp.Result{}, status.FromContextError(ctx.Err()).Err()
+		return otlp.Result{}, status.FromContextError(err).Err()
 	}
+	defer s.work.Release(takes)
 	result, err := sig.rows(json, body, otlp.Options{
 		Received: s.options.Now().UnixNano(), Cluster: cluster, Known: s.known,
 	})

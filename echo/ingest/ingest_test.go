@@ -10,9 +10,11 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -437,6 +439,39 @@ func TestErrorsOverHTTP(t *testing.T) {
 		}
 		if err := decode(answer, &st); err != nil || st.GetMessage() == "" {
 			t.Errorf("%s: the answer %q says nothing, %v", name, answer, err)
+		}
+	}
+}
+
+// A body that does not arrive in full may do so when it is sent again.
+func TestABodyThatDoesNotArrive(t *testing.T) {
+	for kind, decode := range map[string]func([]byte, proto.Message) error{
+		"application/x-protobuf": proto.Unmarshal, "application/json": protojson.Unmarshal,
+	} {
+		for _, why := range []error{os.ErrDeadlineExceeded, io.ErrUnexpectedEOF} {
+			s := server(t, &queue{}, "")
+			body := io.MultiReader(strings.NewReader("begin"), iotest.ErrReader(why))
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/metrics", body)
+			r.Header.Set("Content-Type", kind)
+			w := httptest.NewRecorder()
+			s.Handler().ServeHTTP(w, r)
+			var st spb.Status
+			err := decode(w.Body.Bytes(), &st)
+			if err != nil || w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") != "1" ||
+				st.GetCode() != int32(codes.Unavailable) || !strings.Contains(st.GetMessage(), "did not arrive in full") {
+				t.Errorf("%s, %v: %d, %v, %v", kind, why, w.Code, w.Header(), &st)
+			}
+		}
+	}
+}
+
+// The header of a request is bounded.
+func TestAHeaderThatIsTooLong(t *testing.T) {
+	c := pmetricotlp.NewGRPCClient(dial(t, server(t, &queue{}, "")))
+	for size, ok := range map[int]bool{8 << 10: true, 17 << 10: false} {
+		ctx := metadata.AppendToOutgoingContext(t.Context(), "x", strings.Repeat("x", size))
+		if _, err := c.Export(ctx, metrics(1)); (err == nil) != ok {
+			t.Errorf("a header of %d bytes: %v", size, err)
 		}
 	}
 }

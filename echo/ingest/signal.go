@@ -1,8 +1,6 @@
 package ingest
 
 import (
-	"fmt"
-
 	"go.opentelemetry.io/collector/pdata/plog/plogotlp"
 	"go.opentelemetry.io/collector/pdata/pmetric/pmetricotlp"
 	"go.opentelemetry.io/collector/pdata/ptrace"
@@ -39,14 +37,11 @@ type message interface {
 // point 11 bytes of a request.
 const maxPoints = 50_000
 
-func few(points int) error {
-	if points > maxPoints {
-		return fmt.Errorf("it has %d points; %d are allowed", points, maxPoints)
+// parse reads a request.
+func parse(m message, in *within, json bool, body []byte) error {
+	if err := reasonable(in, json, body); err != nil {
+		return err
 	}
-	return nil
-}
-
-func parse(m message, json bool, body []byte) error {
 	if json {
 		return m.UnmarshalJSON(body)
 	}
@@ -62,10 +57,10 @@ func write(m message, json bool) ([]byte, error) {
 
 func metrics(json bool, body []byte, o otlp.Options) (otlp.Result, error) {
 	m := pmetricotlp.NewExportRequest()
-	if err := parse(m, json, body); err != nil {
+	if err := parse(m, inMetrics, json, body); err != nil {
 		return otlp.Result{}, err
 	}
-	if err := few(m.Metrics().DataPointCount()); err != nil {
+	if err := few("points", m.Metrics().DataPointCount(), maxPoints); err != nil {
 		return otlp.Result{}, err
 	}
 	return otlp.Metrics(m.Metrics(), o), nil
@@ -82,10 +77,10 @@ func metricsAnswer(json bool, refused int64, why string) ([]byte, error) {
 
 func logs(json bool, body []byte, o otlp.Options) (otlp.Result, error) {
 	m := plogotlp.NewExportRequest()
-	if err := parse(m, json, body); err != nil {
+	if err := parse(m, inLogs, json, body); err != nil {
 		return otlp.Result{}, err
 	}
-	if err := few(m.Logs().LogRecordCount()); err != nil {
+	if err := few("log records", m.Logs().LogRecordCount(), maxPoints); err != nil {
 		return otlp.Result{}, err
 	}
 	return otlp.Logs(m.Logs(), o), nil
@@ -102,10 +97,10 @@ func logsAnswer(json bool, refused int64, why string) ([]byte, error) {
 
 func traces(json bool, body []byte, o otlp.Options) (otlp.Result, error) {
 	m := ptraceotlp.NewExportRequest()
-	if err := parse(m, json, body); err != nil {
+	if err := parse(m, inTraces, json, body); err != nil {
 		return otlp.Result{}, err
 	}
-	if err := few(rowsOf(m.Traces())); err != nil {
+	if err := few("spans and events", rowsOf(m.Traces()), maxPoints); err != nil {
 		return otlp.Result{}, err
 	}
 	return otlp.Traces(m.Traces(), o), nil

@@ -195,6 +195,7 @@ func (q *Queue) write(batch []*request) {
 	for _, r := range batch {
 		r.done <- err
 	}
+	clear(batch) // it is a part of the array of q.waiting, which would keep its rows in memory
 	q.mu.Lock()
 	q.rows -= len(rows)
 	close(q.room)

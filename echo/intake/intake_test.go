@@ -3,10 +3,12 @@ package intake_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+	"weak"
 
 	"github.com/ingero-io/ingero/echo/intake"
 	"github.com/ingero-io/ingero/echo/row"
@@ -200,4 +202,23 @@ func TestARequestThatIsGivenUpIsNotWaitedFor(t *testing.T) {
 	}
 	close(s.next)
 	q.Close()
+}
+
+// Rows that were written are not kept in memory.
+func TestWhatIsWrittenIsForgotten(t *testing.T) {
+	q := intake.New(&slow{}, intake.Options{})
+	put := func() weak.Pointer[row.Row] {
+		rows := make([]row.Row, 3)
+		if err := q.Put(t.Context(), rows); err != nil {
+			t.Fatal(err)
+		}
+		return weak.Make(&rows[0])
+	}
+	first := put()
+	q.Close() // nothing is being written
+	runtime.GC()
+	if first.Value() != nil {
+		t.Error("they are still in memory")
+	}
+	runtime.KeepAlive(q)
 }

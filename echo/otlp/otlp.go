@@ -6,6 +6,7 @@ package otlp
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -180,9 +181,12 @@ func (c *converter) scope(s pcommon.InstrumentationScope) error {
 	return nil
 }
 
+// tooLate begins the last second, which is not complete, of times in 64 bits: its end could not be told.
+const tooLate = math.MaxInt64 / 1_000_000_000 * 1_000_000_000
+
 // timed returns a time that can be kept.
 func timed(at pcommon.Timestamp) (int64, error) {
-	if int64(at) <= 0 {
+	if at == 0 || at >= tooLate {
 		return 0, fmt.Errorf("the time %d is not known or too far away", uint64(at))
 	}
 	return int64(at), nil

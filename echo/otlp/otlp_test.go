@@ -255,6 +255,40 @@ func TestLogsAndSpans(t *testing.T) {
 	})
 }
 
+// The end of what is kept can be told in 64 bits, and that of its second.
+func TestTimesThatAreTooLate(t *testing.T) {
+	const lastSecond = math.MaxInt64 / 1_000_000_000 * 1_000_000_000
+	traces := ptrace.NewTraces()
+	spans := traces.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans()
+	add := func(start, end pcommon.Timestamp) {
+		s := spans.AppendEmpty()
+		s.SetStartTimestamp(start)
+		s.SetEndTimestamp(end)
+	}
+	for _, end := range []pcommon.Timestamp{0, when, when + 1, math.MaxInt64, math.MaxInt64 + 1, math.MaxUint64} {
+		add(when, end)
+	}
+	add(lastSecond-1, math.MaxInt64)
+	for _, start := range []pcommon.Timestamp{lastSecond, math.MaxInt64, math.MaxInt64 + 1} {
+		add(start, start)
+	}
+	got := otlp.Traces(traces, options)
+	var durations []int64
+	for _, r := range got.Rows {
+		durations = append(durations, r.Record.Duration)
+		if row.SecondBegins(r.Second()+1) < 0 {
+			t.Errorf("the end of the second of %d is not known", r.Timestamp)
+		}
+	}
+	want := []int64{0, 0, 1, math.MaxInt64 - when, 0, 0, math.MaxInt64 - lastSecond + 1}
+	if diff := cmp.Diff(want, durations); diff != "" {
+		t.Errorf("durations: -want +got:\n%s", diff)
+	}
+	if got.Refused != 3 || !strings.Contains(got.Why, "the time 9223372036000000000 is not known or too far away") {
+		t.Errorf("%d refused: %s", got.Refused, got.Why)
+	}
+}
+
 // Nodes of two clusters may have one name; only the request says which cluster it is.
 func TestTheRequestsClusterTellsRowsApart(t *testing.T) {
 	bare := func() pmetric.Metrics {

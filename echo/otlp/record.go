@@ -1,6 +1,8 @@
 package otlp
 
 import (
+	"math"
+
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/ptrace"
@@ -101,7 +103,9 @@ func (c *converter) span(s ptrace.Span) {
 		return
 	}
 	t := r.Record
-	t.Duration = max(0, int64(s.EndTimestamp())-r.Timestamp)
+	if end := s.EndTimestamp(); end <= math.MaxInt64 { // else it is not known when it ended
+		t.Duration = max(0, int64(end)-r.Timestamp)
+	}
 	t.Trace, t.Span, t.Parent = s.TraceID().String(), s.SpanID().String(), s.ParentSpanID().String()
 	if s.Status().Code() == ptrace.StatusCodeError {
 		t.Severity, t.SeverityNumber = "ERROR", int32(plog.SeverityNumberError)

@@ -13,8 +13,9 @@ import (
 const farApart = 16
 
 // During returns SQL conditions for a store's rows in some seconds: exactly one is true for each such row, none for
-// any other. There is one for each run of consecutive seconds, or one for all if there are many runs. Seconds after
-// the newest row are left out, since the store has no rows then; without a condition there is nothing to load.
+// any other. There is one for each run of consecutive seconds; if there are many runs, one for some thousand seconds.
+// Seconds after the newest row are left out, since the store has no rows then; without a condition there is nothing to
+// load.
 //
 // secondOf is the engine's expression for the second of timestamp_ns.
 func During(seconds []int64, newest int64, secondOf string) []string {
@@ -35,12 +36,16 @@ func During(seconds []int64, newest int64, secondOf string) []string {
 	if len(runs) <= farApart {
 		return runs
 	}
-	list := make([]string, len(seconds))
-	for i, at := range seconds {
-		list[i] = strconv.FormatInt(at, 10)
+	var conditions []string
+	for some := range slices.Chunk(seconds, atOnce) {
+		list := make([]string, len(some))
+		for i, at := range some {
+			list[i] = strconv.FormatInt(at, 10)
+		}
+		conditions = append(conditions, fmt.Sprintf("%s and %s in (%s)",
+			between(some[0], some[len(some)-1]), secondOf, strings.Join(list, ",")))
 	}
-	return []string{fmt.Sprintf("%s and %s in (%s)",
-		between(seconds[0], seconds[len(seconds)-1]), secondOf, strings.Join(list, ","))}
+	return conditions
 }
 
 func between(first, last int64) string {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ingero-io/ingero/echo/row"
 	"github.com/ingero-io/ingero/echo/seen"
 )
 
@@ -35,6 +36,34 @@ func TestDuring(t *testing.T) {
 		}
 		if !slices.Equal(c.seconds, before) {
 			t.Errorf("%s: the seconds were changed to %v", name, c.seconds)
+		}
+	}
+}
+
+// The conditions for very many seconds are short enough for ClickHouse, which reads statements of 256 KiB, and one of
+// them is true for a row.
+func TestDuringVeryManySeconds(t *testing.T) {
+	const first, apart, seconds = 1_700_000_000, 15, 25_000
+	list := make([]int64, seconds)
+	for i := range list {
+		list[i] = first + int64(i)*apart
+	}
+	conditions := seen.During(list, row.SecondBegins(first+seconds*apart), "second(timestamp_ns)")
+	for _, condition := range conditions {
+		if len(condition) > 200<<10 {
+			t.Errorf("a condition has %d bytes", len(condition))
+		}
+	}
+	const each = 5000 // seconds in a condition
+	for _, i := range []int64{0, 1, each - 1, each, 2*each - 1, 2 * each, seconds - 1} {
+		for key, want := range map[int64]int{0: 1, 1: 0} { // a second of the list, and the next one
+			store, found := &source{rows: at(first+i*apart+key, 999_999_999)}, 0
+			for _, condition := range conditions {
+				found += len(store.selected(condition))
+			}
+			if found != want {
+				t.Errorf("the row of second %d is in %d conditions, want %d", i, found, want)
+			}
 		}
 	}
 }

@@ -21,7 +21,7 @@ type Source interface {
 	Keys(ctx context.Context, condition string, each func(timestamp int64, key uint64)) error
 }
 
-// atOnce is how many rows a condition names, in some 40 bytes each: ClickHouse reads statements of 256 KiB.
+// atOnce is how many rows, in some 40 bytes each, or seconds a condition names: ClickHouse reads statements of 256 KiB.
 const atOnce = 5000
 
 // Read prepares for rows: afterwards Add may be called with each of them, until Trim. newest is the time of the

@@ -65,7 +65,7 @@ func (s *source) selected(condition string) (list []row.Row) {
 }
 
 func named(part string, n any) bool {
-	_, list, _ := strings.Cut(strings.TrimSuffix(part, ")"), "(")
+	_, list, _ := strings.Cut(strings.TrimSuffix(part, ")"), " in (")
 	return slices.Contains(strings.Split(list, ","), fmt.Sprint(n))
 }
 

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"time"
 
+	"golang.org/x/net/netutil"
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
@@ -28,6 +29,8 @@ const (
 	headerTime  = 5 * time.Second
 	idleTime    = 2 * time.Minute
 	maxHeader   = 16 << 10 // bytes
+	// maxConnections is how many connections there may be over gRPC. Each takes some 70 KB of memory.
+	maxConnections = 4096
 )
 
 // serve opens the store and serves it until ctx ends. Then requests end, what waits is written, and the store is
@@ -58,13 +61,15 @@ func (f *serveFlags) servers(ctx context.Context, s *settings, file store.Store,
 	a := &asked{store: file, tokens: s.tokens, rates: s.rates, audit: s.audit, logger: s.logger}
 	questions, end := a.handler()
 	for _, one := range []struct {
-		what, at string
-		serve    func(net.Listener) error
+		what, flag, at string
+		serve          func(net.Listener) error
 	}{
-		{"OTLP over gRPC", f.otlp, func(l net.Listener) error { return f.overGRPC(ctx, l, s, in) }},
-		{"OTLP over HTTP", f.otlpHTTP, func(l net.Listener) error { return f.overHTTP(ctx, l, s, in.Handler(), nil) }},
-		{"questions", f.api, func(l net.Listener) error { return f.overHTTP(ctx, l, s, questions, end) }},
-		{"health", f.health, func(l net.Listener) error {
+		{"OTLP over gRPC", "--otlp-addr", f.otlp, func(l net.Listener) error { return f.overGRPC(ctx, l, s, in) }},
+		{"OTLP over HTTP", "--otlp-http-addr", f.otlpHTTP, func(l net.Listener) error {
+			return f.overHTTP(ctx, l, s, in.Handler(), nil)
+		}},
+		{"questions", "--mcp-addr", f.api, func(l net.Listener) error { return f.overHTTP(ctx, l, s, questions, end) }},
+		{"health", "--health-addr", f.health, func(l net.Listener) error {
 			return plain(ctx, l, healthHandler(file, queue, in, s.logger), s.logger)
 		}},
 	} {
@@ -73,7 +78,7 @@ func (f *serveFlags) servers(ctx context.Context, s *settings, file store.Store,
 		}
 		l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", one.at)
 		if err != nil {
-			all.Go(func() error { return fmt.Errorf("listen for %s: %w", one.what, err) })
+			all.Go(func() error { return fmt.Errorf("listen for %s: %w; give another %s", one.what, err, one.flag) })
 			break
 		}
 		s.logger.Info("listening", "for", one.what, "at", l.Addr().String(), "tls", s.cert != nil && one.what != "health")
@@ -97,7 +102,7 @@ func (f *serveFlags) overGRPC(ctx context.Context, l net.Listener, s *settings, 
 	}
 	g := in.GRPC(o...)
 	served := make(chan error, 1)
-	go func() { served <- g.Serve(l) }()
+	go func() { served <- g.Serve(netutil.LimitListener(l, maxConnections)) }()
 	select {
 	case err := <-served:
 		return fmt.Errorf("serve gRPC: %w", err)

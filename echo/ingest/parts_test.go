@@ -1,0 +1,206 @@
+package ingest_test
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.opentelemetry.io/collector/pdata/pmetric/pmetricotlp"
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/ingero-io/ingero/echo/access"
+	"github.com/ingero-io/ingero/echo/ingest"
+)
+
+// in returns a message in fields of others, the innermost first.
+func in(b []byte, fields ...protowire.Number) []byte {
+	for _, field := range fields {
+		b = protowire.AppendBytes(protowire.AppendTag(nil, field, protowire.BytesType), b)
+	}
+	return b
+}
+
+// empties returns a request of about the greatest length, most of which is empty messages.
+func empties(field protowire.Number, fields ...protowire.Number) []byte {
+	return in(bytes.Repeat(in(nil, field), ingest.MaxRequest/2-50), fields...)
+}
+
+// nested returns a line of a log whose body is lists within lists.
+func nested(levels int) []byte {
+	b := bytes.Repeat([]byte{' '}, 4<<10)
+	b = in(b, 1)
+	for range levels {
+		b = in(b, 1, 5)
+	}
+	return in(b, 5, 2, 2, 1)
+}
+
+// Requests that would take very much memory are refused before they are parsed.
+func TestRequestsThatAreNotReasonable(t *testing.T) {
+	const many, deep = "are allowed: send fewer at a time", "its values are nested more than 64 deep"
+	for name, c := range map[string]struct {
+		path string
+		body []byte
+		want string
+	}{
+		"resources":               {"metrics", empties(1), many},
+		"attributes of resources": {"traces", empties(1, 1, 1), many},
+		"entities of a resource":  {"logs", empties(3, 1, 1), many},
+		"scopes":                  {"logs", empties(2, 1), many},
+		"metrics":                 {"metrics", empties(2, 2, 1), many},
+		"points":                  {"metrics", empties(1, 5, 2, 2, 1), many},
+		"points of summaries":     {"metrics", empties(1, 11, 2, 2, 1), many},
+		"exemplars":               {"metrics", empties(5, 1, 5, 2, 2, 1), many},
+		"quantiles":               {"metrics", empties(6, 1, 11, 2, 2, 1), many},
+		"lines":                   {"logs", empties(2, 2, 1), many},
+		"attributes of lines":     {"logs", empties(6, 2, 2, 1), many},
+		"spans":                   {"traces", empties(2, 2, 1), many},
+		"events":                  {"traces", empties(11, 2, 2, 1), many},
+		"attributes of events":    {"traces", empties(3, 11, 2, 2, 1), many},
+		"values of an attribute":  {"logs", empties(1, 5, 2, 6, 2, 2, 1), many},
+		"some values each":        {"metrics", bytes.Repeat(in(bytes.Repeat(in(nil, 5), 30), 1, 5, 2, 2, 1), 50_000), many},
+		"lists within lists":      {"logs", nested(200), deep},
+	} {
+		if len(c.body) > ingest.MaxRequest {
+			t.Fatalf("%s: the request has %d bytes", name, len(c.body))
+		}
+		s := server(t, &queue{}, "")
+		got, answer := post(t, s, "/v1/"+c.path, c.body, "Content-Type", "application/x-protobuf")
+		if got.StatusCode != http.StatusBadRequest || !strings.Contains(string(answer), c.want) || s.Counts().Malformed != 1 {
+			t.Errorf("%s: %d %q", name, got.StatusCode, answer)
+		}
+	}
+	body := `{"resourceLogs":[` + strings.Repeat("{},", 1_000_000) + `{}]}`
+	got, answer := post(t, server(t, &queue{}, ""), "/v1/logs", []byte(body), "Content-Type", "application/json")
+	if got.StatusCode != http.StatusBadRequest || !strings.Contains(string(answer), many) {
+		t.Errorf("JSON: %d %q", got.StatusCode, answer)
+	}
+}
+
+// As many points as are allowed may come, each with an attribute and in a resource of its own; and values that are
+// nested as deeply as they are kept. More points are refused, with what to do.
+func TestRequestsThatAreReasonable(t *testing.T) {
+	many := func(points int) []byte {
+		m := pmetric.NewMetrics()
+		for range points {
+			rm := m.ResourceMetrics().AppendEmpty()
+			rm.Resource().Attributes().PutStr("a", "b")
+			metric := rm.ScopeMetrics().AppendEmpty().Metrics().AppendEmpty()
+			metric.SetName("m")
+			p := metric.SetEmptyGauge().DataPoints().AppendEmpty()
+			p.SetTimestamp(when)
+			p.SetIntValue(1)
+			p.Attributes().PutStr("a", "b")
+		}
+		b, err := pmetricotlp.NewExportRequestFromMetrics(m).MarshalProto()
+		if err != nil || len(b) > ingest.MaxRequest {
+			t.Fatal(len(b), err)
+		}
+		return b
+	}
+	nestedMaps := oneLog()
+	value := nestedMaps.Logs().ResourceLogs().At(0).ScopeLogs().At(0).LogRecords().At(0).Attributes().PutEmpty("a")
+	for range 14 {
+		value = value.SetEmptyMap().PutEmpty("a")
+	}
+	value.SetStr(strings.Repeat("x", 10<<10))
+	deep, err := nestedMaps.MarshalProto()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := oneLog()
+	text.Logs().ResourceLogs().At(0).ScopeLogs().At(0).LogRecords().At(0).Body().SetStr(strings.Repeat("\u00fcr\n", 4000))
+	long, err := text.MarshalProto()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		path string
+		body []byte
+		rows int
+		want string
+	}{
+		"all points that are allowed": {"metrics", many(50_000), 50_000, ""},
+		"one more":                    {"metrics", many(50_001), 0, "it has 50001 points; 50000 are allowed: send fewer at a time"},
+		"nested maps":                 {"logs", deep, 1, ""},
+		"a long text":                 {"logs", long, 1, ""},
+	} {
+		q := &queue{}
+		_, answer := post(t, server(t, q, ""), "/v1/"+c.path, c.body, "Content-Type", "application/x-protobuf")
+		if rows := len(q.take()); rows != c.rows || !strings.Contains(string(answer), c.want) || c.rows > 0 && len(answer) > 2 {
+			t.Errorf("%s: %d rows; %q", name, rows, answer)
+		}
+	}
+}
+
+// Two of the longest requests are converted at a time, and the others wait.
+func TestFewLongRequestsAreConvertedAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		came, released := make(chan struct{}, 10), make(chan struct{})
+		q := &queue{}
+		s := ingest.New(ingest.Options{Queue: q, Tokens: &access.Tokens{}, Now: func() time.Time {
+			came <- struct{}{}
+			<-released
+			return time.Unix(0, when)
+		}})
+		m := metrics(1)
+		m.Metrics().ResourceMetrics().At(0).ScopeMetrics().At(0).Metrics().At(0).
+			SetDescription(strings.Repeat("x", ingest.MaxRequest-1000))
+		long, err := m.MarshalProto()
+		if err != nil {
+			t.Fatal(err)
+		}
+		done := make(chan int, 3)
+		for range 3 {
+			go func() {
+				got, _ := post(t, s, "/v1/metrics", long, "Content-Type", "application/x-protobuf")
+				done <- got.StatusCode
+			}()
+		}
+		synctest.Wait()
+		if len(came) != 2 {
+			t.Errorf("%d are converted at once", len(came))
+		}
+		close(released)
+		for range 3 {
+			if code := <-done; code != http.StatusOK {
+				t.Errorf("status %d", code)
+			}
+		}
+	})
+}
+
+// BenchmarkParts measures a usual request: 2000 points of a metric in a request.
+func BenchmarkParts(b *testing.B) {
+	m := metrics(2000)
+	for i, p := range m.Metrics().ResourceMetrics().At(0).ScopeMetrics().At(0).Metrics().At(0).Gauge().DataPoints().All() {
+		p.SetStartTimestamp(pcommon.Timestamp(when - i))
+		p.SetDoubleValue(float64(i))
+		p.Attributes().PutStr("ingero.node.rank", fmt.Sprint(i%8))
+		p.Attributes().PutStr("ingero.node.id", "node")
+	}
+	body, err := m.MarshalProto()
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Run("parts", func(b *testing.B) {
+		for b.Loop() {
+			if err := ingest.Reasonable(body); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("parsed", func(b *testing.B) {
+		for b.Loop() {
+			if err := pmetricotlp.NewExportRequest().UnmarshalProto(body); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
