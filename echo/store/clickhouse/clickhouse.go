@@ -23,6 +23,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -97,9 +98,16 @@ const (
 	dialTime = 5 * time.Second
 	// readTime is how long a server may be silent while a statement runs.
 	readTime = time.Minute
-	// idleConns connections stay open; there are at most maxConns.
-	idleConns, maxConns = 4, 16
+	// idleConns connections stay open.
+	idleConns = 4
+	// besides is how many connections there may be besides those of questions: writing takes three, Retain and Stats one
+	// each.
+	besides = 16
 )
+
+// maxConns is how many connections there may be. As many questions run at a time as there are CPUs, but two at least:
+// see package api. Writing must not wait for them.
+func maxConns() int { return max(2, runtime.GOMAXPROCS(0)) + besides }
 
 // Open opens a database by its address, such as clickhouse://HOST:9000/DATABASE or http://HOST:8123/DATABASE, and
 // creates the database and its tables if needed. Of several hosts, separated by commas, it uses the first that
@@ -144,7 +152,7 @@ func parse(address, password string) (*clickhouse.Options, error) {
 		options.Auth.Password = password
 	}
 	options.DialTimeout, options.ReadTimeout = dialTime, readTime
-	options.MaxIdleConns, options.MaxOpenConns = idleConns, maxConns
+	options.MaxIdleConns, options.MaxOpenConns = idleConns, maxConns()
 	options.ClientInfo.Products = append(options.ClientInfo.Products, struct{ Name, Version string }{"ingero-echo", "1"})
 	if options.Protocol == clickhouse.Native && options.Compression == nil {
 		options.Compression = &clickhouse.Compression{Method: clickhouse.CompressionLZ4}

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -18,6 +19,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/ingero-io/ingero/echo/api"
 	"github.com/ingero-io/ingero/echo/row"
 	"github.com/ingero-io/ingero/echo/store"
 	"github.com/ingero-io/ingero/echo/store/clickhouse"
@@ -118,6 +120,38 @@ func ask(t *testing.T, s *clickhouse.Store, sql string) string {
 	return strings.Trim(fmt.Sprint(r.Rows[0]), "[]")
 }
 
+// There are connections for writing and keeping besides those of all questions that run at a time.
+func TestQuestionsLeaveConnectionsForTheWriter(t *testing.T) {
+	before := runtime.GOMAXPROCS(0)
+	defer runtime.GOMAXPROCS(before)
+	for _, cpus := range []int{1, 16, 64} {
+		runtime.GOMAXPROCS(cpus)
+		n, err := clickhouse.Connections("clickhouse://127.0.0.1:9000/db")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if questions := api.AtOnce().Calls; n < questions+8 {
+			t.Errorf("%d CPUs: %d connections, and %d questions at a time", cpus, n, questions)
+		}
+	}
+}
+
+// A batch may have rows of very many seconds, which are not named in one statement: that may have 256 KiB.
+func TestABatchOfVeryManySeconds(t *testing.T) {
+	s := open(t, clickhousetest.Start(t, t.TempDir()), "seconds", clickhouse.Options{})
+	const seconds, begin = 25_000, 1_700_000_000
+	write(t, s, gauges(1, begin+3*seconds)) // older ones may be there
+	rows := make([]row.Row, 0, seconds)
+	for i := range int64(seconds) {
+		rows = append(rows, gauges(1, begin+2*i)...)
+	}
+	for _, want := range []store.Written{{Rows: seconds}, {Duplicates: seconds}} {
+		if got := write(t, s, rows); got != want {
+			t.Errorf("%+v, want %+v", got, want)
+		}
+	}
+}
+
 // More minutes than are added up at once; and the minutes of a writer whose clock is behind another's.
 func TestMinutesAreAddedUpInSteps(t *testing.T) {
 	s := open(t, clickhousetest.Start(t, t.TempDir()), "steps", clickhouse.Options{})
@@ -149,6 +183,44 @@ func TestMinutesAreAddedUpInSteps(t *testing.T) {
 		if got := ask(t, s, "select sum(count), count() from minutes"); got != step.want {
 			t.Errorf("after %d minutes from %d: %s; want %s", step.minutes, step.from, got, step.want)
 		}
+	}
+}
+
+// Writers do not wait while minutes are added up. What they write meanwhile is added up by the next call.
+func TestRowsAreWrittenWhileMinutesAreAddedUp(t *testing.T) {
+	s := open(t, clickhousetest.Start(t, t.TempDir()), "meanwhile", clickhouse.Options{})
+	now := time.Now().Unix()
+	write(t, s, gauges(100, now))
+	calls := 0
+	err := s.WhileAddingUp(t.Context(), func() {
+		if calls++; calls > 1 {
+			return
+		}
+		done := make(chan error, 1)
+		go func() {
+			_, err := s.Write(t.Context(), gauges(100, now+1))
+			done <- err
+		}()
+		select {
+		case err := <-done:
+			if err != nil {
+				t.Error(err)
+			}
+		case <-time.After(30 * time.Second):
+			t.Error("a writer waits while minutes are added up")
+		}
+	})
+	if err != nil || calls == 0 {
+		t.Fatal(calls, err)
+	}
+	if got := ask(t, s, "select count() from events"); got != "200" {
+		t.Errorf("%s rows, want 200", got)
+	}
+	if _, err := s.Retain(t.Context(), 0, store.Retention{}); err != nil {
+		t.Fatal(err)
+	}
+	if got := ask(t, s, "select sum(count) from minutes"); got != "200" {
+		t.Errorf("in minutes: %s, want 200", got)
 	}
 }
 

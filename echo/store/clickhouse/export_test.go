@@ -26,6 +26,36 @@ func OpenImpatient(ctx context.Context, address string, checkTime time.Duration)
 	return Open(ctx, address, Options{checkTime: checkTime})
 }
 
+// Connections returns how many connections to an address there may be.
+func Connections(address string) (int, error) {
+	options, err := parse(address, "")
+	if err != nil {
+		return 0, err
+	}
+	return options.MaxOpenConns, nil
+}
+
+// WhileAddingUp calls Retain, and f when it begins to add up minutes.
+func (s *Store) WhileAddingUp(ctx context.Context, f func()) error {
+	s.conn = addingUp{s.conn, f}
+	_, err := s.Retain(ctx, 0, store.Retention{})
+	return err
+}
+
+// addingUp is a connection that calls a function before minutes are added up.
+type addingUp struct {
+	driver.Conn
+	before func()
+}
+
+// Exec runs a statement.
+func (a addingUp) Exec(ctx context.Context, statement string, args ...any) error {
+	if strings.HasPrefix(statement, "insert into minute") {
+		a.before()
+	}
+	return a.Conn.Exec(ctx, statement, args...)
+}
+
 // Exec runs a test's statement.
 func (s *Store) Exec(ctx context.Context, statement string) error { return s.exec(ctx, statement) }
 

@@ -56,14 +56,23 @@ func (s *Store) AskOn(ctx context.Context) <-chan error {
 	return ended
 }
 
-// Reopen reopens the engine. It calls wait before; after patience it counts as stuck.
-func (s *Store) Reopen(ctx context.Context, wait func(), patience time.Duration) {
+// Reopen reopens the engine. Before it is opened, now and later, it calls ready, and does not open it if that fails;
+// after patience it counts as stuck.
+func (s *Store) Reopen(ctx context.Context, ready func() error, patience time.Duration) {
 	s.writing.Lock()
 	defer s.writing.Unlock()
 	s.options.Patience = patience
 	s.connect = func(path string) (driver.Connector, error) {
-		wait()
+		if err := ready(); err != nil {
+			return nil, err
+		}
 		return connect(path)
 	}
 	s.mend(ctx, nil)
 }
+
+// Ended is ended.
+var Ended = ended
+
+// Look is look.
+func (s *Store) Look(ctx context.Context, f func(*sql.DB) error) error { return s.look(ctx, f) }

@@ -119,11 +119,17 @@ func (s *Store) step(ctx context.Context, received int64) (until int64, more boo
 }
 
 // look asks as ask does, but waits at most Patience for an engine that is not open: Retain opens it when it is called
-// next. The question itself, which has its own context, may take longer.
+// next. The question itself, which has its own context, may take longer. If the engine gives up, it is opened again.
 func (s *Store) look(ctx context.Context, f func(*sql.DB) error) error {
 	waiting, cancel := context.WithTimeout(ctx, s.options.Patience)
 	defer cancel()
-	return s.ask(waiting, f)
+	err := s.ask(waiting, f)
+	if err != nil && gaveUp(err) {
+		s.writing.Lock()
+		defer s.writing.Unlock()
+		s.mend(context.WithoutCancel(ctx), err)
+	}
+	return err
 }
 
 // quantile finds about which value has a share of the values of a query below it. An exact one would take 8 bytes of

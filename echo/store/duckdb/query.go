@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"slices"
 	"strings"
 	"time"
 
@@ -145,14 +146,20 @@ func end(ctx context.Context, conn *sql.Conn, failed bool) {
 	}
 }
 
+// ours are types of errors of the engine itself, not of the statement.
+var ours = []duckdb.ErrorType{duckdb.ErrorTypeIO, duckdb.ErrorTypeInternal, duckdb.ErrorTypeFatal}
+
 // ended returns why a statement ended.
 func ended(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
 	}
 	var d *duckdb.Error
-	if errors.As(err, &d) && d.Type == duckdb.ErrorTypeOutOfMemory {
+	switch is := errors.As(err, &d); {
+	case is && d.Type == duckdb.ErrorTypeOutOfMemory:
 		return &store.LimitError{Limit: "it needs more memory than there is for questions"}
+	case is && slices.Contains(ours, d.Type):
+		return fmt.Errorf("the engine failed: %w", err)
 	}
 	return &store.StatementError{Why: message(err)}
 }

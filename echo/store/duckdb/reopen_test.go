@@ -37,7 +37,7 @@ func TestAnEngineThatDoesNotOpenAgain(t *testing.T) {
 	began, ready, done := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
-		s.Reopen(t.Context(), func() { close(began); <-ready }, time.Millisecond)
+		s.Reopen(t.Context(), func() error { close(began); <-ready; return nil }, time.Millisecond)
 	}()
 	<-began
 	if err := <-stuck; err == nil || !strings.Contains(err.Error(), "echo.db is not open again after 1ms") {
@@ -72,6 +72,66 @@ func TestAnEngineThatDoesNotOpenAgain(t *testing.T) {
 	case err := <-stuck:
 		t.Error("stuck again: ", err)
 	default:
+	}
+}
+
+// If the engine could not be opened again, and nothing is written that would try it, Retain does.
+func TestRetainOpensTheEngineAgain(t *testing.T) {
+	s := open(t, filepath.Join(t.TempDir(), "echo.db"), duckdb.Options{Patience: 20 * time.Millisecond})
+	for at := range int64(2) {
+		if _, err := s.Write(t.Context(), gaugesWith(10, 1+at, func(int) string { return "{}" })); err != nil {
+			t.Fatal(err)
+		}
+	}
+	failure := errors.New("no disk")
+	s.Reopen(t.Context(), func() error { return failure }, time.Minute)
+	if _, err := s.Retain(t.Context(), row.SecondBegins(3), store.Retention{Age: time.Second}); !errors.Is(err, store.ErrAway) {
+		t.Fatalf("the engine cannot be opened: %v", err)
+	}
+	failure = nil
+	if n, err := s.Retain(t.Context(), row.SecondBegins(3), store.Retention{Age: time.Second}); err != nil || n != 10 {
+		t.Fatalf("%d rows deleted, want 10; %v", n, err)
+	}
+	r, err := s.Query(t.Context(), "select count(*) from events", store.Limits{Time: time.Minute, Rows: 1, Bytes: 1 << 20})
+	if err != nil || r.Rows[0][0] != int64(10) {
+		t.Errorf("%v, %v", r, err)
+	}
+}
+
+// If a question of Retain finds that the engine has given up, it is opened again: it may be that nobody writes.
+func TestRetainFindsThatTheEngineGaveUp(t *testing.T) {
+	var log servetest.Buffer
+	s := open(t, filepath.Join(t.TempDir(), "echo.db"), duckdb.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	for _, c := range []struct {
+		err   error
+		again int
+	}{
+		{&engine.Error{Type: engine.ErrorTypeBinder, Msg: "Binder Error: no such table"}, 0},
+		{&engine.Error{Type: engine.ErrorTypeFatal, Msg: "FATAL Error: Failed: database has been invalidated"}, 1},
+	} {
+		if err := s.Look(t.Context(), func(*sql.DB) error { return c.err }); !errors.Is(err, c.err) {
+			t.Errorf("%v, want %v", err, c.err)
+		}
+		if n := strings.Count(log.String(), "opened again"); n != c.again {
+			t.Errorf("after %v: opened again %d times, want %d:\n%s", c.err, n, c.again, log.String())
+		}
+	}
+	if _, err := s.Retain(t.Context(), row.SecondBegins(3), store.Retention{Age: time.Second}); err != nil {
+		t.Error(err)
+	}
+}
+
+// Errors of the engine itself are not errors of a statement.
+func TestErrorsOfTheEngineItself(t *testing.T) {
+	for kind, ofStatement := range map[engine.ErrorType]bool{
+		engine.ErrorTypeIO: false, engine.ErrorTypeInternal: false, engine.ErrorTypeFatal: false,
+		engine.ErrorTypeBinder: true, engine.ErrorTypeConversion: true, engine.ErrorTypeInvalid: true,
+	} {
+		failure := &engine.Error{Type: kind, Msg: "it failed"}
+		err := duckdb.Ended(t.Context(), failure)
+		if errors.As(err, new(*store.StatementError)) != ofStatement || errors.Is(err, failure) == ofStatement {
+			t.Errorf("type %d: %T %v", kind, err, err)
+		}
 	}
 }
 
