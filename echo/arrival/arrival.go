@@ -62,8 +62,10 @@ type Late struct {
 	// OwnNS is the median of its own time before those collectives, PeerNS that of the others before the same ones.
 	OwnNS, PeerNS float64
 	// LostNS is how long it delayed the collectives that it was last in, WaitedNS the sum of the others' waits.
-	// LostShare is LostNS as a share of SpanNS.
+	// LostShare is LostNS as a share of the time from its first to its last collective.
 	LostNS, WaitedNS, LostShare float64
+	// WaitedBy has WaitedNS by the nodes of those that waited.
+	WaitedBy map[string]float64
 	// Waiting is the number of ranks that wait for it each time, the median.
 	Waiting int
 	// Every is set if it is late in one of so many collectives; 0: not regularly.
@@ -75,16 +77,19 @@ type Late struct {
 
 // Result is the result of a comparison.
 type Result struct {
-	Ranks, Nodes int // ranks and nodes that took part
+	Ranks []Rank // that took part, sorted
+	Nodes int    // that took part
 	// Collectives is how many were compared, Alone how many were not: fewer than Fewest ranks sent their part.
 	Collectives, Alone int
 	// From and To are the first and the last time in the collectives, by any clock. SpanNS is their length by one clock:
 	// the median of the ranks'.
 	From, To int64
 	SpanNS   float64
-	// Usual is how late ranks usually are, ThresholdNS the lateness that counts.
+	// Usual is how much later or earlier than its own median a rank usually is, ThresholdNS the lateness that counts.
 	Usual       outlier.Spread
 	ThresholdNS float64
+	// Unjudged counts how often ranks were late, and it is not known whether on their own account.
+	Unjudged int
 	// ClockNS is how much clocks of ranks differ: the greatest distance from the median, in nanoseconds.
 	ClockNS float64
 	// Late lists the late ranks, the most costly first.
@@ -99,7 +104,43 @@ type Options struct {
 	Share float64
 }
 
-// Compare compares the ranks. It does not change the spans.
+// Jobs divides spans by job: ranks that share a communicator, or another rank with which each shares one, are of one.
+func Jobs(spans []Span) [][]Span {
+	type comm struct{ cluster, name string }
+	of, comms := map[Rank]Rank{}, map[comm]Rank{} // a rank that is nearer to the first one of its job
+	first := func(r Rank) Rank {
+		for of[r] != r {
+			of[r] = of[of[r]]
+			r = of[r]
+		}
+		return r
+	}
+	for i := range spans {
+		s := &spans[i]
+		if _, known := of[s.Rank]; !known {
+			of[s.Rank] = s.Rank
+		}
+		c := comm{s.Cluster, s.Comm}
+		if other, known := comms[c]; known {
+			of[first(s.Rank)] = first(other)
+		} else {
+			comms[c] = s.Rank
+		}
+	}
+	var jobs [][]Span
+	at := map[Rank]int{}
+	for i := range spans {
+		job := first(spans[i].Rank)
+		if _, known := at[job]; !known {
+			at[job] = len(jobs)
+			jobs = append(jobs, nil)
+		}
+		jobs[at[job]] = append(jobs[at[job]], spans[i])
+	}
+	return jobs
+}
+
+// Compare compares the ranks of a job. It does not change the spans.
 func Compare(spans []Span, o Options) Result {
 	c := comparison{share: o.Share, ranks: map[Rank]*tally{}}
 	if c.share <= 0 || c.share > 1 {
@@ -147,7 +188,9 @@ func (c *comparison) collect(spans []Span) {
 		sorted = sorted[n:]
 		for _, s := range one {
 			if c.ranks[s.Rank] == nil {
-				c.ranks[s.Rank] = &tally{Late: Late{Rank: s.Rank}, seqs: map[string][]int64{}}
+				c.ranks[s.Rank] = &tally{
+					Late: Late{Rank: s.Rank, WaitedBy: map[string]float64{}}, seqs: map[string][]int64{},
+				}
 				nodes[[2]string{s.Cluster, s.Node}] = true
 			}
 		}
@@ -157,13 +200,14 @@ func (c *comparison) collect(spans []Span) {
 		}
 		c.collectives = append(c.collectives, one)
 	}
-	c.out.Ranks, c.out.Nodes, c.out.Collectives = len(c.ranks), len(nodes), len(c.collectives)
+	c.out.Nodes, c.out.Collectives = len(nodes), len(c.collectives)
 	for r := range c.ranks {
 		c.list = append(c.list, r)
 	}
 	slices.SortFunc(c.list, func(a, b Rank) int {
 		return cmp.Or(cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Node, b.Node), cmp.Compare(a.Rank, b.Rank))
 	})
+	c.out.Ranks = c.list
 }
 
 // once joins what ranks sent of a collective twice: as a sample, and as one that was notable or in which the rank
@@ -189,13 +233,11 @@ func (c *comparison) judge() {
 		return
 	}
 	late := make([][]float64, len(c.collectives)) // by collective and rank
-	var all []float64
 	for i, one := range c.collectives {
 		late[i] = lateness(one)
-		all = append(all, late[i]...)
 		c.clocks(one)
 	}
-	c.out.Usual = outlier.Of(all)
+	c.out.Usual = c.usual(late)
 	c.out.ThresholdNS = max(leastNS, sigmas*1.4826*c.out.Usual.MAD)
 	for i, one := range c.collectives {
 		c.blame(one, late[i])
@@ -204,6 +246,25 @@ func (c *comparison) judge() {
 		c.out.Thin = "fewer than 20 collectives can be compared"
 	}
 	c.finish()
+}
+
+// usual returns how far from their own medians ranks are: if half of them are late each time, how late ranks are does
+// not say what is usual.
+func (c *comparison) usual(late [][]float64) outlier.Spread {
+	of := map[Rank][]float64{}
+	for i, one := range c.collectives {
+		for k := range one {
+			of[one[k].Rank] = append(of[one[k].Rank], late[i][k])
+		}
+	}
+	var all []float64
+	for _, list := range of {
+		median := outlier.Median(list)
+		for _, l := range list {
+			all = append(all, l-median)
+		}
+	}
+	return outlier.Of(all)
 }
 
 // lateness returns how much later than the median of the others each rank entered.
@@ -275,9 +336,9 @@ func (c *comparison) blame(one []Span, late []float64) {
 	at := make([]int, len(one)) // index in own
 	for i, s := range one {
 		at[i] = -1
-		if s.Before > 0 && s.Before <= s.Enter {
+		if s.Before > 0 {
 			at[i] = len(own)
-			own = append(own, float64(s.Enter-s.Before))
+			own = append(own, float64(max(0, s.Enter-s.Before))) // 0: it entered before it left the last one
 		}
 	}
 	var others func(int) float64
@@ -292,7 +353,11 @@ func (c *comparison) blame(one []Span, late []float64) {
 		}
 	}
 	for i, s := range one {
-		if late[i] < c.out.ThresholdNS || others == nil || at[i] < 0 {
+		if late[i] < c.out.ThresholdNS {
+			continue
+		}
+		if others == nil || at[i] < 0 {
+			c.out.Unjudged += of(&s)
 			continue
 		}
 		t, stands := c.ranks[s.Rank], of(&s)
@@ -316,6 +381,11 @@ func (c *comparison) blame(one []Span, late []float64) {
 			lost := late[i] / c.share * float64(stands)
 			t.LostNS += lost
 			t.WaitedNS += lost * float64(len(one)-1)
+			for k := range one {
+				if k != i {
+					t.WaitedBy[one[k].Node] += lost
+				}
+			}
 		}
 	}
 }
@@ -331,8 +401,8 @@ func (c *comparison) finish() {
 		l := t.Late
 		l.MedianNS, l.OwnNS, l.PeerNS = outlier.Median(t.lateness), outlier.Median(t.own), outlier.Median(t.peers)
 		l.Waiting = int(outlier.Median(t.waiting))
-		if c.out.SpanNS > 0 {
-			l.LostShare = l.LostNS / c.out.SpanNS
+		if span := float64(t.to - t.from); span > 0 {
+			l.LostShare = l.LostNS / span
 		}
 		if c.share == 1 {
 			l.Every = every(t.seqs)

@@ -57,7 +57,7 @@ func TestEvery14thStepOfRank5(t *testing.T) {
 		}
 		return 0
 	}}.spans(), arrival.Options{})
-	if got.Ranks != 8 || got.Nodes != 2 || got.Collectives != 700 || got.Alone != 0 || got.Thin != "" {
+	if len(got.Ranks) != 8 || got.Nodes != 2 || got.Collectives != 700 || got.Alone != 0 || got.Thin != "" {
 		t.Errorf("%+v", got)
 	}
 	if math.Abs(got.ClockNS-1800e9) > 1e9 { // half of them are an hour ahead: the median is in the middle
@@ -109,6 +109,7 @@ func TestWhoIsLate(t *testing.T) {
 		"once":                   {job{steps: 200, ranks: 8, late: func(r, s int) float64 { return map[bool]float64{true: 5000 * ms}[r == 3 && s == 77] }}, nil, ""},
 		"often, but cheap":       {job{steps: 400, ranks: 8, late: func(r, s int) float64 { return map[bool]float64{true: 8 * ms}[r == 3 && s%20 == 1] }}, nil, ""},
 		"everybody now and then": {job{steps: 400, ranks: 8, late: func(r, s int) float64 { return map[bool]float64{true: 120 * ms}[s%80 == r*10] }}, []int32{0, 1, 2, 3, 4, 5, 6, 7}, ""},
+		"half, each time":        {job{steps: 200, ranks: 8, late: func(r, _ int) float64 { return map[bool]float64{true: 100 * ms}[r >= 4] }}, []int32{4, 5, 6, 7}, ""},
 		"all at once":            {job{steps: 200, ranks: 8, late: func(_, s int) float64 { return float64(s % 7 * 100 * ms) }}, nil, ""},
 	} {
 		got := arrival.Compare(c.job.spans(), arrival.Options{})
@@ -148,6 +149,73 @@ func TestWhoIsHeldUpIsNotBlamed(t *testing.T) {
 	}
 }
 
+// Jobs of a cluster are told apart, so that one that is short and noisy hides nothing of the other's.
+func TestJobs(t *testing.T) {
+	long := job{steps: 1000, ranks: 8, late: func(rank, step int) float64 {
+		return map[bool]float64{true: 290 * ms}[rank == 5 && step%14 == 13]
+	}}.spans()
+	noisy := job{steps: 60, ranks: 24, late: func(rank, step int) float64 {
+		return float64((rank*7919+step*104729)%97) * 5 * ms
+	}}.spans()
+	for i := range noisy {
+		s := &noisy[i]
+		s.Comm, s.Node = "c2", "other "+s.Node
+		if s.Rank.Rank >= 12 { // ranks that share no communicator with the others, but for one
+			s.Comm = "c3"
+		}
+	}
+	for _, s := range slices.Clone(noisy) {
+		if (s.Rank.Rank == 0 || s.Rank.Rank == 12) && s.Seq == 7 {
+			s.Comm = "c4"
+			noisy = append(noisy, s)
+		}
+	}
+	jobs := arrival.Jobs(append(noisy, long...))
+	if len(jobs) != 2 || len(jobs[0]) != len(noisy) || len(jobs[1]) != len(long) {
+		t.Fatalf("%d jobs", len(jobs))
+	}
+	got := arrival.Compare(jobs[1], arrival.Options{})
+	want := arrival.Compare(long, arrival.Options{})
+	if len(got.Late) != 1 || !got.Late[0].Blamed || got.Late[0].LostShare != want.Late[0].LostShare ||
+		math.Abs(want.Late[0].LostShare-290./14/(95+290./14)) > 0.01 || got.Late[0].WaitedBy["n0"] <= got.Late[0].WaitedBy["n1"] {
+		t.Errorf("%+v", got.Late)
+	}
+}
+
+// The share that a rank costs is of its own time, also if other ranks were there for longer.
+func TestShareOfItsOwnTime(t *testing.T) {
+	spans := job{steps: 2000, ranks: 8, late: func(rank, step int) float64 {
+		return map[bool]float64{true: 20 * ms}[rank == 7 && step >= 1800]
+	}}.spans()
+	spans = slices.DeleteFunc(spans, func(s arrival.Span) bool { return s.Rank.Rank == 7 && s.Seq < 1800 })
+	got := arrival.Compare(spans, arrival.Options{})
+	if len(got.Late) != 1 || math.Abs(got.Late[0].LostShare-20./115) > 0.02 {
+		t.Errorf("%+v", got.Late)
+	}
+}
+
+// Ranks enter the next collective before they have left the last one; then they had not worked between.
+func TestOverlappingCollectives(t *testing.T) {
+	spans := job{steps: 200, ranks: 8, late: func(rank, step int) float64 {
+		return map[bool]float64{true: 290 * ms}[rank == 5 && step%14 == 13]
+	}}.spans()
+	for i := range spans {
+		if s := &spans[i]; s.Before > 0 && !(s.Rank.Rank == 5 && s.Seq%14 == 13) {
+			s.Before = s.Enter + ms
+		}
+	}
+	got := arrival.Compare(spans, arrival.Options{})
+	if len(got.Late) != 1 || got.Late[0].Rank.Rank != 5 || !got.Late[0].Blamed || got.Unjudged != 0 {
+		t.Errorf("%+v", got)
+	}
+	for i := range spans {
+		spans[i].Before = 0
+	}
+	if got = arrival.Compare(spans, arrival.Options{}); len(got.Late) != 0 || got.Unjudged < 14 {
+		t.Errorf("what ranks did before is not known: %+v", got)
+	}
+}
+
 // From a share of the collectives, the estimated loss is the same as from all.
 func TestShare(t *testing.T) {
 	spans := job{steps: 1000, ranks: 4, late: func(rank, _ int) float64 {
@@ -167,7 +235,7 @@ func TestShare(t *testing.T) {
 }
 
 func TestOddSpans(t *testing.T) {
-	if got := arrival.Compare(nil, arrival.Options{}); got.Thin == "" || got.Ranks != 0 {
+	if got := arrival.Compare(nil, arrival.Options{}); got.Thin == "" || len(got.Ranks) != 0 {
 		t.Errorf("%+v", got)
 	}
 	spans := job{steps: 50, ranks: 4}.spans()

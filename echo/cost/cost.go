@@ -3,11 +3,13 @@
 package cost
 
 import (
+	"cmp"
 	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -113,6 +115,7 @@ func Waited(ns float64, perHour float64) Waste {
 
 // Episode is a time in which a rank was slow, as its agent reported it.
 type Episode struct {
+	Rank         int // any number that the episodes of a rank have in common
 	FromNS, ToNS int64
 	// LostMS is how much longer each step takes, of StepMS in total, in milliseconds. Ranks is how many ranks are
 	// compared, including the slow one.
@@ -120,10 +123,61 @@ type Episode struct {
 	Ranks          int
 }
 
-// Waited returns the total time that the others waited, in nanoseconds; 0 if it is not known.
-func (e Episode) Waited() float64 {
-	if e.ToNS <= e.FromNS || e.Ranks < 2 || !(e.StepMS > 0) || !(e.LostMS > 0) {
-		return 0
+// Known reports whether an episode says enough for a cost.
+func (e *Episode) Known() bool {
+	return e.ToNS > e.FromNS && e.Ranks >= 2 && e.StepMS > 0 && e.LostMS > 0
+}
+
+// Loss is what a slow rank took of its job.
+type Loss struct {
+	// LostNS is how long it delayed the job, WaitedNS the sum of the other ranks' waits, in nanoseconds.
+	LostNS, WaitedNS float64
+}
+
+// Losses returns the losses by the episodes of a job's ranks. If several ranks are slow at a time, the job is delayed by
+// the slowest one, and those that are not slow wait for it. An episode that is not Known has no loss.
+func Losses(list []Episode) []Loss {
+	type change struct {
+		at      int64
+		episode int
 	}
-	return float64(e.ToNS-e.FromNS) * min(1, e.LostMS/e.StepMS) * float64(e.Ranks-1)
+	out := make([]Loss, len(list))
+	var changes []change
+	for i := range list {
+		if e := &list[i]; e.Known() {
+			changes = append(changes, change{e.FromNS, i}, change{e.ToNS, i})
+		}
+	}
+	slices.SortStableFunc(changes, func(a, b change) int { return cmp.Compare(a.at, b.at) })
+	open := map[int]bool{}
+	for i, c := range changes {
+		if n := c.at - changes[max(0, i-1)].at; n > 0 && len(open) > 0 {
+			slowest, waiting := most(list, open)
+			lost := float64(n) * list[slowest].share()
+			out[slowest].LostNS += lost
+			out[slowest].WaitedNS += lost * float64(waiting)
+		}
+		if open[c.episode] {
+			delete(open, c.episode)
+		} else {
+			open[c.episode] = true
+		}
+	}
+	return out
+}
+
+// share is the share of the time that is lost.
+func (e *Episode) share() float64 { return min(1, e.LostMS/e.StepMS) }
+
+// most returns the episode that costs most of some, the first one if several do, and how many ranks wait for it.
+func most(list []Episode, of map[int]bool) (slowest, waiting int) {
+	slow := map[int]bool{}
+	slowest = -1
+	for i := range of {
+		slow[list[i].Rank] = true
+		if slowest < 0 || cmp.Or(cmp.Compare(list[slowest].share(), list[i].share()), cmp.Compare(i, slowest)) < 0 {
+			slowest = i
+		}
+	}
+	return slowest, max(0, list[slowest].Ranks-len(slow))
 }

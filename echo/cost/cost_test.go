@@ -71,7 +71,7 @@ func TestWaited(t *testing.T) {
 	}
 }
 
-func TestEpisode(t *testing.T) {
+func TestAnEpisode(t *testing.T) {
 	const hour = 3600e9
 	full := cost.Episode{FromNS: 0, ToNS: hour, LostMS: 20, StepMS: 100, Ranks: 8}
 	for name, c := range map[string]struct {
@@ -88,8 +88,40 @@ func TestEpisode(t *testing.T) {
 	} {
 		e := full
 		c.change(&e)
-		if got := e.Waited() / hour; math.Abs(got-c.want) > 1e-9 {
+		if got := cost.Losses([]cost.Episode{e})[0].WaitedNS / hour; math.Abs(got-c.want) > 1e-9 || e.Known() != (got > 0) {
 			t.Errorf("%s: %v hours; want %v", name, got, c.want)
+		}
+	}
+}
+
+// What several slow ranks take together counts once.
+func TestEpisodesAtATime(t *testing.T) {
+	const hour = int64(3600e9)
+	episode := func(rank int, from, to int64, lost float64) cost.Episode {
+		return cost.Episode{Rank: rank, FromNS: from * hour, ToNS: to * hour, LostMS: lost, StepMS: 100, Ranks: 64}
+	}
+	var node []cost.Episode // all eight ranks of a node
+	for rank := range 8 {
+		node = append(node, episode(rank, 0, 1, 20))
+	}
+	for name, c := range map[string]struct {
+		list []cost.Episode
+		want []float64 // waiting time of each, in hours
+	}{
+		"none":                   {nil, nil},
+		"a node":                 {node, []float64{0.2 * 56, 0, 0, 0, 0, 0, 0, 0}},
+		"one after the other":    {[]cost.Episode{episode(1, 0, 1, 20), episode(2, 1, 2, 10)}, []float64{0.2 * 63, 0.1 * 63}},
+		"a slower one in it":     {[]cost.Episode{episode(1, 0, 3, 10), episode(2, 1, 2, 50)}, []float64{2 * 0.1 * 63, 0.5 * 62}},
+		"one rank told of twice": {[]cost.Episode{episode(1, 0, 2, 10), episode(1, 1, 3, 10)}, []float64{2 * 0.1 * 63, 0.1 * 63}},
+	} {
+		got := cost.Losses(c.list)
+		if len(got) != len(c.want) {
+			t.Fatalf("%s: %+v", name, got)
+		}
+		for i, want := range c.want {
+			if math.Abs(got[i].WaitedNS/float64(hour)-want) > 1e-9 {
+				t.Errorf("%s: episode %d: %v hours; want %v", name, i, got[i].WaitedNS/float64(hour), want)
+			}
 		}
 	}
 }

@@ -35,7 +35,8 @@ type anomaly struct {
 	Rank      *int32   `json:"rank,omitempty"`
 	Source    string   `json:"source" jsonschema:"finding, rank event, log"`
 
-	at int64
+	at   int64
+	node nodeKey
 }
 
 func (a anomaliesOut) rows() int { return len(a.Anomalies) }
@@ -77,7 +78,7 @@ var anomaliesTool = tool[anomaliesIn, anomaliesOut]{
 			out.add("nothing of severity %s or above was told in this window", least)
 		}
 		out.Next = []next{{
-			Tool: stragglersName, Arguments: map[string]any{"window": out.Window},
+			Tool: stragglersName, Arguments: about(in.ClusterID, out.Window),
 			Why: "which rank the others wait for, and why",
 		}}
 		page, rest := part(list, in.paging, at, size(out))
@@ -146,14 +147,14 @@ const maxLogs = 5000
 
 // logs returns warnings and errors of logs; equal ones of a node once.
 func (s *Tools) logs(ctx context.Context, sc question.Scope, c *common) ([]anomaly, error) {
-	rows, err := s.ask.Rows(ctx, sc, question.Which{Severity: warning, But: true}, 0, maxLogs+1)
+	rows, more, err := s.ask.Rows(ctx, sc, question.Which{Severity: warning, But: true}, 0, maxLogs+1)
 	if err != nil {
 		return nil, err
 	}
 	if len(rows) > maxLogs {
-		c.cut(true, "lines of logs")
-		rows = rows[:maxLogs]
+		rows, more = rows[:maxLogs], true
 	}
+	c.cut(more, "lines of logs")
 	type key struct{ cluster, node, name, body string }
 	type group struct {
 		anomaly
@@ -167,7 +168,7 @@ func (s *Tools) logs(ctx context.Context, sc question.Scope, c *common) ([]anoma
 		if g == nil {
 			g = &group{anomaly: anomaly{
 				at: r.At, Severity: "MEDIUM", ClusterID: name(r.Cluster), NodeID: name(r.Node), Rank: r.Rank,
-				Source: r.Kind, Summary: prose(logText(r)),
+				Source: r.Kind, Summary: prose(logText(r)), node: nodeKey{r.Cluster, r.Node},
 			}}
 			if r.SeverityNumber >= failure {
 				g.Severity = "HIGH"

@@ -66,10 +66,11 @@ var historyTool = tool[historyIn, historyOut]{
 		if at > 0 {
 			sc.To = min(sc.To, until+1)
 		}
-		rows, err := s.ask.Rows(ctx, sc, question.Which{Metric: in.Metric}, at, maxRows+1)
+		rows, more, err := s.ask.Rows(ctx, sc, question.Which{Metric: in.Metric}, at, maxRows+1)
 		if err != nil {
 			return out, err
 		}
+		out.cut(more, "rows")
 		if at == 0 {
 			if err := s.leftOut(ctx, sc, &in, &out.common); err != nil {
 				return out, err
@@ -82,9 +83,10 @@ var historyTool = tool[historyIn, historyOut]{
 		for i := range rows {
 			list = append(list, eventOf(&rows[i]))
 		}
-		out.Next = []next{{
-			Tool: anomaliesName, Arguments: map[string]any{"time_window": out.Window}, Why: "what is wrong, without repetitions",
-		}}
+		args := about(in.ClusterID, out.Window)
+		args["time_window"] = args["window"]
+		delete(args, "window")
+		out.Next = []next{{Tool: anomaliesName, Arguments: args, Why: "what is wrong, without repetitions"}}
 		page, rest := part(list, in.paging, 0, size(out))
 		if out.Events = page; rest > 0 {
 			time, shown := shownOf(rows[:rest], until, at)

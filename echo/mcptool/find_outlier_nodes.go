@@ -58,7 +58,7 @@ type ranked struct {
 	Points    int64   `json:"points"`
 	Beyond    int64   `json:"beyond,omitempty" jsonschema:"points beyond threshold"`
 
-	node string
+	cluster, node string
 }
 
 func (o outliersOut) rows() int { return len(o.Ranked) }
@@ -126,7 +126,7 @@ var outliersTool = tool[outliersIn, outliersOut]{
 		list := out.compare(values, gpus, &in)
 		out.verdict(list, &in)
 		out.limitCohorts()
-		out.Next = out.next(list)
+		out.Next = out.next(list, in.ClusterID)
 		page, rest := part(list, in.paging, at, size(out))
 		if out.Ranked = page; rest > 0 {
 			out.NextCursor = in.next(rest, asked, out.Window)
@@ -149,6 +149,8 @@ func (s *Tools) metric(ctx context.Context, sc question.Scope, what string, out 
 		switch {
 		case m.Grows():
 			out.Measure = "growth a second"
+		case m.Since():
+			out.Measure = "mean of what came in the window"
 		case m.Kind == "gauge", m.Kind == "sum":
 			out.Measure = "median of points"
 		default:
@@ -205,7 +207,7 @@ func (o *outliersOut) compare(values []question.Value, gpus map[nodeKey]data, in
 				ClusterID: name(v.Cluster), NodeID: name(v.Node), Rank: v.Rank, GPU: one[i].gpu,
 				Value:  significant(numbers[i], 4),
 				Sigmas: round(max(-maxSigmas, min(maxSigmas, s.Away(numbers[i], side))), 1), Points: v.Points,
-				Beyond: v.Beyond, node: v.Node,
+				Beyond: v.Beyond, cluster: v.Cluster, node: v.Node,
 			}
 			if r.Outlier = c.Why == "" && s.Away(numbers[i], side) >= in.Sigmas; r.Outlier {
 				c.Outliers++
@@ -325,15 +327,15 @@ func (o *outliersOut) verdict(list []ranked, in *outliersIn) {
 	}
 }
 
-func (o *outliersOut) next(list []ranked) []next {
-	if len(list) == 0 || !list[0].Outlier && list[0].Beyond == 0 || !plain(list[0].node) {
+// next returns the question that follows. cluster is the one that was asked about.
+func (o *outliersOut) next(list []ranked, cluster string) []next {
+	if len(list) == 0 || !list[0].Outlier && list[0].Beyond == 0 || !plain(list[0].cluster, list[0].node) {
 		return []next{{
-			Tool: stragglersName, Arguments: map[string]any{"window": o.Window},
+			Tool: stragglersName, Arguments: about(cluster, o.Window),
 			Why: "a slow rank makes all others look alike: ask who is late",
 		}}
 	}
-	return []next{{
-		Tool: historyName, Arguments: map[string]any{"node_id": list[0].node, "window": o.Window},
-		Why: "what this node told in this time",
-	}}
+	args := about(list[0].cluster, o.Window)
+	args["node_id"] = list[0].node
+	return []next{{Tool: historyName, Arguments: args, Why: "what this node told in this time"}}
 }

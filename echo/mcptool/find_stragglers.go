@@ -33,7 +33,7 @@ type stragglersSeen struct {
 	Alone       int     `json:"alone,omitempty" jsonschema:"told of by less than 3 ranks"`
 	Unknown     int64   `json:"unknown,omitempty" jsonschema:"spans without rank, communicator or nccl.seq"`
 	SharePct    float64 `json:"share_pct,omitempty" jsonschema:"of all collectives that were read, if not all"`
-	SpanS       float64 `json:"span_s,omitempty" jsonschema:"seconds from the first to the last collective: lost_pct is of them"`
+	SpanS       float64 `json:"span_s,omitempty" jsonschema:"seconds from the first to the last collective of the longest job"`
 	AgentEvents int     `json:"agent_events"`
 }
 
@@ -60,7 +60,7 @@ type lateness struct {
 	Every     int64   `json:"every,omitempty"`
 	LateMS    float64 `json:"late_ms" jsonschema:"median"`
 	MaxMS     float64 `json:"max_ms"`
-	PeersMAD  float64 `json:"peers_mad_ms" jsonschema:"how late ranks usually are"`
+	PeersMAD  float64 `json:"peers_mad_ms" jsonschema:"how much that usually varies"`
 	OwnMS     float64 `json:"own_ms" jsonschema:"since its last collective"`
 	PeerOwnMS float64 `json:"peers_own_ms"`
 	Waiting   int     `json:"waiting_ranks"`
@@ -115,7 +115,7 @@ var stragglersTool = tool[stragglersIn, stragglersOut]{
 			return out, err
 		}
 		out.verdict(list)
-		out.Next = nextOf(list, out.Window)
+		out.Next = nextOf(list, in.ClusterID, out.Window)
 		page, rest := part(list, in.paging, at, size(out))
 		if out.Stragglers = page; rest > 0 {
 			out.NextCursor = in.next(rest, in, out.Window)
@@ -131,8 +131,8 @@ func (s *Tools) stragglers(ctx context.Context, sc question.Scope, out *straggle
 		return nil, err
 	}
 	byRank := map[arrival.Rank]*straggler{}
-	for _, r := range results {
-		out.late(&r, byRank)
+	for i := range results {
+		out.late(&results[i], byRank)
 	}
 	episodes, more, err := s.ask.Episodes(ctx, sc)
 	if err != nil {
@@ -155,29 +155,23 @@ func (s *Tools) stragglers(ctx context.Context, sc question.Scope, out *straggle
 	return list, s.explain(ctx, sc, list)
 }
 
-// compared is the comparison of a cluster's ranks.
-type compared struct {
-	arrival.Result
-	Cluster string
-}
-
-// late compares the ranks of each cluster.
-func (s *Tools) late(ctx context.Context, sc question.Scope, seen *stragglersSeen, c *common) ([]compared,
+// late compares the ranks of each job.
+func (s *Tools) late(ctx context.Context, sc question.Scope, seen *stragglersSeen, c *common) ([]arrival.Result,
 	error,
 ) {
-	var results []compared
+	var results []arrival.Result
 	sent, err := s.ask.Collectives(ctx, sc, func(of question.Collectives) {
-		n, r := of.Cluster, arrival.Compare(of.Spans, arrival.Options{Share: of.Share})
-		seen.Ranks, seen.Nodes = seen.Ranks+r.Ranks, seen.Nodes+r.Nodes
-		seen.Collectives, seen.Alone = seen.Collectives+r.Collectives, seen.Alone+r.Alone
-		seen.SpanS = max(seen.SpanS, round(r.SpanNS/1e9, 1))
-		if r.Thin != "" {
-			c.add("by their collectives nobody of %s is blamed: %s", name(n), r.Thin)
+		jobs := arrival.Jobs(of.Spans)
+		list := make([]arrival.Result, len(jobs))
+		for i, spans := range jobs {
+			r := arrival.Compare(spans, arrival.Options{Share: of.Share})
+			seen.Ranks, seen.Nodes = seen.Ranks+len(r.Ranks), seen.Nodes+r.Nodes
+			seen.Collectives, seen.Alone = seen.Collectives+r.Collectives, seen.Alone+r.Alone
+			seen.SpanS = max(seen.SpanS, round(r.SpanNS/1e9, 1))
+			list[i] = r
 		}
-		if r.ClockNS > 5*r.ThresholdNS {
-			c.add("clocks of %s differ by %s ms: lateness is not computed of them", name(n), fmt.Sprint(ms(r.ClockNS)))
-		}
-		results = append(results, compared{r, n})
+		c.limits(of.Cluster, list)
+		results = append(results, list...)
 	})
 	if err != nil {
 		return nil, err
@@ -192,8 +186,35 @@ func (s *Tools) late(ctx context.Context, sc question.Scope, seen *stragglersSee
 	return results, nil
 }
 
+// limits notes what the comparison of a cluster's jobs cannot tell.
+func (c *common) limits(cluster string, jobs []arrival.Result) {
+	thin, why, unjudged, clocks := 0, "", 0, 0.0
+	for i := range jobs {
+		r := &jobs[i]
+		if r.Thin != "" {
+			thin, why = thin+1, cmp.Or(why, r.Thin)
+		}
+		if unjudged += r.Unjudged; r.ClockNS > 5*r.ThresholdNS {
+			clocks = max(clocks, r.ClockNS)
+		}
+	}
+	switch {
+	case thin == len(jobs):
+		c.add("by their collectives nobody of %s is blamed: %s", name(cluster), why)
+	case thin > 0:
+		c.add("by their collectives nobody of %d of %d jobs of %s is blamed: %s", thin, len(jobs), name(cluster), why)
+	}
+	if unjudged > 0 {
+		c.add("%s in %s not judged: not known how long ranks had worked before", counted(unjudged, "late arrival"),
+			name(cluster))
+	}
+	if clocks > 0 {
+		c.add("clocks of %s differ by %s ms: lateness is not computed of them", name(cluster), fmt.Sprint(ms(clocks)))
+	}
+}
+
 // late adds the ranks that are late by their collectives.
-func (s *stragglersOut) late(r *compared, byRank map[arrival.Rank]*straggler) {
+func (s *stragglersOut) late(r *arrival.Result, byRank map[arrival.Rank]*straggler) {
 	for _, l := range r.Late {
 		if !l.Blamed {
 			if len(s.NotBlamed) < maxOthers {

@@ -61,11 +61,11 @@ func (s *straggler) text() string {
 	return b.String()
 }
 
-// nextOf returns the questions that follow from the first straggler.
-func nextOf(list []straggler, window string) []next {
+// nextOf returns the questions that follow from the first straggler. cluster is the one that was asked about.
+func nextOf(list []straggler, cluster, window string) []next {
 	if len(list) == 0 {
 		return []next{{
-			Tool: outliersName, Arguments: map[string]any{"window": window},
+			Tool: outliersName, Arguments: about(cluster, window),
 			Why: "is a node unlike the others, by its health score?",
 		}}
 	}
@@ -82,5 +82,5 @@ func nextOf(list []straggler, window string) []next {
 			"cluster_id": one.rank.Cluster, "node_id": one.rank.Node, "window": window,
 		}, Why: "what its node told in this time"})
 	}
-	return append(all, next{Tool: costName, Arguments: map[string]any{"window": window}, Why: "what the waiting costs"})
+	return append(all, next{Tool: costName, Arguments: about(cluster, window), Why: "what the waiting costs"})
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -51,6 +52,8 @@ type waste struct {
 
 	rank   arrival.Rank
 	waited float64 // waiting time of all ranks, ns
+	// waitedBy is that by node; nil: it is not known which ranks waited.
+	waitedBy map[string]float64
 }
 
 func (c costOut) rows() int { return len(c.Waste) }
@@ -79,7 +82,7 @@ var costTool = tool[costIn, costOut]{
 		if err := s.priced(ctx, sc, &in, &out, list); err != nil {
 			return out, err
 		}
-		out.Next = []next{{Tool: stragglersName, Arguments: map[string]any{"window": out.Window}, Why: "why they are late"}}
+		out.Next = []next{{Tool: stragglersName, Arguments: about(in.ClusterID, out.Window), Why: "why they are late"}}
 		page, rest := part(list, in.paging, at, size(out))
 		if out.Waste = page; rest > 0 {
 			out.NextCursor = in.next(rest, in, out.Window)
@@ -88,24 +91,26 @@ var costTool = tool[costIn, costOut]{
 	},
 }
 
-// wasted returns who was waited for, without prices: from collectives, or, in clusters without any, from agents'
-// events. It never uses both, which would count the same time twice.
+// wasted returns who was waited for, without prices: from collectives, or, of ranks of jobs whose collectives blame
+// nobody, from agents' events. It never uses both, which would count the same time twice.
 func (s *Tools) wasted(ctx context.Context, sc question.Scope, out *costOut) ([]waste, error) {
 	results, err := s.late(ctx, sc, &out.Seen, &out.common)
 	if err != nil {
 		return nil, err
 	}
 	var list []waste
-	withCollectives := map[string]bool{}
+	known := map[arrival.Rank]bool{} // ranks of jobs whose collectives say who was waited for
 	for i := range results {
-		if results[i].Thin == "" {
-			withCollectives[results[i].Cluster] = true
-		}
 		for _, l := range results[i].Late {
-			if l.Blamed {
-				list = append(list, waste{
-					rank: l.Rank, waited: l.WaitedNS, LostS: round(l.LostNS/1e9, 1), Waiting: l.Waiting, By: "collectives",
-				})
+			if !l.Blamed {
+				continue
+			}
+			list = append(list, waste{
+				rank: l.Rank, waited: l.WaitedNS, LostS: round(l.LostNS/1e9, 1), Waiting: l.Waiting, By: "collectives",
+				waitedBy: l.WaitedBy,
+			})
+			for _, r := range results[i].Ranks {
+				known[r] = true
 			}
 		}
 	}
@@ -115,50 +120,76 @@ func (s *Tools) wasted(ctx context.Context, sc question.Scope, out *costOut) ([]
 	}
 	out.cut(more, "events of ranks")
 	out.Seen.AgentEvents = len(episodes)
-	unknown, twice := 0, 0
+	list = append(list, out.byEvents(episodes, known, sc)...)
+	slices.SortStableFunc(list, func(a, b waste) int { return cmp.Compare(b.waited, a.waited) })
+	return list, nil
+}
+
+// byEvents returns the waste by agents' events, but for ranks of which it is known already. An event that has not ended
+// lasts until the last row from its node.
+func (c *costOut) byEvents(episodes []question.Episode, known map[arrival.Rank]bool, sc question.Scope) []waste {
+	type job struct {
+		cluster, cohort string
+		ranks           int
+	}
+	type events struct {
+		ranks []arrival.Rank
+		list  []cost.Episode
+	}
+	jobs, order, numbers := map[job]*events{}, []*events{}, map[arrival.Rank]int{}
+	twice, unknown, hidden := 0, 0, 0
 	for i := range episodes {
 		e := &episodes[i]
 		if !e.Straggler() || e.Rank == nil {
 			continue
 		}
-		if withCollectives[e.Cluster] {
+		rank := arrival.Rank{Cluster: e.Cluster, Node: e.Node, Rank: *e.Rank}
+		if known[rank] {
 			twice++
 			continue
 		}
-		w := episodeWaste(e, sc)
-		if w == nil {
+		if _, seen := numbers[rank]; !seen {
+			numbers[rank] = len(numbers)
+		}
+		one := cost.Episode{
+			Rank: numbers[rank], FromNS: max(e.Since, sc.From), ToNS: min(e.Until, sc.To), LostMS: value(e.LostMS),
+			StepMS: value(e.StepMS), Ranks: e.Ranks,
+		}
+		if !one.Known() {
 			unknown++
 			continue
 		}
-		list = append(list, *w)
+		k := job{e.Cluster, e.Cohort, e.Ranks}
+		if jobs[k] == nil {
+			jobs[k] = &events{}
+			order = append(order, jobs[k])
+		}
+		jobs[k].ranks, jobs[k].list = append(jobs[k].ranks, rank), append(jobs[k].list, one)
+	}
+	var out []waste
+	for _, of := range order {
+		for i, l := range cost.Losses(of.list) {
+			if l.WaitedNS == 0 {
+				hidden++
+				continue
+			}
+			out = append(out, waste{
+				rank: of.ranks[i], waited: l.WaitedNS, Waiting: int(math.Round(l.WaitedNS / l.LostNS)),
+				LostS: round(l.LostNS/1e9, 1), By: "the agent's event, while it lasted",
+			})
+		}
 	}
 	if twice > 0 {
-		out.add("%s of agents not added: the cluster's collectives have that time", counted(twice, "event"))
+		c.add("%s of agents not added: their jobs' collectives have that time", counted(twice, "event"))
+	}
+	if hidden > 0 {
+		c.add("%s of agents not added: another rank was slower at the time", counted(hidden, "event"))
 	}
 	if unknown > 0 {
-		out.add("%s of agents not in the sum: how long a step takes, or how many ranks wait, is not said",
+		c.add("%s of agents not in the sum: how long a step takes, or how many ranks wait, is not said",
 			counted(unknown, "event"))
 	}
-	slices.SortStableFunc(list, func(a, b waste) int { return cmp.Compare(b.waited, a.waited) })
-	return list, nil
-}
-
-// episodeWaste returns the waste of an agent's event; nil: the event does not say enough. An event that has not ended
-// lasts until the last row from its node.
-func episodeWaste(e *question.Episode, sc question.Scope) *waste {
-	if e.LostMS == nil || e.StepMS == nil {
-		return nil
-	}
-	waited := cost.Episode{
-		FromNS: max(e.Since, sc.From), ToNS: min(e.Until, sc.To), LostMS: *e.LostMS, StepMS: *e.StepMS, Ranks: e.Ranks,
-	}.Waited()
-	if waited == 0 {
-		return nil
-	}
-	return &waste{
-		rank: arrival.Rank{Cluster: e.Cluster, Node: e.Node, Rank: *e.Rank}, waited: waited, Waiting: e.Ranks - 1,
-		LostS: round(waited/float64(e.Ranks-1)/1e9, 1), By: "the agent's event, while it lasted",
-	}
+	return out
 }
 
 // priced adds prices: each rank has one GPU, of its node's model.
@@ -184,7 +215,7 @@ func (s *Tools) priced(ctx context.Context, sc question.Scope, in *costIn, out *
 	for i := range list {
 		w := &list[i]
 		w.ClusterID, w.NodeID, w.Rank = name(w.rank.Cluster), name(w.rank.Node), w.rank.Rank
-		w.PerHour, w.GPUs = waiting(nodes, models, w.rank, rates)
+		w.PerHour, w.GPUs = waiting(nodes, models, w, rates)
 		if in.Rate > 0 {
 			w.PerHour = in.Rate
 		}
@@ -215,35 +246,39 @@ func firstWords(s string) string {
 	return s
 }
 
-// waiting returns the mean rate of the GPUs of a cluster's ranks except one, and the models.
-func waiting(nodes []question.Node, models map[nodeKey]data, but arrival.Rank, rates cost.Rates) (float64, data) {
-	sum, n := 0.0, 0
-	byName := map[string]int{}
-	for _, node := range nodes {
-		if node.Cluster != but.Cluster {
+// waiting returns the mean rate of the GPUs of the ranks that waited, and their models. If it is not known which ranks
+// did, they are taken for like the cluster's.
+func waiting(nodes []question.Node, models map[nodeKey]data, w *waste, rates cost.Rates) (float64, data) {
+	by := w.waitedBy
+	if by == nil {
+		by = map[string]float64{}
+		for _, node := range nodes {
+			if node.Cluster == w.rank.Cluster {
+				by[node.Node] = float64(node.Ranks)
+			}
+		}
+		by[w.rank.Node]--
+	}
+	sum, all := 0.0, 0.0
+	byName := map[string]float64{}
+	for node, waited := range by {
+		if waited <= 0 {
 			continue
 		}
-		ranks := node.Ranks
-		if node.Node == but.Node {
-			ranks--
-		}
-		if ranks <= 0 {
-			continue
-		}
-		r, known := rates.Of(string(models[nodeKey{node.Cluster, node.Node}]))
+		r, known := rates.Of(string(models[nodeKey{w.rank.Cluster, node}]))
 		if !known {
 			r.GPU = "of unknown price"
 		}
-		byName[r.GPU] += ranks
-		sum, n = sum+float64(ranks)*r.PerHour, n+ranks
+		byName[r.GPU] += waited
+		sum, all = sum+waited*r.PerHour, all+waited
 	}
-	if n == 0 {
+	if all == 0 {
 		return rates.Default, "not known"
 	}
 	var names []string
-	for gpu, ranks := range byName {
-		names = append(names, fmt.Sprintf("%d %s", ranks, gpu))
+	for gpu, waited := range byName {
+		names = append(names, fmt.Sprintf("%.0f %s", max(1, waited/all*float64(w.Waiting)), gpu))
 	}
 	slices.Sort(names)
-	return sum / float64(n), prose(strings.Join(names, ", "))
+	return sum / all, prose(strings.Join(names, ", "))
 }

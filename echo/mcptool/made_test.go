@@ -1,6 +1,7 @@
 package mcptool_test
 
 import (
+	"cmp"
 	"maps"
 	"testing"
 
@@ -82,7 +83,7 @@ type series struct {
 	metric     string
 	values     []float64
 	attributes map[string]any
-	kind       string // gauge, cumulative, delta
+	kind       string // gauge, cumulative, delta, in use, or histogram: each value is the mean of ten more
 }
 
 func metrics(t testing.TB, cluster, node string, all ...series) demo.Request {
@@ -98,6 +99,9 @@ func metrics(t testing.TB, cluster, node string, all ...series) demo.Request {
 		switch s.kind {
 		case "", "gauge":
 			points = one.SetEmptyGauge().DataPoints()
+		case "histogram":
+			histogram(one.SetEmptyHistogram(), &s)
+			continue
 		default:
 			sum := one.SetEmptySum()
 			sum.SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)
@@ -118,9 +122,26 @@ func metrics(t testing.TB, cluster, node string, all ...series) demo.Request {
 	return request(t, "/v1/metrics", b, err)
 }
 
+// histogram fills a histogram whose points have all since an hour before.
+func histogram(h pmetric.Histogram, s *series) {
+	h.SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)
+	sum := 0.0
+	for i, v := range s.values {
+		sum += 10 * v
+		p := h.DataPoints().AppendEmpty()
+		p.SetStartTimestamp(end - 3600*second)
+		p.SetTimestamp(pcommon.Timestamp(end - int64(len(s.values)-1-i)*second))
+		p.SetCount(uint64(10 * (i + 1)))
+		p.SetSum(sum)
+		attributes(p.Attributes(), s.attributes)
+	}
+}
+
 // job is a job whose ranks do an all-reduce every 100 ms, each rank on its own node. Its last step ends at the end.
 type job struct {
 	cluster string
+	comm    string // the communicator
+	first   int    // number of the first node
 	ranks   int
 	steps   int
 	late    func(rank, step int) int64 // nanoseconds
@@ -146,7 +167,7 @@ func (j job) requests(t testing.TB) []demo.Request {
 		td := ptrace.NewTraces()
 		for rank := range j.ranks {
 			rs := td.ResourceSpans().AppendEmpty()
-			place(rs.Resource().Attributes(), j.cluster, node(rank))
+			place(rs.Resource().Attributes(), j.cluster, node(j.first+rank))
 			spans := rs.ScopeSpans().AppendEmpty().Spans()
 			for step := from; step < min(from+steps, j.steps); step++ {
 				j.span(spans.AppendEmpty(), rank, step, end-at[j.steps]+at[step], end-at[j.steps]+at[step+1])
@@ -171,7 +192,7 @@ func (j job) span(s ptrace.Span, rank, step int, begin, until int64) {
 	s.SetStartTimestamp(pcommon.Timestamp(enter))
 	s.SetEndTimestamp(pcommon.Timestamp(until))
 	attributes(s.Attributes(), map[string]any{
-		"rank": rank, "nccl.op_type": "ncclAllReduce", "nccl.comm_id_hash": "00ff", "nccl.seq": step, "nranks": j.ranks,
+		"rank": rank, "nccl.op_type": "ncclAllReduce", "nccl.comm_id_hash": cmp.Or(j.comm, "00ff"), "nccl.seq": step, "nranks": j.ranks,
 	})
 	if j.change != nil {
 		j.change(s, rank, step)

@@ -59,7 +59,7 @@ Call the tools %s:
 1. fleet.cluster.summary: which nodes there are, and what is wrong with them.
 2. fleet.cluster.find_stragglers: who is late, since when, by how much, and why by that node's own finding. If nobody is blamed, read why: data may be thin.
 3. What next says: with "at" it is for that node's own server, whose diagnose has the stacks.
-4. fleet.cluster.find_outlier_nodes for a metric that may show it, with of=rank if nodes are few; fleet.cluster.event_history of that node; fleet.cluster.anomaly_list for what else happened.
+4. fleet.cluster.find_outlier_nodes for a metric that may show it, with of=rank if nodes are few; fleet.cluster.event_history of that node; fleet.cluster.anomaly_list for what else happened (it calls the window time_window).
 5. fleet.cluster.get_cost: what the waiting costs. Say the rates' source and date.
 6. fleet.cluster.run_analysis for what is still open, for example: select rank, count(*), median(duration_ns) from collectives group by rank.
 

@@ -40,11 +40,12 @@ type nodeSummary struct {
 	LastS     float64 `json:"last_s" jsonschema:"seconds before the window's end"`
 	// Health is the lowest of its ranks' newest scores.
 	Health     *float64 `json:"health,omitempty" jsonschema:"lowest newest score, 1 is well"`
-	Wrong      []data   `json:"wrong,omitempty" jsonschema:"open events of ranks, and findings"`
+	Wrong      []data   `json:"wrong,omitempty" jsonschema:"open events of ranks, findings, errors"`
 	Stragglers int      `json:"stragglers,omitempty"`
 
 	open int // ongoing events
 	high int // findings of severity HIGH
+	logs int // different errors in logs
 	// medium counts the other reported findings.
 	medium int
 }
@@ -75,7 +76,7 @@ var summaryTool = tool[summaryIn, summaryOut]{
 		}
 		out.verdict(nodes)
 		out.Next = []next{{
-			Tool: stragglersName, Arguments: map[string]any{"window": out.Window},
+			Tool: stragglersName, Arguments: about(in.ClusterID, out.Window),
 			Why: "which rank the others wait for, and why",
 		}}
 		list, rest := part(nodes, in.paging, at, size(out))
@@ -113,8 +114,8 @@ func (s *Tools) nodes(ctx context.Context, sc question.Scope, out *summaryOut) (
 		return nil, err
 	}
 	slices.SortStableFunc(nodes, func(a, b nodeSummary) int {
-		return cmp.Or(cmp.Compare(b.open, a.open), cmp.Compare(b.high, a.high), cmp.Compare(len(b.Wrong), len(a.Wrong)),
-			cmp.Compare(b.LastS, a.LastS))
+		return cmp.Or(cmp.Compare(b.open, a.open), cmp.Compare(b.high, a.high), cmp.Compare(b.logs, a.logs), cmp.Compare(len(b.Wrong), len(a.Wrong)),
+			cmp.Compare(b.silent(), a.silent())) // and not by LastS, which changes between the parts of an answer
 	})
 	return nodes, nil
 }
@@ -186,7 +187,22 @@ func (s *Tools) ills(ctx context.Context, sc question.Scope, out *summaryOut, no
 		}
 		n.addWrong(prose(f.Severity + ": " + f.Summary))
 	}
-	return nil
+	logs, err := s.logs(ctx, sc, &out.common)
+	for i := range logs {
+		if n := nodes[logs[i].node]; n != nil && logs[i].Severity == "HIGH" {
+			n.logs++
+			n.addWrong(prose("error: " + string(logs[i].Summary)))
+		}
+	}
+	return err
+}
+
+// silent returns 1 for a node that sent nothing for too long, otherwise 0.
+func (n *nodeSummary) silent() int {
+	if n.LastS > silentAfter.Seconds() {
+		return 1
+	}
+	return 0
 }
 
 func (n *nodeSummary) addWrong(what data) {
@@ -203,17 +219,23 @@ func (c *common) cut(more bool, what string) {
 }
 
 func (s *summaryOut) verdict(nodes []nodeSummary) {
-	open, high, other, silent := 0, 0, 0, 0
+	open, high, logs, other, silent := 0, 0, 0, 0, 0
 	for i := range nodes {
-		open, high, other = open+nodes[i].open, high+nodes[i].high, other+nodes[i].medium
-		if nodes[i].LastS > silentAfter.Seconds() {
-			silent++
-		}
+		n := &nodes[i]
+		open, high, logs, other = open+n.open, high+n.high, logs+n.logs, other+n.medium
+		silent += n.silent()
 	}
 	switch {
 	case len(nodes) == 0:
 		s.Verdict = "no node sent anything in this window"
 		return
+	case open == 0 && high == 0 && logs > 0:
+		s.Verdict = data(fmt.Sprintf("no node's agent says that anything is wrong, but logs have %s",
+			counted(logs, "error")))
+		if other > 0 {
+			s.Verdict = data(fmt.Sprintf("nodes' agents tell of %s, and of nothing worse, but logs have %s",
+				counted(other, "MEDIUM finding"), counted(logs, "error")))
+		}
 	case open == 0 && high == 0 && other > 0:
 		s.Verdict = data(fmt.Sprintf("nodes' agents tell of %s, and of nothing worse", counted(other, "MEDIUM finding")))
 	case open == 0 && high == 0:
@@ -221,6 +243,9 @@ func (s *summaryOut) verdict(nodes []nodeSummary) {
 	default:
 		s.Verdict = data(fmt.Sprintf("nodes' agents tell of %s that did not end, and of %s", counted(open, "rank event"),
 			counted(high, "HIGH finding")))
+		if logs > 0 {
+			s.Verdict += data(fmt.Sprintf("; logs have %s", counted(logs, "error")))
+		}
 	}
 	if silent > 0 {
 		s.Verdict += data(fmt.Sprintf("; %d of %s sent nothing in the last %v of the window", silent,
@@ -244,7 +269,7 @@ func eventText(e *question.Episode) string {
 		text += " by " + string(name(e.Culprit))
 	}
 	if e.Resolved {
-		text += ", ended " + moment(e.Last)
+		text += ", ended " + moment(e.Until)
 	}
 	return text
 }

@@ -165,3 +165,12 @@ type next struct {
 	// At is the address (HOST:PORT) of the node whose server has the tool, at /mcp; empty: this server.
 	At data `json:"at,omitempty"`
 }
+
+// about returns the arguments of a next question about a window, and a cluster unless all were asked about.
+func about(cluster, window string) map[string]any {
+	args := map[string]any{"window": window}
+	if cluster != "" && plain(cluster) {
+		args["cluster_id"] = cluster
+	}
+	return args
+}

@@ -2,6 +2,7 @@ package mcptool_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"math"
 	"strings"
@@ -540,6 +541,137 @@ func TestErrorsOfGPUs(t *testing.T) {
 	if !strings.Contains(string(got), "ingero.gpu.xid") || !strings.Contains(string(got), "fallen off the bus") {
 		t.Errorf("%s", got)
 	}
+	var summary struct {
+		Verdict string
+		Nodes   []struct{ Wrong []string }
+	}
+	call(t, cs, "fleet.cluster.summary", nil, &summary)
+	if summary.Verdict != "no node's agent says that anything is wrong, but logs have 1 error" || len(summary.Nodes) != 1 ||
+		len(summary.Nodes[0].Wrong) != 1 || !strings.Contains(summary.Nodes[0].Wrong[0], "Xid 79") {
+		t.Errorf("%+v", summary)
+	}
+}
+
+// A score that is not a number is none.
+func TestScoresThatAreNoNumbers(t *testing.T) {
+	for _, score := range []float64{math.NaN(), math.Inf(1)} {
+		var got struct {
+			Nodes []struct{ Health *float64 }
+		}
+		one := series{"ingero.node.health_score", []float64{0.9, score}, map[string]any{"rank": 1}, ""}
+		other := series{"ingero.node.health_score", []float64{0.9, 0.4}, map[string]any{"rank": 2}, ""}
+		cs := connect(t, tools(filled(t, []demo.Request{metrics(t, "east", "n00", one, other)})))
+		call(t, cs, "fleet.cluster.summary", nil, &got)
+		if len(got.Nodes) != 1 || got.Nodes[0].Health == nil || *got.Nodes[0].Health != 0.4 {
+			t.Errorf("%v: %+v", score, got)
+		}
+	}
+}
+
+// Two jobs of a cluster, of other GPUs: each is compared for itself, and its GPUs have a price of their own.
+func TestTwoJobsOfACluster(t *testing.T) {
+	short := job{cluster: "east", ranks: 4, steps: 60, late: slow(1, 2, 80*milli)}
+	long := job{cluster: "east", comm: "cc", first: 20, ranks: 24, steps: 600}
+	list := append(short.requests(t), long.requests(t)...)
+	for i := range 4 {
+		list = append(list, metrics(t, "east", node(i), series{"ingero.node.info", []float64{1}, map[string]any{"ingero.gpu_model": "A100"}, ""}))
+	}
+	for i := range 24 {
+		list = append(list, metrics(t, "east", node(20+i), series{"ingero.node.info", []float64{1}, map[string]any{"ingero.gpu_model": "H100"}, ""}))
+	}
+	cs := connect(t, tools(filled(t, list)))
+	var got stragglers
+	call(t, cs, "fleet.cluster.find_stragglers", map[string]any{"cluster_id": "east"}, &got)
+	if len(got.Stragglers) != 1 || got.Stragglers[0].NodeID != "n01" || math.Abs(got.Stragglers[0].Collectives.LostPct-100*40./140) > 2 ||
+		got.Seen.Ranks != 28 || got.Next[len(got.Next)-1].Arguments["cluster_id"] != "east" {
+		t.Errorf("%+v", got)
+	}
+	var spent costs
+	call(t, cs, "fleet.cluster.get_cost", nil, &spent)
+	if len(spent.Waste) != 1 || spent.Waste[0].GPUs != "3 A100" || spent.Waste[0].PerHour != 2 || math.Abs(spent.GPUHours-3*30*0.08/3600) > 1e-4 {
+		t.Errorf("%+v", spent)
+	}
+}
+
+// What agents report of ranks ends: when the process is gone, when the tracer that was started again reports the rank
+// anew, and when it sends that the rank is no straggler.
+func TestWhatEndsWithoutAnEvent(t *testing.T) {
+	state := func(before float64, id string) entry {
+		return entry{before: before, event: "straggler_state", severity: 13, attributes: map[string]any{
+			"event_id": id, "rank": 3, "ranks": 8, "lost_ms_per_step": 20.0, "step_ms": 100.0,
+		}}
+	}
+	here := entry{before: 0, event: "other"}
+	for name, c := range map[string]struct {
+		entries []entry
+		alarm   []float64 // a second apart, the last at the end
+		ongoing int       // in the last quarter of an hour
+		hours   float64   // of cost, in the last hour
+	}{
+		"gone, days ago": {[]entry{{before: 200_000, event: "gone", severity: 17, attributes: map[string]any{"rank": 3}}, here}, nil, 0, 0},
+		"gone just now":  {[]entry{{before: 200, event: "gone", severity: 17, attributes: map[string]any{"rank": 3}}, here}, nil, 1, 0},
+		"anew":           {[]entry{state(3000, "a"), state(1000, "b"), here}, nil, 1, 0.2 * 7 * 3000 / 3600},
+		"no longer":      {[]entry{state(3000, "a"), state(2800, "a"), here}, []float64{0, 0}, 0, 0.2 * 7 * 200 / 3600},
+		"still":          {[]entry{state(3000, "a"), here}, []float64{0, 1}, 1, 0.2 * 7 * 3000 / 3600},
+		"ended, by type": {[]entry{
+			{before: 9000, event: "straggler_state", severity: 13, attributes: map[string]any{"rank": 3}},
+			{before: 8000, event: "straggler_resolved", severity: 9, attributes: map[string]any{"rank": 3}}, here,
+		}, nil, 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			list := []demo.Request{logs(t, "east", "n03", c.entries...)}
+			if c.alarm != nil {
+				list = append(list, metrics(t, "east", "n03", series{"ingero.node.straggler_event", c.alarm, map[string]any{"rank": 3}, ""}))
+			}
+			cs := connect(t, tools(filled(t, list)))
+			var got struct {
+				Verdict string
+				Nodes   []struct{ Wrong []string }
+			}
+			call(t, cs, "fleet.cluster.summary", map[string]any{"window": "15m"}, &got)
+			if len(got.Nodes) != 1 || len(got.Nodes[0].Wrong) != c.ongoing {
+				t.Errorf("%+v; want %d", got, c.ongoing)
+			}
+			var spent costs
+			call(t, cs, "fleet.cluster.get_cost", map[string]any{"window": "1h"}, &spent)
+			if math.Abs(spent.GPUHours-c.hours) > 0.002 {
+				t.Errorf("%+v; want %v hours", spent, c.hours)
+			}
+		})
+	}
+}
+
+// Numbers of the window, of what is sent since a start.
+func TestOutliersOfWhatIsSentSinceAStart(t *testing.T) {
+	var list []demo.Request
+	for i := range 5 {
+		took, errors := make([]float64, 1200), make([]float64, 300)
+		for k := range took {
+			took[k] = 5
+			if i == 1 && k < 600 || i == 2 && k >= 600 {
+				took[k] = 15
+			}
+		}
+		for k := range errors { // rank 3's begins anew after 200 points
+			errors[k] = 1e6 + 10*float64(k)
+			if i == 3 && k > 200 {
+				errors[k] = 10 * float64(k-200)
+			}
+		}
+		list = append(list, metrics(t, "east", node(i), series{"took", took, map[string]any{"rank": i}, "histogram"},
+			series{"errors", errors, map[string]any{"rank": i}, "cumulative"}, series{"errors", errors, nil, "cumulative"}))
+	}
+	cs := connect(t, tools(filled(t, list)))
+	var got outliers
+	call(t, cs, "fleet.cluster.find_outlier_nodes", map[string]any{"metric": "took", "window": "5m"}, &got)
+	if got.Measure != "mean of what came in the window" || got.Cohorts[0].Median != 5 || got.Cohorts[0].Outliers != 1 ||
+		got.Ranked[0].NodeID != "n02" || got.Ranked[0].Value != 15 {
+		t.Errorf("a histogram: %+v", got)
+	}
+	call(t, cs, "fleet.cluster.find_outlier_nodes", map[string]any{"metric": "errors", "window": "10m", "of": "rank"}, &got)
+	if len(got.Ranked) != 5 || got.Cohorts[0].Median != 10 || got.Cohorts[0].Outliers != 0 || got.Ranked[4].Rank == nil {
+		t.Errorf("a sum that begins anew: %+v", got)
+	}
 }
 
 func TestOutliers(t *testing.T) {
@@ -662,6 +794,21 @@ func TestCostByAgents(t *testing.T) {
 		if math.Abs(got.GPUHours-c.hours) > 0.001 || math.Abs(got.Money-5*c.hours) > 0.005 || got.Currency != "EUR" || got.Rates.Source != "our contract" || !strings.Contains(got.Note, c.note) {
 			t.Errorf("%s: %+v; want %v hours", name, got, c.hours)
 		}
+	}
+	// Collectives of which nobody is blamed do not say that nobody waited; and a node's ranks are slow together.
+	well := job{cluster: "east", ranks: 4, steps: 200}.requests(t)
+	var node []entry
+	for rank := range 8 {
+		one := state
+		one.attributes = maps.Clone(state.attributes)
+		one.attributes["event_id"], one.attributes["rank"], one.attributes["ranks"] = fmt.Sprint("e", rank), rank, 64
+		node = append(node, one)
+	}
+	node = append(node, entry{before: 0, event: "other"})
+	call(t, connect(t, tools(filled(t, append(well, logs(t, "east", "n03", node...))))), "fleet.cluster.get_cost", nil, &got)
+	if hours := 0.2 * 56 * 1800 / 3600; math.Abs(got.GPUHours-hours) > 0.001 || len(got.Waste) != 1 ||
+		!strings.Contains(got.Note, "7 events of agents not added: another rank was slower at the time") {
+		t.Errorf("%+v; want %v hours", got, hours)
 	}
 	call(t, connect(t, tools(filled(t, nil))), "fleet.cluster.get_cost", nil, &got)
 	if got.Money != 0 || !strings.Contains(got.Verdict, "not known") {

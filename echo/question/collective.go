@@ -48,7 +48,7 @@ const comparable = "rank is not null and comm_id_hash is not null and seq is not
 
 // Collectives reads those of each cluster, without those between two ranks, and calls each in the order of their names.
 // The tracer only sends some: each says how long the rank had worked before it (own_ms) and how many it stands for
-// (one_of). Other senders send all.
+// (one_of). Other senders send all, so that the last one before it, also of two ranks, says since when it had worked.
 func (a *Asker) Collectives(ctx context.Context, s Scope, each func(Collectives)) (sent Sent, err error) {
 	var clusters []ofCluster
 	sent.More, err = a.rows(ctx, func(l *line) {
@@ -123,11 +123,11 @@ func (a *Asker) spans(ctx context.Context, s Scope, clusters []ofCluster, each f
 	}, `select cluster_id, node_id, rank, comm_id_hash, seq, enter_ns, exit_ns, case
 				when own_ms between 0 and 1e9 then enter_ns - cast(own_ms * 1000000 as bigint)
 				when why is null then last_ns end as before_ns, one_of from (
-			select cluster_id, node_id, rank, comm_id_hash, seq, enter_ns, exit_ns, own_ms, why, one_of,
+			select cluster_id, node_id, rank, comm_id_hash, seq, peer_rank, enter_ns, exit_ns, own_ms, why, one_of,
 				max(exit_ns) over (partition by cluster_id, node_id, rank order by enter_ns
 					rows between unbounded preceding and 1 preceding) as last_ns
-			from collectives where %s and cluster_id in (%s) and %s) as c
-		where %s order by cluster_id`, comparable, a.list(names), a.where(s, "enter_ns"), clusters[0].chosen)
+			from collectives where rank is not null and cluster_id in (%s) and %s) as c
+		where %s and %s order by cluster_id`, a.list(names), a.where(s, "enter_ns"), comparable, clusters[0].chosen)
 	add()
 	return more, err
 }

@@ -38,8 +38,11 @@ const covered = `'ingero.finding', 'straggler_state', 'straggler_resolved', 'slo
 	'cohort_slow', 'cohort_degraded', 'inference_outlier',
 	'ingero.detection.straggler', 'ingero.detection.degradation'`
 
-// Rows returns rows of the table events, the newest first, from an offset on.
-func (a *Asker) Rows(ctx context.Context, s Scope, w Which, offset, most int) (list []Row, err error) {
+// Rows returns rows of the table events, the newest first, from an offset on. more reports that they were too large to
+// be read all.
+func (a *Asker) Rows(ctx context.Context, s Scope, w Which, offset, most int) (list []Row, more bool,
+	err error,
+) {
 	which := noCollective
 	if w.Metric != "" {
 		which = "metric_name = " + a.quote(w.Metric)
@@ -50,7 +53,7 @@ func (a *Asker) Rows(ctx context.Context, s Scope, w Which, offset, most int) (l
 	if w.But {
 		which += " and (event_name is null or event_name not in (" + covered + "))"
 	}
-	_, err = a.rows(ctx, func(l *line) {
+	more, err = a.rows(ctx, func(l *line) {
 		list = append(list, Row{
 			At: l.int(), Cluster: l.text(), Node: l.text(), Rank: l.rank(), Kind: l.text(), Name: l.text(), Value: l.number(),
 			Unit: l.text(), Severity: l.text(), SeverityNumber: int(l.int()), Body: l.text(), DurationNS: l.int(),
@@ -62,5 +65,5 @@ func (a *Asker) Rows(ctx context.Context, s Scope, w Which, offset, most int) (l
 		order by timestamp_ns desc, cluster_id, node_id, rank, event_name, attrs_json, kind, body, value, resource_json,
 			scope, trace_id, span_id limit %d offset %d`,
 		which, a.where(s, "timestamp_ns"), most, offset)
-	return list, err
+	return list, more, err
 }

@@ -14,6 +14,11 @@ type Metric struct {
 	Nodes                         int
 }
 
+// Since reports whether each point of a metric has all since a start, so that only their difference is of the scope.
+func (m *Metric) Since() bool {
+	return (m.Kind == row.Histogram.String() || m.Kind == row.ExponentialHistogram.String()) && m.Temporality == "cumulative"
+}
+
 // Grows reports whether a metric is a sum whose growth matters, and not its value.
 func (m *Metric) Grows() bool { return m.Kind == row.Sum.String() && m.Temporality != row.NonMonotonic }
 
@@ -37,8 +42,8 @@ func (a *Asker) Metrics(ctx context.Context, s Scope, name string) (list []Metri
 type Value struct {
 	Cluster, Node string
 	Rank          *int32
-	// Value is the median of points; for histograms that of their means; for sums that grow the growth per second, over
-	// the time that the points cover.
+	// Value is the median of points; for histograms that of their means, or, if each has all since a start, the mean of
+	// what came in the scope; for sums that grow the growth per second, over the time that the points cover.
 	Value  *float64
 	Points int64
 	// Beyond counts the points beyond the limit.
@@ -50,9 +55,9 @@ type Value struct {
 func (a *Asker) Values(ctx context.Context, s Scope, m Metric, byRank bool, limit *float64, under bool) (list []Value,
 	more bool, err error,
 ) {
-	rank, by := "null", ""
+	rank, by, of := "null", "", ""
 	if byRank {
-		rank, by = "rank", ", rank"
+		rank, by, of = "rank", ", rank", " and rank is not null"
 	}
 	beyond := "0"
 	if limit != nil {
@@ -63,7 +68,8 @@ func (a *Asker) Values(ctx context.Context, s Scope, m Metric, byRank bool, limi
 		beyond = fmt.Sprintf("sum(case when value %s %g then 1 else 0 end)", sign, *limit)
 	}
 	from := fmt.Sprintf("from events where metric_name = %s and kind = %s and coalesce(temporality, '') = %s "+
-		"and value is not null and %s", a.quote(m.Name), a.quote(m.Kind), a.quote(m.Temporality), a.where(s, "timestamp_ns"))
+		"and value is not null%s and %s", a.quote(m.Name), a.quote(m.Kind), a.quote(m.Temporality), of,
+		a.where(s, "timestamp_ns"))
 	each := func(l *line) {
 		list = append(list, Value{
 			Cluster: l.text(), Node: l.text(), Rank: l.rank(), Value: l.number(), Points: l.int(), Beyond: l.int(),
@@ -71,13 +77,35 @@ func (a *Asker) Values(ctx context.Context, s Scope, m Metric, byRank bool, limi
 	}
 	switch {
 	case m.Kind == "sum" && m.Temporality == "cumulative":
+		// A sum that does not say when it began begins anew when it falls.
 		more, err = a.rows(ctx, each, `select cluster_id, node_id, %[1]s,
 				sum(grew) / (max(to_ns) - min(from_ns)) * 1000000000, sum(points), sum(beyond)
 			from (select cluster_id, node_id, rank, max(value) - min(value) as grew, min(timestamp_ns) as from_ns,
 					max(timestamp_ns) as to_ns, count(*) as points, %[2]s as beyond
-				%[3]s group by cluster_id, node_id, rank, attrs_json, resource_json, start_ns) as series
+				%[3]s and start_ns is not null
+				group by cluster_id, node_id, rank, attrs_json, resource_json, start_ns
+			union all
+				select cluster_id, node_id, rank, sum(case when value < before then value when value > before
+						then value - before else 0 end) as grew, min(timestamp_ns) as from_ns, max(timestamp_ns) as to_ns,
+					count(*) as points, %[2]s as beyond
+				from (select cluster_id, node_id, rank, attrs_json, resource_json, timestamp_ns, value, max(value) over (
+						partition by cluster_id, node_id, rank, attrs_json, resource_json order by timestamp_ns
+						rows between 1 preceding and 1 preceding) as before
+					%[3]s and start_ns is null) as each_one
+				group by cluster_id, node_id, rank, attrs_json, resource_json) as series
 			group by cluster_id, node_id%[4]s having max(to_ns) > min(from_ns) order by cluster_id, node_id%[4]s`,
 			rank, beyond, from, by)
+	case m.Since():
+		// Of a histogram that began in the scope also the first point is of the scope.
+		more, err = a.rows(ctx, each, `select cluster_id, node_id, %[1]s, sum(grew) / sum(came), sum(points), sum(beyond)
+			from (select cluster_id, node_id, rank,
+					arg_max(sum, timestamp_ns) - case when min(start_ns) >= %[5]d then 0 else arg_min(sum, timestamp_ns) end
+						as grew,
+					max(count) - case when min(start_ns) >= %[5]d then 0 else min(count) end as came,
+					count(*) as points, %[2]s as beyond
+				%[3]s group by cluster_id, node_id, rank, attrs_json, resource_json, start_ns) as series
+			where came > 0
+			group by cluster_id, node_id%[4]s order by cluster_id, node_id%[4]s`, rank, beyond, from, by, s.From)
 	case m.Grows():
 		// The first point begins at its start, or as long before it as one comes after the other.
 		more, err = a.rows(ctx, each, `select cluster_id, node_id, %[1]s,

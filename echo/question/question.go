@@ -6,6 +6,7 @@ package question
 import (
 	"context"
 	"fmt"
+	"math"
 	"math/big"
 	"strings"
 	"time"
@@ -140,7 +141,7 @@ func (l *line) rank() *int32 {
 	return &r
 }
 
-// number returns nil if the number is not known.
+// number returns nil if the number is not known, or not finite: senders may send NaN.
 func (l *line) number() *float64 {
 	var f float64
 	switch v := l.take().(type) {
@@ -153,6 +154,9 @@ func (l *line) number() *float64 {
 	case *big.Int:
 		f, _ = new(big.Float).SetInt(v).Float64()
 	default:
+		return nil
+	}
+	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return nil
 	}
 	return &f

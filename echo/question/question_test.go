@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -164,5 +165,32 @@ func TestJoined(t *testing.T) {
 	}
 	if got[0].Type != "gone" || got[2].Since != 30 || got[2].Resolved || got[3].Node != "b" {
 		t.Errorf("%+v", got)
+	}
+}
+
+// A rank's straggler ends when the next one begins, unless both are reported by turns.
+func TestAStragglerIsReplacedByTheNext(t *testing.T) {
+	rank := int32(3)
+	state := func(id string, at int64) event {
+		return event{Episode{Node: "a", Rank: &rank, Type: "straggler_state", ID: id, First: at}, ""}
+	}
+	for name, c := range map[string]struct {
+		events []event
+		want   []int64 // the ends of all, the newest first; 0: has none
+	}{
+		"next":     {[]event{state("x", 10), state("x", 12), state("y", 20), state("y", 25)}, []int64{0, 20}},
+		"by turns": {[]event{state("x", 10), state("y", 12), state("x", 15)}, []int64{0, 0}},
+		"three":    {[]event{state("x", 10), state("y", 20), state("z", 30)}, []int64{0, 30, 20}},
+	} {
+		var got []int64
+		for _, e := range joined(c.events) {
+			if e.Resolved != (e.Until != 0) {
+				t.Errorf("%s: %+v", name, e)
+			}
+			got = append(got, e.Until)
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: they end at %v; want %v", name, got, c.want)
+		}
 	}
 }

@@ -15,13 +15,15 @@ type Episode struct {
 	Rank          *int32
 	Type          string // of the first event: straggler_state, hang and so on
 	ID            string
-	// Since is when it began. First and Last are when it was reported. Resolved says whether it has ended, at Last.
-	// Until is its end; if it has not ended, the time of the node's last row, within the scope.
+	// Since is when it began. First and Last are when it was reported. Resolved says whether it has ended, at Until: it
+	// was reported then, the rank was slow again later, or its node sends that the rank is not. Until of one that has not
+	// ended is the time of the node's last row, within the scope; of what is about a moment, such as gone, it is Last.
 	Since, First, Last, Until int64
 	Resolved                  bool
 	// The newest value that an event has. Excess is a share; times are milliseconds per step.
 	Excess, OwnMS, PeerMS, LostMS, StepMS *float64
-	Ranks                                 int // compared; 0: not known
+	Ranks                                 int    // compared; 0: not known
+	Cohort                                string // of which the rank is: those with the same work
 	Cause, Culprit                        string
 	CauseMS, Explained                    *float64
 	Evidence                              string
@@ -31,6 +33,9 @@ type Episode struct {
 func (e *Episode) Straggler() bool {
 	return e.Type == "straggler_state" || e.Type == "straggler_resolved"
 }
+
+// momentary is the type of an event that has no end: the process is gone.
+const momentary = "gone"
 
 // event is an event of an episode.
 type event struct {
@@ -46,10 +51,11 @@ const carried = 7 * 24 * time.Hour
 func (a *Asker) Episodes(ctx context.Context, s Scope) (list []Episode, more bool, err error) {
 	before := s
 	before.From, before.To = max(0, s.From-int64(carried)), s.From
-	// Events belong together if they have the same rank, and the same id, or type if there is none.
-	open := fmt.Sprintf(`select *, first_value(resolved) over (partition by cluster_id, node_id, rank, event_id,
-				case when event_id is null then type end order by timestamp_ns desc) as ended
-			from stragglers where %s`, a.where(before, "timestamp_ns"))
+	// As joined joins them.
+	open := fmt.Sprintf(`select *, first_value(resolved) over (partition by cluster_id, node_id, rank, event_id, case
+				when event_id is null and type not in ('straggler_state', 'straggler_resolved') then type end
+				order by timestamp_ns desc) as ended
+			from stragglers where type <> '%s' and %s`, momentary, a.where(before, "timestamp_ns"))
 	earlier, _, err := a.events(ctx, "("+open+") as e where not ended")
 	if err != nil {
 		return nil, false, err
@@ -59,8 +65,10 @@ func (a *Asker) Episodes(ctx context.Context, s Scope) (list []Episode, more boo
 		return nil, false, err
 	}
 	list = joined(append(earlier, events...))
-	list = slices.DeleteFunc(list, func(e Episode) bool { return e.Resolved && e.Last < s.From })
 	if err := a.until(ctx, s, list); err != nil {
+		return nil, false, err
+	}
+	if err := a.alarms(ctx, s, list); err != nil {
 		return nil, false, err
 	}
 	return slices.DeleteFunc(list, func(e Episode) bool { return e.Until < s.From }), more, nil
@@ -76,9 +84,10 @@ func (a *Asker) events(ctx context.Context, from string) (events []event, more b
 		ranks, world := int(l.int()), int(l.int())
 		e.Ranks = cmp.Or(ranks, world)
 		e.Cause, e.Culprit, e.CauseMS, e.Explained, e.Evidence = l.text(), l.text(), l.number(), l.number(), l.text()
+		e.Cohort = l.text()
 		events = append(events, e)
 	}, `select cluster_id, node_id, rank, type, event_id, timestamp_ns, resolved, since, excess, own_ms, peer_ms,
-			lost_ms_per_step, step_ms, ranks, nranks, cause, culprit, cause_ms_per_step, cause_explained, evidence_ids
+			lost_ms_per_step, step_ms, ranks, nranks, cause, culprit, cause_ms_per_step, cause_explained, evidence_ids, cohort
 		from %s order by timestamp_ns desc`, from)
 	slices.Reverse(events) // oldest first
 	return events, more, err
@@ -91,17 +100,18 @@ const fewNodes = 50
 func (a *Asker) until(ctx context.Context, s Scope, list []Episode) error {
 	open := map[string]bool{}
 	for i := range list {
-		if list[i].Until = list[i].Last; !list[i].Resolved {
-			open[list[i].Node] = true
+		e := &list[i]
+		if e.Until == 0 {
+			e.Until = e.Last
+		}
+		if e.goesOn() {
+			open[e.Node] = true
 		}
 	}
 	if len(open) == 0 {
 		return nil
 	}
-	which := ""
-	if len(open) <= fewNodes {
-		which = " and node_id in (" + a.list(slices.Sorted(maps.Keys(open))) + ")"
-	}
+	which := a.oneOf(open)
 	s.Rank = nil // rows of other ranks show too that the node goes on
 	type node struct{ cluster, name string }
 	last := map[node]int64{}
@@ -109,14 +119,62 @@ func (a *Asker) until(ctx context.Context, s Scope, list []Episode) error {
 		"select cluster_id, node_id, max(timestamp_ns) from events where %s%s group by cluster_id, node_id",
 		a.where(s, "timestamp_ns"), which)
 	for i := range list {
-		if e := &list[i]; !e.Resolved {
+		if e := &list[i]; e.goesOn() {
 			e.Until = max(e.Last, last[node{e.Cluster, e.Node}])
 		}
 	}
 	return err
 }
 
-// joined joins events, given in order, to episodes.
+func (e *Episode) goesOn() bool { return !e.Resolved && e.Type != momentary }
+
+// oneOf returns a further condition: the node is one of some, unless there are too many of them to name.
+func (a *Asker) oneOf(nodes map[string]bool) string {
+	if len(nodes) > fewNodes {
+		return ""
+	}
+	return " and node_id in (" + a.list(slices.Sorted(maps.Keys(nodes))) + ")"
+}
+
+// alarms ends what has not ended of ranks that their nodes no longer call stragglers: a tracer that was started again
+// does not know what it reported before.
+func (a *Asker) alarms(ctx context.Context, s Scope, list []Episode) error {
+	open := map[string]bool{}
+	for i := range list {
+		if list[i].Straggler() && !list[i].Resolved {
+			open[list[i].Node] = true
+		}
+	}
+	if len(open) == 0 {
+		return nil
+	}
+	type one struct {
+		cluster, node string
+		rank          int32
+	}
+	off, on := map[one]int64{}, map[one]int64{} // the newest points of 0, and of others
+	_, err := a.rows(ctx, func(l *line) {
+		k := one{l.text(), l.text(), int32(l.int())}
+		off[k], on[k] = l.int(), l.int()
+	}, `select cluster_id, node_id, rank, max(case when value = 0 then timestamp_ns end),
+			max(case when value <> 0 then timestamp_ns end)
+		from events where metric_name = 'ingero.node.straggler_event' and rank is not null and %s%s
+		group by cluster_id, node_id, rank`, a.where(s, "timestamp_ns"), a.oneOf(open))
+	for i := range list {
+		e := &list[i]
+		if !e.Straggler() || e.Resolved || e.Rank == nil {
+			continue
+		}
+		k := one{e.Cluster, e.Node, *e.Rank}
+		if last := max(e.Last, on[k]); off[k] > last {
+			e.Resolved, e.Until = true, last
+		}
+	}
+	return err
+}
+
+// joined joins events, given in order, to episodes, the newest first: those of the same rank with the same id; without
+// one, those of the same type.
 func joined(events []event) []Episode {
 	type key struct {
 		cluster, node, id string
@@ -152,7 +210,29 @@ func joined(events []event) []Episode {
 	for _, e := range slices.Backward(all) {
 		list = append(list, *e)
 	}
+	replaced(list)
 	return list
+}
+
+// replaced ends stragglers, given the newest first, that were last reported before the same rank's next one: the tracer
+// was started again meanwhile.
+func replaced(list []Episode) {
+	type one struct {
+		cluster, node string
+		rank          int32
+	}
+	next := map[one]*Episode{}
+	for i := range list {
+		e := &list[i]
+		if !e.Straggler() || e.Rank == nil {
+			continue
+		}
+		k := one{e.Cluster, e.Node, *e.Rank}
+		if n := next[k]; n != nil && !e.Resolved && n.First > e.Last {
+			e.Resolved, e.Until = true, max(e.Last, n.Since)
+		}
+		next[k] = e
+	}
 }
 
 // add takes over what a later event says.
@@ -169,7 +249,7 @@ func (e *Episode) add(later *Episode) {
 			*p.to = *p.from
 		}
 	}
-	e.Ranks = cmp.Or(later.Ranks, e.Ranks)
+	e.Ranks, e.Cohort = cmp.Or(later.Ranks, e.Ranks), cmp.Or(later.Cohort, e.Cohort)
 	if later.Cause != "" {
 		e.Cause, e.Culprit, e.Evidence = later.Cause, cmp.Or(later.Culprit, e.Culprit), cmp.Or(later.Evidence, e.Evidence)
 		e.CauseMS, e.Explained = cmp.Or(later.CauseMS, e.CauseMS), cmp.Or(later.Explained, e.Explained)
