@@ -2,7 +2,8 @@
 # What "make bench-echo" runs after the benchmarks of the stores: ingero-echo serve under the load of many nodes, and
 # a collector that only writes to a file beside it. It prints each command. LARGE is a number of points, spread over a
 # day, of which questions are asked; SOAK a time with half of the points a second that were taken, while two dashboards
-# ask about the last minute, every five seconds.
+# ask about the last minute, every five seconds. Old rows are deleted from 1 GiB on, so that the file does not grow for
+# long: its size costs memory, too.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -87,6 +88,7 @@ if [ -n "${LARGE:-}" ]; then
 	disk "$dir/echo.db"
 fi
 if [ -n "${SOAK:-}" ]; then
-	load --to "$grpc" --for "$SOAK" --rate "$((taken / 2))" --every 5s --window 1m -- "${serve[@]}"
+	load --to "$grpc" --for "$SOAK" --rate "$((taken / 2))" --every 5s --window 1m -- "${serve[@]}" --keep-gib 1
+	failed
 	disk "$dir/echo.db"
 fi
