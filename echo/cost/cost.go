@@ -134,8 +134,8 @@ type Loss struct {
 	LostNS, WaitedNS float64
 }
 
-// Losses returns the losses by the episodes of a job's ranks. If several ranks are slow at a time, the job is delayed by
-// the slowest one, and those that are not slow wait for it. An episode that is not Known has no loss.
+// Losses returns the losses by the episodes of a job's ranks. If several ranks are slow at a time, the slowest one
+// delays the job, and those that are not slow wait for it. An episode that is not Known has no loss.
 func Losses(list []Episode) []Loss {
 	type change struct {
 		at      int64

@@ -133,7 +133,8 @@ func TestRequestsThatAreReasonable(t *testing.T) {
 	} {
 		q := &queue{}
 		_, answer := post(t, server(t, q, ""), "/v1/"+c.path, c.body, "Content-Type", "application/x-protobuf")
-		if rows := len(q.take()); rows != c.rows || !strings.Contains(string(answer), c.want) || c.rows > 0 && len(answer) > 2 {
+		rows := len(q.take())
+		if rows != c.rows || !strings.Contains(string(answer), c.want) || c.rows > 0 && len(answer) > 2 {
 			t.Errorf("%s: %d rows; %q", name, rows, answer)
 		}
 	}

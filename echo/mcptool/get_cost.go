@@ -125,19 +125,43 @@ func (s *Tools) wasted(ctx context.Context, sc question.Scope, out *costOut) ([]
 	return list, nil
 }
 
+// jobEvents are agents' events of a job's ranks.
+type jobEvents struct {
+	ranks []arrival.Rank
+	list  []cost.Episode
+}
+
 // byEvents returns the waste by agents' events, but for ranks of which it is known already. An event that has not ended
 // lasts until the last row from its node.
 func (c *costOut) byEvents(episodes []question.Episode, known map[arrival.Rank]bool, sc question.Scope) []waste {
+	var out []waste
+	hidden := 0
+	for _, of := range c.byJob(episodes, known, sc) {
+		for i, l := range cost.Losses(of.list) {
+			if l.WaitedNS == 0 {
+				hidden++
+				continue
+			}
+			out = append(out, waste{
+				rank: of.ranks[i], waited: l.WaitedNS, Waiting: int(math.Round(l.WaitedNS / l.LostNS)),
+				LostS: round(l.LostNS/1e9, 1), By: "the agent's event, while it lasted",
+			})
+		}
+	}
+	if hidden > 0 {
+		c.add("%s of agents not added: another rank was slower at the time", counted(hidden, "event"))
+	}
+	return out
+}
+
+// byJob returns the events that say what they cost, by job, and notes how many others there are.
+func (c *costOut) byJob(episodes []question.Episode, known map[arrival.Rank]bool, sc question.Scope) []*jobEvents {
 	type job struct {
 		cluster, cohort string
 		ranks           int
 	}
-	type events struct {
-		ranks []arrival.Rank
-		list  []cost.Episode
-	}
-	jobs, order, numbers := map[job]*events{}, []*events{}, map[arrival.Rank]int{}
-	twice, unknown, hidden := 0, 0, 0
+	jobs, order, numbers := map[job]*jobEvents{}, []*jobEvents{}, map[arrival.Rank]int{}
+	twice, unknown := 0, 0
 	for i := range episodes {
 		e := &episodes[i]
 		if !e.Straggler() || e.Rank == nil {
@@ -161,35 +185,19 @@ func (c *costOut) byEvents(episodes []question.Episode, known map[arrival.Rank]b
 		}
 		k := job{e.Cluster, e.Cohort, e.Ranks}
 		if jobs[k] == nil {
-			jobs[k] = &events{}
+			jobs[k] = &jobEvents{}
 			order = append(order, jobs[k])
 		}
 		jobs[k].ranks, jobs[k].list = append(jobs[k].ranks, rank), append(jobs[k].list, one)
 	}
-	var out []waste
-	for _, of := range order {
-		for i, l := range cost.Losses(of.list) {
-			if l.WaitedNS == 0 {
-				hidden++
-				continue
-			}
-			out = append(out, waste{
-				rank: of.ranks[i], waited: l.WaitedNS, Waiting: int(math.Round(l.WaitedNS / l.LostNS)),
-				LostS: round(l.LostNS/1e9, 1), By: "the agent's event, while it lasted",
-			})
-		}
-	}
 	if twice > 0 {
 		c.add("%s of agents not added: their jobs' collectives have that time", counted(twice, "event"))
-	}
-	if hidden > 0 {
-		c.add("%s of agents not added: another rank was slower at the time", counted(hidden, "event"))
 	}
 	if unknown > 0 {
 		c.add("%s of agents not in the sum: how long a step takes, or how many ranks wait, is not said",
 			counted(unknown, "event"))
 	}
-	return out
+	return order
 }
 
 // priced adds prices: each rank has one GPU, of its node's model.

@@ -114,7 +114,8 @@ func (s *Tools) nodes(ctx context.Context, sc question.Scope, out *summaryOut) (
 		return nil, err
 	}
 	slices.SortStableFunc(nodes, func(a, b nodeSummary) int {
-		return cmp.Or(cmp.Compare(b.open, a.open), cmp.Compare(b.high, a.high), cmp.Compare(b.logs, a.logs), cmp.Compare(len(b.Wrong), len(a.Wrong)),
+		return cmp.Or(cmp.Compare(b.open, a.open), cmp.Compare(b.high, a.high), cmp.Compare(b.logs, a.logs),
+			cmp.Compare(len(b.Wrong), len(a.Wrong)),
 			cmp.Compare(b.silent(), a.silent())) // and not by LastS, which changes between the parts of an answer
 	})
 	return nodes, nil

@@ -615,7 +615,8 @@ func TestWhatEndsWithoutAnEvent(t *testing.T) {
 		"still":          {[]entry{state(3000, "a"), here}, []float64{0, 1}, 1, 0.2 * 7 * 3000 / 3600},
 		"ended, by type": {[]entry{
 			{before: 9000, event: "straggler_state", severity: 13, attributes: map[string]any{"rank": 3}},
-			{before: 8000, event: "straggler_resolved", severity: 9, attributes: map[string]any{"rank": 3}}, here,
+			{before: 8000, event: "straggler_resolved", severity: 9, attributes: map[string]any{"rank": 3}},
+			here,
 		}, nil, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -16,7 +16,8 @@ type Metric struct {
 
 // Since reports whether each point of a metric has all since a start, so that only their difference is of the scope.
 func (m *Metric) Since() bool {
-	return (m.Kind == row.Histogram.String() || m.Kind == row.ExponentialHistogram.String()) && m.Temporality == "cumulative"
+	return m.Temporality == "cumulative" &&
+		(m.Kind == row.Histogram.String() || m.Kind == row.ExponentialHistogram.String())
 }
 
 // Grows reports whether a metric is a sum whose growth matters, and not its value.
@@ -50,6 +51,48 @@ type Value struct {
 	Beyond int64
 }
 
+// Statements for the values of a metric: %[1]s is the column of ranks, or null, %[2]s counts points beyond the limit,
+// %[3]s says where the points come from, %[4]s is what there is a value of besides nodes, %[5]d when the scope begins.
+const (
+	// A sum that does not say when it began begins anew when it falls.
+	growth = `select cluster_id, node_id, %[1]s,
+		sum(grew) / (max(to_ns) - min(from_ns)) * 1000000000, sum(points), sum(beyond)
+	from (select cluster_id, node_id, rank, max(value) - min(value) as grew, min(timestamp_ns) as from_ns,
+			max(timestamp_ns) as to_ns, count(*) as points, %[2]s as beyond
+		%[3]s and start_ns is not null
+		group by cluster_id, node_id, rank, attrs_json, resource_json, start_ns
+	union all
+		select cluster_id, node_id, rank, sum(case when value < before then value when value > before
+				then value - before else 0 end) as grew, min(timestamp_ns) as from_ns, max(timestamp_ns) as to_ns,
+			count(*) as points, %[2]s as beyond
+		from (select cluster_id, node_id, rank, attrs_json, resource_json, timestamp_ns, value, max(value) over (
+				partition by cluster_id, node_id, rank, attrs_json, resource_json order by timestamp_ns
+				rows between 1 preceding and 1 preceding) as before
+			%[3]s and start_ns is null) as each_one
+		group by cluster_id, node_id, rank, attrs_json, resource_json) as series
+	group by cluster_id, node_id%[4]s having max(to_ns) > min(from_ns) order by cluster_id, node_id%[4]s`
+	// The first point begins at its start, or as long before it as one comes after the other.
+	differences = `select cluster_id, node_id, %[1]s,
+		sum(grew) / (max(to_ns) - min(from_ns)) * 1000000000, sum(points), sum(beyond)
+	from (select cluster_id, node_id, rank, sum(value) as grew, max(timestamp_ns) as to_ns, count(*) as points,
+			%[2]s as beyond, coalesce(min(start_ns) * 1e0, case when count(*) > 1 then min(timestamp_ns)
+				- (max(timestamp_ns) - min(timestamp_ns)) / (count(*) - 1) end) as from_ns
+		%[3]s group by cluster_id, node_id, rank, attrs_json, resource_json) as series
+	group by cluster_id, node_id%[4]s having max(to_ns) > min(from_ns) order by cluster_id, node_id%[4]s`
+	// Of a histogram that began in the scope also the first point is of the scope.
+	means = `select cluster_id, node_id, %[1]s, sum(grew) / sum(came), sum(points), sum(beyond)
+	from (select cluster_id, node_id, rank,
+			arg_max(sum, timestamp_ns) - case when min(start_ns) >= %[5]d then 0 else arg_min(sum, timestamp_ns) end
+				as grew,
+			max(count) - case when min(start_ns) >= %[5]d then 0 else min(count) end as came,
+			count(*) as points, %[2]s as beyond
+		%[3]s group by cluster_id, node_id, rank, attrs_json, resource_json, start_ns) as series
+	where came > 0
+	group by cluster_id, node_id%[4]s order by cluster_id, node_id%[4]s`
+	medians = `select cluster_id, node_id, %[1]s, median(value), count(*), %[2]s %[3]s
+		group by cluster_id, node_id%[4]s order by cluster_id, node_id%[4]s`
+)
+
 // Values returns the values of a metric on each node or rank. If limit is not nil, points below it (under), or else
 // above it, are counted.
 func (a *Asker) Values(ctx context.Context, s Scope, m Metric, byRank bool, limit *float64, under bool) (list []Value,
@@ -75,50 +118,15 @@ func (a *Asker) Values(ctx context.Context, s Scope, m Metric, byRank bool, limi
 			Cluster: l.text(), Node: l.text(), Rank: l.rank(), Value: l.number(), Points: l.int(), Beyond: l.int(),
 		})
 	}
+	statement := medians
 	switch {
-	case m.Kind == "sum" && m.Temporality == "cumulative":
-		// A sum that does not say when it began begins anew when it falls.
-		more, err = a.rows(ctx, each, `select cluster_id, node_id, %[1]s,
-				sum(grew) / (max(to_ns) - min(from_ns)) * 1000000000, sum(points), sum(beyond)
-			from (select cluster_id, node_id, rank, max(value) - min(value) as grew, min(timestamp_ns) as from_ns,
-					max(timestamp_ns) as to_ns, count(*) as points, %[2]s as beyond
-				%[3]s and start_ns is not null
-				group by cluster_id, node_id, rank, attrs_json, resource_json, start_ns
-			union all
-				select cluster_id, node_id, rank, sum(case when value < before then value when value > before
-						then value - before else 0 end) as grew, min(timestamp_ns) as from_ns, max(timestamp_ns) as to_ns,
-					count(*) as points, %[2]s as beyond
-				from (select cluster_id, node_id, rank, attrs_json, resource_json, timestamp_ns, value, max(value) over (
-						partition by cluster_id, node_id, rank, attrs_json, resource_json order by timestamp_ns
-						rows between 1 preceding and 1 preceding) as before
-					%[3]s and start_ns is null) as each_one
-				group by cluster_id, node_id, rank, attrs_json, resource_json) as series
-			group by cluster_id, node_id%[4]s having max(to_ns) > min(from_ns) order by cluster_id, node_id%[4]s`,
-			rank, beyond, from, by)
-	case m.Since():
-		// Of a histogram that began in the scope also the first point is of the scope.
-		more, err = a.rows(ctx, each, `select cluster_id, node_id, %[1]s, sum(grew) / sum(came), sum(points), sum(beyond)
-			from (select cluster_id, node_id, rank,
-					arg_max(sum, timestamp_ns) - case when min(start_ns) >= %[5]d then 0 else arg_min(sum, timestamp_ns) end
-						as grew,
-					max(count) - case when min(start_ns) >= %[5]d then 0 else min(count) end as came,
-					count(*) as points, %[2]s as beyond
-				%[3]s group by cluster_id, node_id, rank, attrs_json, resource_json, start_ns) as series
-			where came > 0
-			group by cluster_id, node_id%[4]s order by cluster_id, node_id%[4]s`, rank, beyond, from, by, s.From)
+	case m.Kind == row.Sum.String() && m.Temporality == "cumulative":
+		statement = growth
 	case m.Grows():
-		// The first point begins at its start, or as long before it as one comes after the other.
-		more, err = a.rows(ctx, each, `select cluster_id, node_id, %[1]s,
-				sum(grew) / (max(to_ns) - min(from_ns)) * 1000000000, sum(points), sum(beyond)
-			from (select cluster_id, node_id, rank, sum(value) as grew, max(timestamp_ns) as to_ns, count(*) as points,
-					%[2]s as beyond, coalesce(min(start_ns) * 1e0, case when count(*) > 1 then min(timestamp_ns)
-						- (max(timestamp_ns) - min(timestamp_ns)) / (count(*) - 1) end) as from_ns
-				%[3]s group by cluster_id, node_id, rank, attrs_json, resource_json) as series
-			group by cluster_id, node_id%[4]s having max(to_ns) > min(from_ns) order by cluster_id, node_id%[4]s`,
-			rank, beyond, from, by)
-	default:
-		more, err = a.rows(ctx, each, `select cluster_id, node_id, %s, median(value), count(*), %s %s
-			group by cluster_id, node_id%s order by cluster_id, node_id%[4]s`, rank, beyond, from, by)
+		statement = differences
+	case m.Since():
+		statement = means
 	}
+	more, err = a.rows(ctx, each, statement, rank, beyond, from, by, s.From)
 	return list, more, err
 }

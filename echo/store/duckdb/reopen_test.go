@@ -85,11 +85,12 @@ func TestRetainOpensTheEngineAgain(t *testing.T) {
 	}
 	failure := errors.New("no disk")
 	s.Reopen(t.Context(), func() error { return failure }, time.Minute)
-	if _, err := s.Retain(t.Context(), row.SecondBegins(3), store.Retention{Age: time.Second}); !errors.Is(err, store.ErrAway) {
+	keep := store.Retention{Age: time.Second}
+	if _, err := s.Retain(t.Context(), row.SecondBegins(3), keep); !errors.Is(err, store.ErrAway) {
 		t.Fatalf("the engine cannot be opened: %v", err)
 	}
 	failure = nil
-	if n, err := s.Retain(t.Context(), row.SecondBegins(3), store.Retention{Age: time.Second}); err != nil || n != 10 {
+	if n, err := s.Retain(t.Context(), row.SecondBegins(3), keep); err != nil || n != 10 {
 		t.Fatalf("%d rows deleted, want 10; %v", n, err)
 	}
 	r, err := s.Query(t.Context(), "select count(*) from events", store.Limits{Time: time.Minute, Rows: 1, Bytes: 1 << 20})
