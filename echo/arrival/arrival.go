@@ -104,42 +104,6 @@ type Options struct {
 	Share float64
 }
 
-// Jobs divides spans by job: ranks that share a communicator, or another rank with which each shares one, are of one.
-func Jobs(spans []Span) [][]Span {
-	type comm struct{ cluster, name string }
-	of, comms := map[Rank]Rank{}, map[comm]Rank{} // a rank that is nearer to the first one of its job
-	first := func(r Rank) Rank {
-		for of[r] != r {
-			of[r] = of[of[r]]
-			r = of[r]
-		}
-		return r
-	}
-	for i := range spans {
-		s := &spans[i]
-		if _, known := of[s.Rank]; !known {
-			of[s.Rank] = s.Rank
-		}
-		c := comm{s.Cluster, s.Comm}
-		if other, known := comms[c]; known {
-			of[first(s.Rank)] = first(other)
-		} else {
-			comms[c] = s.Rank
-		}
-	}
-	var jobs [][]Span
-	at := map[Rank]int{}
-	for i := range spans {
-		job := first(spans[i].Rank)
-		if _, known := at[job]; !known {
-			at[job] = len(jobs)
-			jobs = append(jobs, nil)
-		}
-		jobs[at[job]] = append(jobs[at[job]], spans[i])
-	}
-	return jobs
-}
-
 // Compare compares the ranks of a job. It does not change the spans.
 func Compare(spans []Span, o Options) Result {
 	c := comparison{share: o.Share, ranks: map[Rank]*tally{}}
@@ -265,40 +229,6 @@ func (c *comparison) usual(late [][]float64) outlier.Spread {
 		}
 	}
 	return outlier.Of(all)
-}
-
-// lateness returns how much later than the median of the others each rank entered.
-func lateness(one []Span) []float64 {
-	times := make([]float64, len(one))
-	for i, s := range one {
-		times[i] = float64(max(0, s.Exit-s.Enter))
-	}
-	others := without(times)
-	for i := range times {
-		times[i] = others(i) - times[i]
-	}
-	return times
-}
-
-// without returns a function that returns the median of all numbers except the i-th.
-func without(numbers []float64) func(i int) float64 {
-	sorted := slices.Clone(numbers)
-	slices.Sort(sorted)
-	copied := slices.Clone(numbers)
-	return func(i int) float64 {
-		at, _ := slices.BinarySearch(sorted, copied[i])
-		get := func(k int) float64 { // of the sorted list without the i-th number
-			if k >= at {
-				k++
-			}
-			return sorted[k]
-		}
-		n := len(sorted) - 1
-		if n%2 == 1 {
-			return get(n / 2)
-		}
-		return (get(n/2-1) + get(n/2)) / 2
-	}
 }
 
 // oneOf returns how many collectives a rank's part of one represents. Ranks may differ in that. If a rank did not
@@ -440,22 +370,4 @@ func (c *comparison) spans() {
 	if len(spans) > 0 {
 		c.out.SpanNS = outlier.Median(spans)
 	}
-}
-
-// every returns the distance between late collectives, if most have the same, otherwise 0.
-func every(seqs map[string][]int64) int64 {
-	counts, all := map[int64]int{}, 0
-	for _, list := range seqs {
-		slices.Sort(list)
-		for i := 1; i < len(list); i++ {
-			counts[list[i]-list[i-1]]++
-			all++
-		}
-	}
-	for d, n := range counts {
-		if all >= fewestLate && float64(n) >= regular*float64(all) {
-			return d
-		}
-	}
-	return 0
 }
