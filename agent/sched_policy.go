@@ -2,6 +2,7 @@ package agent
 
 import (
 	"log/slog"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -119,21 +120,32 @@ func (g *schedPolicy) apply() {
 	}
 }
 
+// leaveLooks is how often in a row leave must find no other thread. The first pause between these looks is leavePause,
+// and each further one twice as long.
+const (
+	leaveLooks = 5
+	leavePause = time.Millisecond
+)
+
 // leave restores the process's policy. Meanwhile a thread can start another one, which inherits a policy that is not
-// restored yet: so it looks again, until there is no other thread.
+// restored yet. Until it is started it is not listed, and a list that is read while threads end may lack some: so leave
+// looks again, until it has found no other thread a few times.
 func (g *schedPolicy) leave() {
 	restored := map[int]bool{}
-	for found := true; found; {
+	for none := 0; none < leaveLooks; {
+		if none > 0 {
+			time.Sleep(leavePause << (none - 1))
+		}
 		tids, err := g.fs.Threads(unix.Getpid())
 		if err != nil {
 			return // the process ends anyway
 		}
-		found = false
+		none++
 		for _, tid := range tids {
 			if restored[tid] {
 				continue
 			}
-			found, restored[tid] = true, true
+			none, restored[tid] = 0, true
 			if err := unix.SchedSetAttr(tid, &g.before, 0); err != nil {
 				g.log.Debug("reset scheduling policy", "tid", tid, "err", err)
 			}
