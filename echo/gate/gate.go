@@ -48,7 +48,6 @@ func Check(tree []byte) (refused, syntax string) {
 		return fmt.Sprintf("there are %d statements; one may be run", n), ""
 	}
 	var w walker
-	w.findTables(t.Statements[0].Node)
 	if err := w.walk(t.Statements[0].Node, scope{selects: &selects{}}, 0); err != nil {
 		return err.Error(), ""
 	}
@@ -118,7 +117,7 @@ func (w *walker) object(p map[string]any, s scope, depth int) error {
 	}
 	list, isSelect := p["select_list"].([]any)
 	if isSelect {
-		s.selects = &selects{}
+		s.selects = &selects{outer: s.selects, tables: tablesOf(p["from_table"])}
 	}
 	for _, item := range list {
 		before := w.arguments
@@ -173,7 +172,7 @@ func (w *walker) allowed(p map[string]any, s scope) error {
 		return w.grows(p, s.selects)
 	case kind == "OPERATOR_UNPACK":
 		return fmt.Errorf("columns may not be unpacked: there may be any number of them")
-	case class == "COLUMN_REF" && w.isTable(last(p)): // perhaps its whole row
+	case class == "COLUMN_REF" && s.selects.isTable(last(p)): // perhaps its whole row
 		return w.put(p, 1, s.selects)
 	case class == "CAST" && composed(p["child"]):
 		return fmt.Errorf("a list or row that is put together may not be cast")
@@ -237,7 +236,7 @@ func (w *walker) function(name string, p map[string]any, s scope) error {
 			return err
 		}
 	}
-	if n := w.parts(p); n > 0 {
+	if n := s.selects.parts(p); n > 0 {
 		return w.put(p, n, s.selects)
 	}
 	return nil

@@ -23,11 +23,14 @@ type growth struct {
 	arguments int      // number of arguments of all of them
 	copies    int      // number of calls of copying functions
 	in        *selects // the SELECT that they are in
-	tables    []string // all names of tables, in lower case
 }
 
-// selects is a SELECT, with the names that it gives to lengthened texts.
-type selects struct{ longer []string }
+// selects is a SELECT.
+type selects struct {
+	longer []string // the names that it gives to lengthened texts
+	tables []string // the names of what it selects from, in lower case
+	outer  *selects // the SELECT that it is in; nil: none
+}
 
 // name notes the name of a result.
 func (s *selects) name(item any) {
@@ -67,26 +70,26 @@ func (g *growth) put(p map[string]any, parts int, in *selects) error {
 	if name := refers(of, in.longer); name != "" && !row {
 		return fmt.Errorf("%q, which is put together, is put together with something again", name)
 	}
-	if g.parts(p) > 0 && slices.ContainsFunc(of, func(c any) bool { return g.again(p, c) }) {
+	if in.parts(p) > 0 && slices.ContainsFunc(of, func(c any) bool { return in.again(p, c) }) {
 		return fmt.Errorf("a list, row or JSON text is made of what another one became")
 	}
 	return nil
 }
 
 // again reports whether an argument of a list, row or JSON text has others in it, other than as its elements.
-func (g *growth) again(of map[string]any, argument any) bool {
-	if p, _ := argument.(map[string]any); composed(of) && g.parts(p) > 0 {
+func (s *selects) again(of map[string]any, argument any) bool {
+	if p, _ := argument.(map[string]any); composed(of) && s.parts(p) > 0 {
 		return false // which is checked itself
 	}
-	return anywhere(argument, func(p map[string]any) bool { return g.parts(p) > 0 })
+	return anywhere(argument, func(p map[string]any) bool { return s.parts(p) > 0 })
 }
 
 // parts returns of how many parts a node makes a list, row or JSON text; 0: it makes none, or one of constants.
-func (g *growth) parts(p map[string]any) int {
+func (s *selects) parts(p map[string]any) int {
 	name, children := called(p), arguments(p)
 	switch {
 	case p["class"] == "COLUMN_REF":
-		if g.isTable(last(p)) {
+		if s.isTable(last(p)) {
 			return 1
 		}
 		return 0
@@ -107,25 +110,38 @@ func (g *growth) parts(p map[string]any) int {
 	return 0
 }
 
-// isTable reports whether a column with a name may be the whole row of a table.
-func (g *growth) isTable(name string) bool {
+// isTable reports whether a column with a name may be the whole row of a table of a SELECT, or of one that it is in.
+func (s *selects) isTable(name string) bool {
 	name = strings.ToLower(name)
-	return strings.HasPrefix(name, "unnamed_subquery") || slices.Contains(g.tables, name)
+	for ; s != nil; s = s.outer {
+		if slices.Contains(s.tables, name) {
+			return true
+		}
+	}
+	return strings.HasPrefix(name, "unnamed_subquery")
 }
 
-// findTables notes the names of all tables of a statement.
-func (g *growth) findTables(tree any) {
-	anywhere(tree, func(p map[string]any) bool {
-		kind, _ := p["type"].(string)
-		if class, _ := p["class"].(string); class == "" && slices.Contains(kinds, kind) {
-			for _, field := range []string{"table_name", "alias"} {
-				if name, _ := p[field].(string); name != "" {
-					g.tables = append(g.tables, strings.ToLower(name))
-				}
+// tablesOf returns the names of what a SELECT selects from, but not of what SELECTs in it do.
+func tablesOf(from any) (names []string) {
+	switch p := from.(type) {
+	case []any:
+		for _, one := range p {
+			names = append(names, tablesOf(one)...)
+		}
+	case map[string]any:
+		if _, isSelect := p["select_list"]; isSelect {
+			return nil
+		}
+		for _, field := range []string{"table_name", "alias"} {
+			if name, _ := p[field].(string); name != "" {
+				names = append(names, strings.ToLower(name))
 			}
 		}
-		return false
-	})
+		for _, one := range p {
+			names = append(names, tablesOf(one)...)
+		}
+	}
+	return names
 }
 
 // copied counts a call that copies a text.

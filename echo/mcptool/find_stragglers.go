@@ -66,7 +66,7 @@ type lateness struct {
 	Waiting   int     `json:"waiting_ranks"`
 	// Before is what it waited for in the half second before it was late, if its tracer sent that: medians, in ms.
 	Before  map[string]float64 `json:"before_ms,omitempty"`
-	LostPct float64            `json:"lost_pct" jsonschema:"of the job's time"`
+	LostPct float64            `json:"lost_pct" jsonschema:"of its time"`
 }
 
 type agentSays struct {

@@ -183,7 +183,10 @@ func (c *costOut) byJob(episodes []question.Episode, known map[arrival.Rank]bool
 			unknown++
 			continue
 		}
-		k := job{e.Cluster, e.Cohort, e.Ranks}
+		k := job{cluster: e.Cluster, cohort: e.Cohort}
+		if e.Cohort == "" { // those of as many ranks are taken for one job
+			k.ranks = e.Ranks
+		}
 		if jobs[k] == nil {
 			jobs[k] = &jobEvents{}
 			order = append(order, jobs[k])

@@ -83,7 +83,7 @@ type series struct {
 	metric     string
 	values     []float64
 	attributes map[string]any
-	kind       string // gauge, cumulative, delta, in use, or histogram: each value is the mean of ten more
+	kind       string // gauge, cumulative, delta, in use, histogram, or anew: a histogram that begins anew
 }
 
 func metrics(t testing.TB, cluster, node string, all ...series) demo.Request {
@@ -99,7 +99,7 @@ func metrics(t testing.TB, cluster, node string, all ...series) demo.Request {
 		switch s.kind {
 		case "", "gauge":
 			points = one.SetEmptyGauge().DataPoints()
-		case "histogram":
+		case "histogram", "anew":
 			histogram(one.SetEmptyHistogram(), &s)
 			continue
 		default:
@@ -122,16 +122,23 @@ func metrics(t testing.TB, cluster, node string, all ...series) demo.Request {
 	return request(t, "/v1/metrics", b, err)
 }
 
-// histogram fills a histogram whose points have all since an hour before.
+// histogram fills a histogram: each value is the mean of ten more; if it is not a number, there are no more. Points
+// have all since an hour before, or, without saying so, since it began anew, 150 points before the end.
 func histogram(h pmetric.Histogram, s *series) {
 	h.SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)
-	sum := 0.0
+	sum, count := 0.0, uint64(0)
 	for i, v := range s.values {
-		sum += 10 * v
 		p := h.DataPoints().AppendEmpty()
-		p.SetStartTimestamp(end - 3600*second)
+		if s.kind != "anew" {
+			p.SetStartTimestamp(end - 3600*second)
+		} else if i == len(s.values)-150 {
+			sum, count = 0, 0
+		}
+		if v == v { //nolint:gocritic // NaN
+			sum, count = sum+10*v, count+10
+		}
 		p.SetTimestamp(pcommon.Timestamp(end - int64(len(s.values)-1-i)*second))
-		p.SetCount(uint64(10 * (i + 1)))
+		p.SetCount(count)
 		p.SetSum(sum)
 		attributes(p.Attributes(), s.attributes)
 	}

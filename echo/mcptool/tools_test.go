@@ -601,6 +601,7 @@ func TestWhatEndsWithoutAnEvent(t *testing.T) {
 			"event_id": id, "rank": 3, "ranks": 8, "lost_ms_per_step": 20.0, "step_ms": 100.0,
 		}}
 	}
+	of := func(e entry, cohort string) entry { e.attributes["cohort"] = cohort; return e }
 	here := entry{before: 0, event: "other"}
 	for name, c := range map[string]struct {
 		entries []entry
@@ -612,6 +613,7 @@ func TestWhatEndsWithoutAnEvent(t *testing.T) {
 		"gone just now":  {[]entry{{before: 200, event: "gone", severity: 17, attributes: map[string]any{"rank": 3}}, here}, nil, 1, 0},
 		"anew":           {[]entry{state(3000, "a"), state(1000, "b"), here}, nil, 1, 0.2 * 7 * 3000 / 3600},
 		"no longer":      {[]entry{state(3000, "a"), state(2800, "a"), here}, []float64{0, 0}, 0, 0.2 * 7 * 200 / 3600},
+		"of another job": {[]entry{of(state(3000, "a"), "1"), of(state(1000, "b"), "2"), here}, nil, 2, 0.2 * 7 * 4000 / 3600},
 		"still":          {[]entry{state(3000, "a"), here}, []float64{0, 1}, 1, 0.2 * 7 * 3000 / 3600},
 		"ended, by type": {[]entry{
 			{before: 9000, event: "straggler_state", severity: 13, attributes: map[string]any{"rank": 3}},
@@ -646,12 +648,19 @@ func TestWhatEndsWithoutAnEvent(t *testing.T) {
 func TestOutliersOfWhatIsSentSinceAStart(t *testing.T) {
 	var list []demo.Request
 	for i := range 5 {
-		took, errors := make([]float64, 1200), make([]float64, 300)
+		took, rare, errors := make([]float64, 1200), make([]float64, 1200), make([]float64, 300)
 		for k := range took {
-			took[k] = 5
+			took[k], rare[k] = 5, math.NaN()
 			if i == 1 && k < 600 || i == 2 && k >= 600 {
 				took[k] = 15
 			}
+		}
+		if rare[1000] = 5; i == 2 {
+			rare[1000] = 15
+		}
+		how := "histogram"
+		if i == 3 {
+			how = "anew"
 		}
 		for k := range errors { // rank 3's begins anew after 200 points
 			errors[k] = 1e6 + 10*float64(k)
@@ -659,7 +668,8 @@ func TestOutliersOfWhatIsSentSinceAStart(t *testing.T) {
 				errors[k] = 10 * float64(k-200)
 			}
 		}
-		list = append(list, metrics(t, "east", node(i), series{"took", took, map[string]any{"rank": i}, "histogram"},
+		list = append(list, metrics(t, "east", node(i), series{"took", took, map[string]any{"rank": i}, how},
+			series{"rare", rare, map[string]any{"rank": i}, "histogram"},
 			series{"errors", errors, map[string]any{"rank": i}, "cumulative"}, series{"errors", errors, nil, "cumulative"}))
 	}
 	cs := connect(t, tools(filled(t, list)))
@@ -668,6 +678,10 @@ func TestOutliersOfWhatIsSentSinceAStart(t *testing.T) {
 	if got.Measure != "mean of what came in the window" || got.Cohorts[0].Median != 5 || got.Cohorts[0].Outliers != 1 ||
 		got.Ranked[0].NodeID != "n02" || got.Ranked[0].Value != 15 {
 		t.Errorf("a histogram: %+v", got)
+	}
+	call(t, cs, "fleet.cluster.find_outlier_nodes", map[string]any{"metric": "rare", "window": "5m"}, &got)
+	if len(got.Ranked) != 5 || got.Cohorts[0].Median != 5 || got.Ranked[0].NodeID != "n02" || got.Ranked[0].Value != 15 {
+		t.Errorf("a histogram that was empty before: %+v", got)
 	}
 	call(t, cs, "fleet.cluster.find_outlier_nodes", map[string]any{"metric": "errors", "window": "10m", "of": "rank"}, &got)
 	if len(got.Ranked) != 5 || got.Cohorts[0].Median != 10 || got.Cohorts[0].Outliers != 0 || got.Ranked[4].Rank == nil {
@@ -802,7 +816,8 @@ func TestCostByAgents(t *testing.T) {
 	for rank := range 8 {
 		one := state
 		one.attributes = maps.Clone(state.attributes)
-		one.attributes["event_id"], one.attributes["rank"], one.attributes["ranks"] = fmt.Sprint("e", rank), rank, 64
+		one.attributes["event_id"], one.attributes["rank"], one.attributes["ranks"] = fmt.Sprint("e", rank), rank, 64-rank
+		one.attributes["cohort"] = "c"
 		node = append(node, one)
 	}
 	node = append(node, entry{before: 0, event: "other"})

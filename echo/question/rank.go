@@ -228,12 +228,15 @@ func replaced(list []Episode) {
 			continue
 		}
 		k := one{e.Cluster, e.Node, *e.Rank}
-		if n := next[k]; n != nil && !e.Resolved && n.First > e.Last {
+		if n := next[k]; n != nil && !e.Resolved && n.First > e.Last && alike(n.Cohort, e.Cohort) {
 			e.Resolved, e.Until = true, max(e.Last, n.Since)
 		}
 		next[k] = e
 	}
 }
+
+// alike reports whether two cohorts are the same, as far as they are known.
+func alike(a, b string) bool { return a == "" || b == "" || a == b }
 
 // add takes over what a later event says.
 func (e *Episode) add(later *Episode) {

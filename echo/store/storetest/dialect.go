@@ -32,6 +32,8 @@ var DuckDB = Dialect{
 		"select percentile_disc([0.5, 0.9]) within group (order by value), quantile_disc(node_id, 0.5), approx_quantile(value, [0.1, 0.9]) from events",
 		"select json_extract_string(attrs_json, ['$.i', '$.j']), unnest(json_extract(attrs_json, '$.*')), json_keys(attrs_json) from events limit 1",
 		"select strftime(to_timestamp(timestamp_ns / 1e9), '%H:%M'), regexp_extract(attrs_json, '([0-9]+)', 1) from events limit 1",
+		"with n as (select node_id, count(*) as findings from findings group by node_id) select node_id, findings from n where findings > (select avg(findings) from n)",
+		"select who, events from (select node_id || '/' || rank as who, count(*) as events from events group by 1) order by events",
 		"with score as (select node_id, max(value) as score from events group by node_id) select node_id, score from score order by score",
 	},
 	attacks: []string{ // no limit of the engine counts what joins texts
