@@ -169,13 +169,15 @@ func Losses(list []Episode) []Loss {
 // share is the share of the time that is lost.
 func (e *Episode) share() float64 { return min(1, e.LostMS/e.StepMS) }
 
-// most returns the episode that costs most of some, the first one if several do, and how many ranks wait for it.
+// most returns the episode that costs most of some, and how many ranks wait for it. Of several that cost as much, it is
+// the one of most ranks, and then the first one.
 func most(list []Episode, of map[int]bool) (slowest, waiting int) {
 	slow := map[int]bool{}
 	slowest = -1
 	for i := range of {
 		slow[list[i].Rank] = true
-		if slowest < 0 || cmp.Or(cmp.Compare(list[slowest].share(), list[i].share()), cmp.Compare(i, slowest)) < 0 {
+		if slowest < 0 || cmp.Or(cmp.Compare(list[slowest].share(), list[i].share()),
+			cmp.Compare(list[slowest].Ranks, list[i].Ranks), cmp.Compare(i, slowest)) < 0 {
 			slowest = i
 		}
 	}

@@ -88,7 +88,7 @@ func (a *Asker) events(ctx context.Context, from string) (events []event, more b
 		events = append(events, e)
 	}, `select cluster_id, node_id, rank, type, event_id, timestamp_ns, resolved, since, excess, own_ms, peer_ms,
 			lost_ms_per_step, step_ms, ranks, nranks, cause, culprit, cause_ms_per_step, cause_explained, evidence_ids, cohort
-		from %s order by timestamp_ns desc`, from)
+		from %s order by timestamp_ns desc, cluster_id, node_id, rank, event_id`, from)
 	slices.Reverse(events) // oldest first
 	return events, more, err
 }
