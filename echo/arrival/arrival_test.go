@@ -149,7 +149,7 @@ func TestWhoIsHeldUpIsNotBlamed(t *testing.T) {
 	}
 }
 
-// Jobs of a cluster are told apart, so that one that is short and noisy hides nothing of the other's.
+// A short, noisy job does not hide the straggler of another job of the same cluster.
 func TestJobs(t *testing.T) {
 	long := job{steps: 1000, ranks: 8, late: func(rank, step int) float64 {
 		return map[bool]float64{true: 290 * ms}[rank == 5 && step%14 == 13]

@@ -230,13 +230,6 @@ func (s *summaryOut) verdict(nodes []nodeSummary) {
 	case len(nodes) == 0:
 		s.Verdict = "no node sent anything in this window"
 		return
-	case open == 0 && high == 0 && logs > 0:
-		s.Verdict = data(fmt.Sprintf("no node's agent says that anything is wrong, but logs have %s",
-			counted(logs, "error")))
-		if other > 0 {
-			s.Verdict = data(fmt.Sprintf("nodes' agents tell of %s, and of nothing worse, but logs have %s",
-				counted(other, "MEDIUM finding"), counted(logs, "error")))
-		}
 	case open == 0 && high == 0 && other > 0:
 		s.Verdict = data(fmt.Sprintf("nodes' agents tell of %s, and of nothing worse", counted(other, "MEDIUM finding")))
 	case open == 0 && high == 0:
@@ -244,9 +237,9 @@ func (s *summaryOut) verdict(nodes []nodeSummary) {
 	default:
 		s.Verdict = data(fmt.Sprintf("nodes' agents tell of %s that did not end, and of %s", counted(open, "rank event"),
 			counted(high, "HIGH finding")))
-		if logs > 0 {
-			s.Verdict += data(fmt.Sprintf("; logs have %s", counted(logs, "error")))
-		}
+	}
+	if logs > 0 {
+		s.Verdict += data("; logs have " + counted(logs, "error"))
 	}
 	if silent > 0 {
 		s.Verdict += data(fmt.Sprintf("; %d of %s sent nothing in the last %v of the window", silent,

@@ -546,7 +546,7 @@ func TestErrorsOfGPUs(t *testing.T) {
 		Nodes   []struct{ Wrong []string }
 	}
 	call(t, cs, "fleet.cluster.summary", nil, &summary)
-	if summary.Verdict != "no node's agent says that anything is wrong, but logs have 1 error" || len(summary.Nodes) != 1 ||
+	if summary.Verdict != "no node's agent says that anything is wrong; logs have 1 error" || len(summary.Nodes) != 1 ||
 		len(summary.Nodes[0].Wrong) != 1 || !strings.Contains(summary.Nodes[0].Wrong[0], "Xid 79") {
 		t.Errorf("%+v", summary)
 	}
