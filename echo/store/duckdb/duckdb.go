@@ -18,8 +18,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/duckdb/duckdb-go/v2"
-
 	"github.com/ingero-io/ingero/echo/seen"
 	"github.com/ingero-io/ingero/echo/store"
 )
@@ -68,8 +66,8 @@ type Options struct {
 	// Stuck is called if reopening the engine takes longer than Patience: the data on disk is intact, but only another
 	// process can read it. nil: that is only logged.
 	Stuck func(error)
-	// Patience is how long reopening the engine may take; 0: two minutes. It reads the log of up to 64 MiB. Occasionally
-	// it never returns, since the engine waits for what is left of itself in this process.
+	// Patience is how long reopening the engine may take; 0: two minutes. It reads the log of up to 64 MiB. It would never
+	// return if something of the engine were left in this process: see connection.
 	Patience time.Duration
 	Logger   *slog.Logger // nil: silent
 }
@@ -140,10 +138,6 @@ func Open(ctx context.Context, path string, o Options) (*Store, error) {
 		return nil, errors.Join(err, locked.Close())
 	}
 	return s, nil
-}
-
-func connect(path string) (driver.Connector, error) {
-	return duckdb.NewConnector(path, nil)
 }
 
 // start opens the engine. The caller is Open, or has locked s.writing.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	engine "github.com/duckdb/duckdb-go/v2"
+	"github.com/duckdb/duckdb-go/v2/mapping"
 
 	"github.com/ingero-io/ingero/echo/row"
 	"github.com/ingero-io/ingero/echo/store"
@@ -133,6 +134,59 @@ func TestErrorsOfTheEngineItself(t *testing.T) {
 		if errors.As(err, new(*store.StatementError)) != ofStatement || errors.Is(err, failure) == ofStatement {
 			t.Errorf("type %d: %T %v", kind, err, err)
 		}
+	}
+}
+
+// A question ends when the engine has prepared it and has not begun to run it. That leaves nothing of the engine in this
+// process: it could not be opened again.
+func TestAQuestionThatEndsBeforeItRuns(t *testing.T) {
+	pending := mapping.PendingPrepared
+	t.Cleanup(func() { mapping.PendingPrepared = pending })
+	limits := store.Limits{Time: time.Minute, Rows: 1, Bytes: 1 << 20}
+	for name, ask := range map[string]func(context.Context, *duckdb.Store) error{
+		"check": func(ctx context.Context, s *duckdb.Store) error { return s.Check(ctx, "select 1") },
+		"query": func(ctx context.Context, s *duckdb.Store) error {
+			_, err := s.Query(ctx, "select count(*) from events", limits)
+			return err
+		},
+		"stats": func(ctx context.Context, s *duckdb.Store) error { _, err := s.Stats(ctx); return err },
+	} {
+		t.Run(name, func(t *testing.T) {
+			stuck, opened := make(chan error, 1), make(chan struct{})
+			s := open(t, filepath.Join(t.TempDir(), "echo.db"), duckdb.Options{Stuck: func(err error) { stuck <- err }})
+			for statement := 1; ; statement++ { // of which the question has several
+				ctx, cancel := context.WithCancel(t.Context())
+				n := 0
+				mapping.PendingPrepared = func(p mapping.PreparedStatement, out *mapping.PendingResult) mapping.State {
+					state := pending(p, out)
+					if n++; n == statement {
+						cancel()
+					}
+					return state
+				}
+				err := ask(ctx, s)
+				mapping.PendingPrepared = pending
+				cancel()
+				if n < statement {
+					if statement == 1 || err != nil {
+						t.Fatalf("%d statements, %v", n, err)
+					}
+					break
+				}
+			}
+			go func() {
+				s.Reopen(t.Context(), func() error { return nil }, 10*time.Second)
+				close(opened)
+			}()
+			select {
+			case <-opened:
+			case err := <-stuck:
+				t.Fatal(err)
+			}
+			if err := s.Check(t.Context(), "select 1"); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }
 

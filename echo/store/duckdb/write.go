@@ -188,16 +188,16 @@ func (s *Store) insert(ctx context.Context, rows []point) error {
 	numbers, shape := numbersOf(rows)
 	all := func() error {
 		return s.conn.Raw(func(c any) error {
-			if err := appendSeries(c.(driver.Conn), added); err != nil {
+			if err := appendSeries(raw(c), added); err != nil {
 				return err
 			}
-			if err := s.appendNumbers(c.(driver.Conn), rows, shape); err != nil {
+			if err := s.appendNumbers(raw(c), rows, shape); err != nil {
 				return err
 			}
 			if numbers == len(rows) {
 				return nil
 			}
-			return s.appendOthers(c.(driver.Conn), rows)
+			return s.appendOthers(raw(c), rows)
 		})
 	}
 	if len(added) == 0 && numbers == len(rows) && numbers <= atOnce {
