@@ -137,8 +137,8 @@ func TestErrorsOfTheEngineItself(t *testing.T) {
 	}
 }
 
-// A question ends when the engine has prepared it and has not begun to run it. That leaves nothing of the engine in this
-// process: it could not be opened again.
+// A question may end when the engine has prepared it and has not begun to run it. That leaves nothing of the engine in
+// this process: it could not be opened again.
 func TestAQuestionThatEndsBeforeItRuns(t *testing.T) {
 	pending := mapping.PendingPrepared
 	t.Cleanup(func() { mapping.PendingPrepared = pending })
@@ -153,7 +153,8 @@ func TestAQuestionThatEndsBeforeItRuns(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			stuck, opened := make(chan error, 1), make(chan struct{})
-			s := open(t, filepath.Join(t.TempDir(), "echo.db"), duckdb.Options{Stuck: func(err error) { stuck <- err }})
+			path := filepath.Join(t.TempDir(), "echo.db")
+			s := open(t, path, duckdb.Options{Stuck: func(err error) { stuck <- err }})
 			for statement := 1; ; statement++ { // of which the question has several
 				ctx, cancel := context.WithCancel(t.Context())
 				n := 0
