@@ -86,7 +86,7 @@ test-reproducible: $(RELEASE_TOOLS)/built $(KUBERNETES)/helm ## build what is re
 
 .PHONY: test-packages
 test-packages: $(if $(INGERO_DIST),,release-snapshot) ## install, use, upgrade and remove what was built, in a Debian with systemd (root, qemu, qemu-user-static, mmdebstrap, cpio; INGERO_DIST=FOLDER: what was built there)
-	INGERO_REQUIRE_TOOLS=1 INGERO_DIST=$(abspath $(or $(INGERO_DIST),dist)) $(GO) test -count=1 -timeout 20m -v -run 'TestRelease|TestPackages|TestOnBusyBox' ./packaging
+	INGERO_REQUIRE_TOOLS=1 INGERO_DIST=$(abspath $(or $(INGERO_DIST),dist)) $(GO) test -count=1 -timeout 38m -v -run 'TestRelease|TestPackages|TestOnBusyBox' ./packaging
 
 # What was built of another commit, or of none, is built first.
 BUNDLE := dist/ingero_$(RELEASE_VERSION)_bundle.tar
