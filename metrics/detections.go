@@ -258,6 +258,7 @@ func eventAttributes(e *wire.Event) []attribute.KeyValue {
 		a = append(a, attribute.Int("rank", int(*e.Rank)))
 	}
 	a.count("world_size", int(e.WorldSize))
+	a.count("pid", int(e.PID))
 	a.number("score", e.Score)
 	a.number("threshold", e.Threshold)
 	a.text("detection_mode", e.Mode)

@@ -26,7 +26,7 @@ func slowRank() wire.Event {
 	v := func(f float64) *float64 { return &f }
 	return wire.Event{
 		Type: wire.EventStraggler, Node: "gpu-05", Cluster: "east", At: since.Add(5 * time.Second),
-		ID: "01234567-89ab-8def-8123-456789abcdef", Rank: &rank, WorldSize: 8, Score: v(0.5), Threshold: v(0.9),
+		ID: "01234567-89ab-8def-8123-456789abcdef", Rank: &rank, WorldSize: 8, PID: 4711, Score: v(0.5), Threshold: v(0.9),
 		Mode: "fleet", Signal: "own_work", Folded: true, Since: &since, Cohort: "00000000000000ab", Ranks: 7,
 		Excess: v(1), OwnMS: v(20), PeerMS: v(10), LostMS: v(10), StepMS: v(100), Sigma: v(0.02), G: v(16), H: v(16),
 		Measured: "host", Cause: &wire.Cause{

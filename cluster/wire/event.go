@@ -36,6 +36,7 @@ type Event struct {
 	ID        string `json:"event_id,omitempty"`
 	Rank      *int32 `json:"rank,omitempty"`
 	WorldSize int32  `json:"world_size,omitempty"`
+	PID       uint32 `json:"pid,omitempty"` // the rank's process on its host; 0: not known
 
 	Score     *float64 `json:"score,omitempty"`
 	Threshold *float64 `json:"threshold,omitempty"`
@@ -78,6 +79,7 @@ type About struct {
 	Node, Cluster string
 	ID            string // see Event.ID
 	WorldSize     int32
+	PID           uint32        // see Event.PID
 	Step          time.Duration // usual length of a step, 0: not known
 }
 
@@ -97,7 +99,7 @@ func NewEvent(v health.Verdict, a About, cause *Cause) Event {
 		e.StepMS = milli(a.Step.Seconds())
 	}
 	if v.Rank != health.NoRank {
-		e.Rank = &v.Rank
+		e.Rank, e.PID = &v.Rank, a.PID
 	}
 	switch v.Kind {
 	case health.KindStraggler:

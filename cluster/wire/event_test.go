@@ -27,6 +27,7 @@ func event(t testing.TB, e wire.Event) []byte {
 func verdicts() []wire.Event {
 	about := wire.About{
 		Node: "gpu-node-0017", Cluster: "research-east-1", ID: "8c9d0c2e-3f1b-4a43-9d13-1f4a7c0f2b11", WorldSize: 512,
+		PID: 4711,
 	}
 	v := health.Verdict{
 		Cohort: 0xabc, Rank: 137, At: sent, Since: sent - 6*time.Second, Mode: health.ModeFleet,

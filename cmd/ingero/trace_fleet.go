@@ -168,7 +168,7 @@ func (f *peersFlags) open(ctx context.Context, o peersOptions) (*peers, error) {
 
 // tell takes what began or ended.
 func (p *peers) tell(s node.Said) {
-	about := wire.About{Node: p.node, Cluster: p.conf.cluster, ID: s.ID, WorldSize: s.Ranks, Step: s.Step}
+	about := wire.About{Node: p.node, Cluster: p.conf.cluster, ID: s.ID, WorldSize: s.Ranks, PID: s.PID, Step: s.Step}
 	t := shownEvent{pid: s.PID, cause: s.Cause}
 	if name := p.name(s.PID); name != "" {
 		t.who = fmt.Sprintf("%s, process %d", clean(name), s.PID)

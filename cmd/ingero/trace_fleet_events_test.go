@@ -96,7 +96,7 @@ func TestWhereEventsGo(t *testing.T) {
 	for path, want := range map[string][]string{
 		"/v1/logs": {
 			"straggler_state", "straggler_resolved", "rank 3 of 8 on gpu-05 (trainer, process 4711) is slower", "cause.kind",
-			"ingero.node.address", "gpu-05:8080",
+			"pid", "ingero.node.address", "gpu-05:8080",
 		},
 		"/v1/traces": {"ingero.detection.straggler", "outcome", "resolved"},
 	} {
