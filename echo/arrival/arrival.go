@@ -26,19 +26,34 @@ const (
 	leastLost  = 0.01
 	// ownShare is the share of a rank's lateness that its own time must show.
 	ownShare = 0.5
+	// twoGroups is how many times the half-width the MAD is if there are two groups. Of normally distributed numbers both
+	// are the same; of those whose logarithms are, with a standard deviation of 2, the MAD is 1.8 times as much.
+	twoGroups = 2
 	// regular is the share of distances between late collectives that must be equal for them to be regular.
 	regular = 0.6
 )
 
-// Rank identifies a rank.
+// Rank identifies a rank. Processes of a node may have the same number, in different communicators.
 type Rank struct {
 	Cluster, Node string
 	Rank          int32
 }
 
+// Process is a rank's process. PID is 0 if it is not known; then all of a node with the same number are taken for one.
+type Process struct {
+	Rank
+	PID int64
+}
+
+// Compare orders processes.
+func (p Process) Compare(q Process) int {
+	return cmp.Or(cmp.Compare(p.Cluster, q.Cluster), cmp.Compare(p.Node, q.Node), cmp.Compare(p.Rank.Rank, q.Rank.Rank),
+		cmp.Compare(p.PID, q.PID))
+}
+
 // Span is a rank's part of a collective. Times are nanoseconds since the Unix epoch, by the clock of its node.
 type Span struct {
-	Rank
+	Process
 	Comm string // the communicator
 	Seq  int64  // the collective's number within it
 	// Enter and Exit are when the rank entered and left the collective, Before is when it left its last one, of any
@@ -51,22 +66,23 @@ type Span struct {
 
 // Late is a rank that was late.
 type Late struct {
-	Rank
+	Process
 	// Times is how often it was late, in Collectives that it was compared in. Held is how often others held it up. All
 	// count the collectives that samples represent.
 	Times, Collectives, Held int
-	// First and Last are when it was late first and last: the times of entry, in nanoseconds since the Unix epoch.
-	First, Last int64
+	// First and Last are when it was late first and last: the times of entry, in nanoseconds since the Unix epoch. From
+	// is when it entered the first collective that is compared.
+	From, First, Last int64
 	// MedianNS and MaxNS are how late it was in those cases.
 	MedianNS, MaxNS float64
 	// OwnNS is the median of its own time before those collectives, PeerNS that of the others before the same ones.
 	OwnNS, PeerNS float64
-	// LostNS is how long it delayed the collectives that it was last in, WaitedNS the sum of the others' waits.
-	// LostShare is LostNS as a share of the time from its first to its last collective.
+	// LostNS is how long it delayed the collectives that it was last in, WaitedNS the sum of the others' waits: of each
+	// as long as it entered before. LostShare is LostNS as a share of the time from its first to its last collective.
 	LostNS, WaitedNS, LostShare float64
 	// WaitedBy has WaitedNS by the nodes of those that waited.
 	WaitedBy map[string]float64
-	// Waiting is the number of ranks that wait for it each time, the median.
+	// Waiting is the number of ranks that wait for it each time, at least half as long as it is late: the median.
 	Waiting int
 	// Every is set if it is late in one of so many collectives; 0: not regularly.
 	Every int64
@@ -77,17 +93,17 @@ type Late struct {
 
 // Result is the result of a comparison.
 type Result struct {
-	Ranks []Rank // that took part, sorted
-	Nodes int    // that took part
+	Ranks []Process // that took part, sorted
+	Nodes int       // that took part
 	// Collectives is how many were compared, Alone how many were not: fewer than Fewest ranks sent their part.
 	Collectives, Alone int
 	// From and To are the first and the last time in the collectives, by any clock. SpanNS is their length by one clock:
 	// the median of the ranks'.
 	From, To int64
 	SpanNS   float64
-	// Usual is how much later or earlier than its own median a rank usually is, ThresholdNS the lateness that counts.
-	Usual       outlier.Spread
-	ThresholdNS float64
+	// UsualNS is how much the lateness of a rank usually varies, as a median absolute deviation. ThresholdNS is the
+	// lateness that counts.
+	UsualNS, ThresholdNS float64
 	// Unjudged counts how often ranks were late, and it is not known whether on their own account.
 	Unjudged int
 	// ClockNS is how much clocks of ranks differ: the greatest distance from the median, in nanoseconds.
@@ -106,7 +122,7 @@ type Options struct {
 
 // Compare compares the ranks of a job. It does not change the spans.
 func Compare(spans []Span, o Options) Result {
-	c := comparison{share: o.Share, ranks: map[Rank]*tally{}}
+	c := comparison{share: o.Share, ranks: map[Process]*tally{}}
 	if c.share <= 0 || c.share > 1 {
 		c.share = 1
 	}
@@ -120,8 +136,8 @@ type comparison struct {
 	share       float64
 	out         Result
 	collectives [][]Span
-	ranks       map[Rank]*tally
-	list        []Rank // sorted
+	ranks       map[Process]*tally
+	list        []Process // sorted
 }
 
 // tally is the state of a rank.
@@ -131,7 +147,7 @@ type tally struct {
 	sentLate                      int                // sent collectives in which it was late
 	seqs                          map[string][]int64 // by communicator
 	offsets                       []float64          // of its clock
-	from, to                      int64              // by its clock
+	to                            int64              // its last exit, by its clock
 }
 
 // collect groups spans by collective.
@@ -139,7 +155,7 @@ func (c *comparison) collect(spans []Span) {
 	sorted := slices.Clone(spans)
 	slices.SortFunc(sorted, func(a, b Span) int {
 		return cmp.Or(cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Comm, b.Comm), cmp.Compare(a.Seq, b.Seq),
-			cmp.Compare(a.Node, b.Node), cmp.Compare(a.Rank.Rank, b.Rank.Rank), cmp.Compare(a.Enter, b.Enter))
+			a.Process.Compare(b.Process), cmp.Compare(a.Enter, b.Enter))
 	})
 	sorted = once(sorted)
 	nodes := map[[2]string]bool{}
@@ -151,9 +167,9 @@ func (c *comparison) collect(spans []Span) {
 		one := sorted[:n]
 		sorted = sorted[n:]
 		for _, s := range one {
-			if c.ranks[s.Rank] == nil {
-				c.ranks[s.Rank] = &tally{
-					Late: Late{Rank: s.Rank, WaitedBy: map[string]float64{}}, seqs: map[string][]int64{},
+			if c.ranks[s.Process] == nil {
+				c.ranks[s.Process] = &tally{
+					Late: Late{Process: s.Process, WaitedBy: map[string]float64{}}, seqs: map[string][]int64{},
 				}
 				nodes[[2]string{s.Cluster, s.Node}] = true
 			}
@@ -168,9 +184,7 @@ func (c *comparison) collect(spans []Span) {
 	for r := range c.ranks {
 		c.list = append(c.list, r)
 	}
-	slices.SortFunc(c.list, func(a, b Rank) int {
-		return cmp.Or(cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Node, b.Node), cmp.Compare(a.Rank, b.Rank))
-	})
+	slices.SortFunc(c.list, Process.Compare)
 	c.out.Ranks = c.list
 }
 
@@ -179,7 +193,7 @@ func (c *comparison) collect(spans []Span) {
 func once(sorted []Span) []Span {
 	out := sorted[:0]
 	for _, s := range sorted {
-		if n := len(out) - 1; n >= 0 && same(out[n], s) && out[n].Rank == s.Rank {
+		if n := len(out) - 1; n >= 0 && same(out[n], s) && out[n].Process == s.Process {
 			out[n].OneOf = min(max(1, out[n].OneOf), max(1, s.OneOf))
 			out[n].Before = max(out[n].Before, s.Before)
 			continue
@@ -201,8 +215,8 @@ func (c *comparison) judge() {
 		late[i] = lateness(one)
 		c.clocks(one)
 	}
-	c.out.Usual = c.usual(late)
-	c.out.ThresholdNS = max(leastNS, sigmas*1.4826*c.out.Usual.MAD)
+	c.out.UsualNS = c.usual(late)
+	c.out.ThresholdNS = max(leastNS, sigmas*1.4826*c.out.UsualNS)
 	for i, one := range c.collectives {
 		c.blame(one, late[i])
 	}
@@ -212,23 +226,29 @@ func (c *comparison) judge() {
 	c.finish()
 }
 
-// usual returns how far from their own medians ranks are: if half of them are late each time, how late ranks are does
-// not say what is usual.
-func (c *comparison) usual(late [][]float64) outlier.Spread {
-	of := map[Rank][]float64{}
+// usual returns how much the lateness of ranks varies, each rank's about its own median: if half of the ranks are late
+// each time, how late all are does not say what is usual. If ranks are late half of the time, neither do their medians;
+// then it is the median of half-widths.
+func (c *comparison) usual(late [][]float64) float64 {
+	of := map[Process][]float64{}
 	for i, one := range c.collectives {
 		for k := range one {
-			of[one[k].Rank] = append(of[one[k].Rank], late[i][k])
+			of[one[k].Process] = append(of[one[k].Process], late[i][k])
 		}
 	}
-	var all []float64
+	var all, widths []float64
 	for _, list := range of {
 		median := outlier.Median(list)
 		for _, l := range list {
 			all = append(all, l-median)
 		}
+		widths = append(widths, halfWidth(list))
 	}
-	return outlier.Of(all)
+	mad := outlier.Of(all).MAD
+	if half := outlier.Median(widths); mad > twoGroups*half {
+		return half
+	}
+	return mad
 }
 
 // oneOf returns how many collectives a rank's part of one represents. Ranks may differ in that. If a rank did not
@@ -247,15 +267,15 @@ func (c *comparison) clocks(one []Span) {
 	exits := make([]float64, len(one))
 	for i, s := range one {
 		exits[i] = float64(s.Exit - one[0].Exit) // small numbers are exact
-		t := c.ranks[s.Rank]
-		if len(t.offsets) == 0 || s.Enter < t.from {
-			t.from = s.Enter
+		t := c.ranks[s.Process]
+		if len(t.offsets) == 0 || s.Enter < t.From {
+			t.From = s.Enter
 		}
 		t.to = max(t.to, s.Exit)
 	}
 	middle := outlier.Median(exits)
 	for i, s := range one {
-		t := c.ranks[s.Rank]
+		t := c.ranks[s.Process]
 		t.offsets = append(t.offsets, exits[i]-middle)
 	}
 }
@@ -277,7 +297,7 @@ func (c *comparison) blame(one []Span, late []float64) {
 	}
 	last, of := 0, oneOf(one)
 	for i, s := range one {
-		c.ranks[s.Rank].Collectives += of(&s)
+		c.ranks[s.Process].Collectives += of(&s)
 		if late[i] > late[last] {
 			last = i
 		}
@@ -286,11 +306,11 @@ func (c *comparison) blame(one []Span, late []float64) {
 		if late[i] < c.out.ThresholdNS {
 			continue
 		}
-		if others == nil || at[i] < 0 {
+		if others == nil || at[i] < 0 || s.Before > s.Enter { // another one of its own still went on
 			c.out.Unjudged += of(&s)
 			continue
 		}
-		t, stands := c.ranks[s.Rank], of(&s)
+		t, stands := c.ranks[s.Process], of(&s)
 		mine, peers := own[at[i]], others(at[i])
 		if mine-peers < ownShare*late[i] {
 			t.Held += stands
@@ -306,18 +326,32 @@ func (c *comparison) blame(one []Span, late []float64) {
 		if stands == 1 { // otherwise the distances are those of samples
 			t.seqs[s.Comm] = append(t.seqs[s.Comm], s.Seq)
 		}
-		t.waiting = append(t.waiting, float64(len(one)-1))
-		if i == last {
-			lost := late[i] / c.share * float64(stands)
-			t.LostNS += lost
-			t.WaitedNS += lost * float64(len(one)-1)
-			for k := range one {
-				if k != i {
-					t.WaitedBy[one[k].Node] += lost
-				}
-			}
+		if weight := float64(stands) / c.share; i == last {
+			t.LostNS += late[i] * weight
+			t.waits(one, i, late[i], weight)
+		} else {
+			t.waits(one, i, late[i], 0)
 		}
 	}
+}
+
+// waits adds how long the others wait for the one of index i, which is late.
+func (t *tally) waits(one []Span, i int, late, weight float64) {
+	waiting := 0
+	for k := range one {
+		wait := float64(max(0, one[k].Exit-one[k].Enter) - max(0, one[i].Exit-one[i].Enter))
+		if k == i || wait <= 0 {
+			continue
+		}
+		if wait >= late/2 {
+			waiting++
+		}
+		if weight > 0 {
+			t.WaitedNS += wait * weight
+			t.WaitedBy[one[k].Node] += wait * weight
+		}
+	}
+	t.waiting = append(t.waiting, float64(waiting))
 }
 
 // finish decides who is blamed.
@@ -331,7 +365,7 @@ func (c *comparison) finish() {
 		l := t.Late
 		l.MedianNS, l.OwnNS, l.PeerNS = outlier.Median(t.lateness), outlier.Median(t.own), outlier.Median(t.peers)
 		l.Waiting = int(outlier.Median(t.waiting))
-		if span := float64(t.to - t.from); span > 0 {
+		if span := float64(t.to - t.From); span > 0 {
 			l.LostShare = l.LostNS / span
 		}
 		if c.share == 1 {
@@ -360,10 +394,10 @@ func (c *comparison) spans() {
 		if len(t.offsets) == 0 {
 			continue
 		}
-		spans = append(spans, float64(t.to-t.from))
+		spans = append(spans, float64(t.to-t.From))
 		c.out.ClockNS = max(c.out.ClockNS, math.Abs(outlier.Median(t.offsets)))
-		if c.out.From == 0 || t.from < c.out.From {
-			c.out.From = t.from
+		if c.out.From == 0 || t.From < c.out.From {
+			c.out.From = t.From
 		}
 		c.out.To = max(c.out.To, t.to)
 	}

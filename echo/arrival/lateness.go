@@ -53,3 +53,16 @@ func every(seqs map[string][]int64) int64 {
 	}
 	return 0
 }
+
+// halfWidth returns half the width of the shortest interval that has half of the numbers. It is what the MAD is of one
+// group, but also holds if two groups have half of the numbers each. For few numbers it is enlarged as Rousseeuw and
+// Leroy do (Robust Regression and Outlier Detection, 1987): the shortest of many intervals is short by chance.
+func halfWidth(numbers []float64) float64 {
+	sorted := slices.Sorted(slices.Values(numbers))
+	h := (len(sorted) + 1) / 2
+	width := sorted[h-1] - sorted[0]
+	for i := 1; i+h <= len(sorted); i++ {
+		width = min(width, sorted[i+h-1]-sorted[i])
+	}
+	return width / 2 * (1 + 5/float64(max(1, len(sorted)-1)))
+}

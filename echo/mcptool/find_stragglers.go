@@ -41,6 +41,7 @@ type straggler struct {
 	ClusterID   data         `json:"cluster_id"`
 	NodeID      data         `json:"node_id"`
 	Rank        int32        `json:"rank"`
+	PID         int64        `json:"pid,omitempty"`
 	Since       string       `json:"since"`
 	Before      bool         `json:"or_before,omitempty" jsonschema:"it was so when the window began"`
 	Last        string       `json:"last"`
@@ -110,11 +111,11 @@ var stragglersTool = tool[stragglersIn, stragglersOut]{
 		if err != nil {
 			return out, err
 		}
-		list, err := s.stragglers(ctx, sc, &out)
+		list, not, err := s.stragglers(ctx, sc, &out)
 		if err != nil {
 			return out, err
 		}
-		out.verdict(list)
+		out.verdict(list, not)
 		out.Next = nextOf(list, in.ClusterID, out.Window)
 		page, rest := part(list, in.paging, at, size(out))
 		if out.Stragglers = page; rest > 0 {
@@ -124,42 +125,53 @@ var stragglersTool = tool[stragglersIn, stragglersOut]{
 	},
 }
 
-// stragglers returns the stragglers of a scope, the most costly first.
-func (s *Tools) stragglers(ctx context.Context, sc question.Scope, out *stragglersOut) ([]straggler, error) {
-	results, err := s.late(ctx, sc, &out.Seen, &out.common)
+// stragglers returns the stragglers of a scope: those that go on first, then the most costly first.
+func (s *Tools) stragglers(ctx context.Context, sc question.Scope, out *stragglersOut) ([]straggler, *untold, error) {
+	results, not, err := s.late(ctx, sc, &out.Seen, &out.common)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	byRank := map[arrival.Rank]*straggler{}
-	for i := range results {
-		out.late(&results[i], byRank)
-	}
+	who := map[arrival.Process]*straggler{}
+	out.late(results, who)
 	episodes, more, err := s.ask.Episodes(ctx, sc)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	out.cut(more, "events of ranks")
 	out.Seen.AgentEvents = len(episodes)
 	for i := range episodes {
-		out.addEpisode(&episodes[i], byRank)
+		out.addEpisode(&episodes[i], who)
 	}
-	list := make([]straggler, 0, len(byRank))
-	for _, one := range byRank {
+	list := make([]straggler, 0, len(who))
+	for _, one := range who {
 		one.Since, one.Last = moment(one.from), moment(one.to)
 		list = append(list, *one)
 	}
 	slices.SortFunc(list, func(a, b straggler) int {
-		return cmp.Or(cmp.Compare(b.lost, a.lost), cmp.Compare(a.rank.Cluster, b.rank.Cluster),
-			cmp.Compare(a.rank.Node, b.rank.Node), cmp.Compare(a.Rank, b.Rank))
+		return cmp.Or(compareBool(a.Resolved, b.Resolved), cmp.Compare(b.lost, a.lost), a.process().Compare(b.process()))
 	})
-	return list, s.explain(ctx, sc, list)
+	return list, not, s.explain(ctx, sc, list)
 }
 
-// late compares the ranks of each job.
+// compareBool orders what is false first.
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
+	}
+	return -1
+}
+
+func (s *straggler) process() arrival.Process { return arrival.Process{Rank: s.rank, PID: s.PID} }
+
+// late compares the ranks of each job. The results are in the order of their first ranks.
 func (s *Tools) late(ctx context.Context, sc question.Scope, seen *stragglersSeen, c *common) ([]arrival.Result,
-	error,
+	*untold, error,
 ) {
 	var results []arrival.Result
+	not := &untold{}
 	sent, err := s.ask.Collectives(ctx, sc, func(of question.Collectives) {
 		jobs := arrival.Jobs(of.Spans)
 		list := make([]arrival.Result, len(jobs))
@@ -170,12 +182,14 @@ func (s *Tools) late(ctx context.Context, sc question.Scope, seen *stragglersSee
 			seen.SpanS = max(seen.SpanS, round(r.SpanNS/1e9, 1))
 			list[i] = r
 		}
-		c.limits(of.Cluster, list)
+		not.add(of.Cluster, list)
 		results = append(results, list...)
 	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
+	slices.SortFunc(results, func(a, b arrival.Result) int { return a.Ranks[0].Compare(b.Ranks[0]) })
+	not.notes(c)
 	seen.Unknown = sent.Unknown
 	if sent.Share > 0 && sent.Share < 1 {
 		seen.SharePct = significant(sent.Share*100, 3)
@@ -183,83 +197,79 @@ func (s *Tools) late(ctx context.Context, sc question.Scope, seen *stragglersSee
 	if sent.More {
 		c.add("not all collectives could be read; ask for a shorter window")
 	}
-	return results, nil
+	return results, not, nil
 }
 
-// limits notes what the comparison of a cluster's jobs cannot tell.
-func (c *common) limits(cluster string, jobs []arrival.Result) {
-	thin, why, unjudged, clocks := 0, "", 0, 0.0
-	for i := range jobs {
-		r := &jobs[i]
-		if r.Thin != "" {
-			thin, why = thin+1, cmp.Or(why, r.Thin)
-		}
-		if unjudged += r.Unjudged; r.ClockNS > 5*r.ThresholdNS {
-			clocks = max(clocks, r.ClockNS)
-		}
-	}
-	switch {
-	case thin == len(jobs):
-		c.add("by their collectives nobody of %s is blamed: %s", name(cluster), why)
-	case thin > 0:
-		c.add("by their collectives nobody of %d of %d jobs of %s is blamed: %s", thin, len(jobs), name(cluster), why)
-	}
-	if unjudged > 0 {
-		c.add("%s in %s not judged: not known how long ranks had worked before", counted(unjudged, "late arrival"),
-			name(cluster))
-	}
-	if clocks > 0 {
-		c.add("clocks of %s differ by %s ms: lateness is not computed of them", name(cluster), fmt.Sprint(ms(clocks)))
-	}
-}
-
-// late adds the ranks that are late by their collectives.
-func (s *stragglersOut) late(r *arrival.Result, byRank map[arrival.Rank]*straggler) {
-	for _, l := range r.Late {
-		if !l.Blamed {
-			if len(s.NotBlamed) < maxOthers {
-				s.NotBlamed = append(s.NotBlamed, prose(fmt.Sprintf("rank %d of %s, late %d times of %d: %s", l.Rank.Rank,
-					name(l.Node), l.Times, l.Collectives, l.Why)))
+// late adds the ranks that are late by their collectives, and names the most costly of those that are not blamed.
+func (s *stragglersOut) late(results []arrival.Result, who map[arrival.Process]*straggler) {
+	var not []*arrival.Late
+	for i := range results {
+		r := &results[i]
+		for k := range r.Late {
+			l := &r.Late[k]
+			if !l.Blamed {
+				not = append(not, l)
+				continue
 			}
-			continue
-		}
-		byRank[l.Rank] = &straggler{
-			ClusterID: name(l.Cluster), NodeID: name(l.Node), Rank: l.Rank.Rank, rank: l.Rank, lost: l.LostShare, from: l.First,
-			to: l.Last, Before: float64(l.First-r.From) < r.SpanNS/20 && r.SpanNS > 0,
-			Collectives: &lateness{
-				Late: l.Times, Of: l.Collectives, Every: l.Every, LateMS: ms(l.MedianNS), MaxMS: ms(l.MaxNS),
-				PeersMAD: ms(r.Usual.MAD), OwnMS: ms(l.OwnNS), PeerOwnMS: ms(l.PeerNS), Waiting: l.Waiting,
-				LostPct: percent(l.LostShare),
-			},
+			who[l.Process] = &straggler{
+				ClusterID: name(l.Cluster), NodeID: name(l.Node), Rank: l.Rank.Rank, PID: l.PID, rank: l.Rank, lost: l.LostShare,
+				from: l.First, to: l.Last, Before: float64(l.First-l.From) < r.SpanNS/20 && r.SpanNS > 0,
+				Collectives: &lateness{
+					Late: l.Times, Of: l.Collectives, Every: l.Every, LateMS: ms(l.MedianNS), MaxMS: ms(l.MaxNS),
+					PeersMAD: ms(r.UsualNS), OwnMS: ms(l.OwnNS), PeerOwnMS: ms(l.PeerNS), Waiting: l.Waiting,
+					LostPct: percent(l.LostShare),
+				},
+			}
 		}
 	}
+	slices.SortStableFunc(not, func(a, b *arrival.Late) int { return cmp.Compare(b.LostNS, a.LostNS) })
+	for _, l := range not[:min(len(not), maxOthers)] {
+		s.NotBlamed = append(s.NotBlamed, prose(fmt.Sprintf("rank %d of %s, late %d times of %d: %s", l.Rank.Rank,
+			name(l.Node), l.Times, l.Collectives, l.Why)))
+	}
+}
+
+// told returns the straggler that an agent's event is about, if it is known: of the same process, or of the rank, if
+// either does not say which process it is.
+func told(e *question.Episode, who map[arrival.Process]*straggler) *straggler {
+	rank := arrival.Rank{Cluster: e.Cluster, Node: e.Node, Rank: *e.Rank}
+	if one := who[arrival.Process{Rank: rank, PID: e.PID}]; one != nil || e.PID != 0 {
+		return cmp.Or(one, who[arrival.Process{Rank: rank}])
+	}
+	var best *straggler
+	for _, one := range who {
+		if one.rank == rank && (best == nil || one.lost > best.lost || one.lost == best.lost && one.PID < best.PID) {
+			best = one
+		}
+	}
+	return best
 }
 
 // addEpisode adds what an agent reported.
-func (s *stragglersOut) addEpisode(e *question.Episode, byRank map[arrival.Rank]*straggler) {
+func (s *stragglersOut) addEpisode(e *question.Episode, who map[arrival.Process]*straggler) {
 	if !e.Straggler() || e.Rank == nil {
 		if len(s.Others) < maxOthers {
 			s.Others = append(s.Others, prose(fmt.Sprintf("%s: %s, since %s", name(e.Node), eventText(e), moment(e.Since))))
 		}
 		return
 	}
-	who := arrival.Rank{Cluster: e.Cluster, Node: e.Node, Rank: *e.Rank}
-	one := byRank[who]
+	one := told(e, who)
 	if one == nil {
 		one = &straggler{
-			ClusterID: name(e.Cluster), NodeID: name(e.Node), Rank: *e.Rank, rank: who, from: e.Since, to: e.Until,
-			Resolved: e.Resolved,
+			ClusterID: name(e.Cluster), NodeID: name(e.Node), Rank: *e.Rank, PID: e.PID,
+			rank: arrival.Rank{Cluster: e.Cluster, Node: e.Node, Rank: *e.Rank}, from: e.Since, to: e.Until, Resolved: e.Resolved,
 		}
 		if e.LostMS != nil && e.StepMS != nil && *e.StepMS > 0 {
 			one.lost = *e.LostMS / *e.StepMS
 		}
-		byRank[who] = one
+		who[one.process()] = one
+	}
+	if !e.Resolved || e.Until >= one.from { // else it was well between
+		one.from, one.to = min(one.from, e.Since), max(one.to, e.Until)
 	}
 	if one.Agent != nil { // the newest one is already there
-		one.from = min(one.from, e.Since)
 		return
 	}
-	one.from, one.to = min(one.from, e.Since), max(one.to, e.Until)
 	one.Agent = &agentSays{
 		ExcessPct: rounded(e.Excess, 100), OwnMS: rounded(e.OwnMS, 1), PeerMS: rounded(e.PeerMS, 1),
 		LostMS: rounded(e.LostMS, 1), EventID: name(e.ID),

@@ -12,20 +12,19 @@ func value(v *float64) float64 {
 	return *v
 }
 
-func (s *stragglersOut) verdict(list []straggler) {
+func (s *stragglersOut) verdict(list []straggler, not *untold) {
 	switch {
 	case len(list) > 0:
 		s.Verdict = prose(list[0].text())
 		if n := len(list) - 1; n > 0 {
 			s.Verdict += data(fmt.Sprintf("; and %d more", n))
 		}
-	case s.Seen.Collectives == 0 && s.Seen.AgentEvents == 0:
+	case not.jobs == 0 && s.Seen.AgentEvents == 0:
 		s.Verdict = "nobody is blamed: in this window no node reported collectives, and no agent ranks"
-	case s.Seen.Collectives == 0:
+	case not.jobs == 0:
 		s.Verdict = "nobody is blamed: no agent reports a straggler, and there are no collectives to compare"
 	default:
-		s.Verdict = data(fmt.Sprintf("nobody is blamed: in %d collectives of %d ranks none was late often and long enough, "+
-			"and no agent reports a straggler", s.Seen.Collectives, s.Seen.Ranks))
+		s.Verdict = prose(not.nobody(&s.Seen))
 	}
 }
 
@@ -38,10 +37,15 @@ func (s *straggler) text() string {
 		fmt.Fprintf(&b, " comes %.0f ms late to every %s of %d collectives", c.LateMS, ordinal(c.Every), c.Of)
 	case c != nil:
 		fmt.Fprintf(&b, " comes %.0f ms late to %d of %d collectives", c.LateMS, c.Late, c.Of)
-	case s.Agent.ExcessPct != nil:
-		fmt.Fprintf(&b, " is %.0f %% slower than its peers, its agent says", *s.Agent.ExcessPct)
 	default:
-		b.WriteString(" is slower than its peers, its agent says")
+		is, until, much := "is", "", ""
+		if s.Resolved {
+			is, until = "was", " until "+s.Last
+		}
+		if s.Agent.ExcessPct != nil {
+			much = fmt.Sprintf("%.0f %% ", *s.Agent.ExcessPct)
+		}
+		fmt.Fprintf(&b, " %s %sslower than its peers%s, its agent says", is, much, until)
 	}
 	if c := s.Collectives; c != nil {
 		fmt.Fprintf(&b, ", and %d ranks wait for it: %v %% of their time", c.Waiting, c.LostPct)

@@ -32,7 +32,7 @@ func (s *Tools) explain(ctx context.Context, sc question.Scope, list []straggler
 	for i := range list {
 		one := &list[i]
 		one.Address = addresses[nodeKey{one.rank.Cluster, one.rank.Node}]
-		one.explain(findings, sent[one.rank])
+		one.explain(findings, sent[one.process()])
 	}
 	return nil
 }
@@ -116,8 +116,8 @@ type lateCollectives struct {
 	before   map[string][]float64
 }
 
-// sent reads those of the ranks in a list.
-func (s *Tools) sent(ctx context.Context, sc question.Scope, list []straggler) (map[arrival.Rank]*lateCollectives,
+// sent reads those of the ranks in a list, by process, and with PID 0 those of all of a rank's processes.
+func (s *Tools) sent(ctx context.Context, sc question.Scope, list []straggler) (map[arrival.Process]*lateCollectives,
 	error,
 ) {
 	nodes := map[string]bool{}
@@ -128,27 +128,35 @@ func (s *Tools) sent(ctx context.Context, sc question.Scope, list []straggler) (
 	if err != nil {
 		return nil, err
 	}
-	all := map[arrival.Rank]*lateCollectives{}
+	all := map[arrival.Process]*lateCollectives{}
+	add := func(p arrival.Process, x *question.Late) {
+		if all[p] == nil {
+			all[p] = &lateCollectives{pids: map[int64]bool{}, findings: map[string]bool{}, before: map[string][]float64{}}
+		}
+		all[p].add(x)
+	}
 	for i := range read {
 		x := &read[i]
-		rank := arrival.Rank{Cluster: x.Cluster, Node: x.Node, Rank: x.Rank}
-		one := all[rank]
-		if one == nil {
-			one = &lateCollectives{pids: map[int64]bool{}, findings: map[string]bool{}, before: map[string][]float64{}}
-			all[rank] = one
-		}
-		one.n++
-		if x.PID != 0 {
-			one.pids[x.PID] = true
-		}
-		for _, id := range x.Findings {
-			one.findings[id] = true
-		}
-		for class, ms := range x.Before {
-			one.before[class] = append(one.before[class], ms)
+		p := arrival.Process{Rank: arrival.Rank{Cluster: x.Cluster, Node: x.Node, Rank: x.Rank}}
+		if add(p, x); x.PID != 0 {
+			p.PID = x.PID
+			add(p, x)
 		}
 	}
 	return all, nil
+}
+
+func (l *lateCollectives) add(x *question.Late) {
+	l.n++
+	if x.PID != 0 {
+		l.pids[x.PID] = true
+	}
+	for _, id := range x.Findings {
+		l.findings[id] = true
+	}
+	for class, ms := range x.Before {
+		l.before[class] = append(l.before[class], ms)
+	}
 }
 
 // maxBefore is how many classes of waiting are named, leastBefore what each has at least, in milliseconds.

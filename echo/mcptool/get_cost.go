@@ -94,7 +94,7 @@ var costTool = tool[costIn, costOut]{
 // wasted returns who was waited for, without prices: from collectives, or, of ranks of jobs whose collectives blame
 // nobody, from agents' events. It never uses both, which would count the same time twice.
 func (s *Tools) wasted(ctx context.Context, sc question.Scope, out *costOut) ([]waste, error) {
-	results, err := s.late(ctx, sc, &out.Seen, &out.common)
+	results, _, err := s.late(ctx, sc, &out.Seen, &out.common)
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +110,7 @@ func (s *Tools) wasted(ctx context.Context, sc question.Scope, out *costOut) ([]
 				waitedBy: l.WaitedBy,
 			})
 			for _, r := range results[i].Ranks {
-				known[r] = true
+				known[r.Rank] = true
 			}
 		}
 	}

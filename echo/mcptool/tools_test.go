@@ -7,8 +7,11 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"time"
 
+	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
 
 	"github.com/ingero-io/ingero/echo/cost"
 	"github.com/ingero-io/ingero/echo/demo"
@@ -34,6 +37,7 @@ type (
 			ClusterID   string `json:"cluster_id"`
 			NodeID      string `json:"node_id"`
 			Rank        int
+			PID         int64
 			Since, Last string
 			Resolved    bool
 			Collectives *struct {
@@ -315,8 +319,8 @@ func TestStragglers(t *testing.T) {
 	}{
 		"nothing":       {nil, nil, "no node reported collectives", "nothing was kept until now"},
 		"all is well":   {job{cluster: "east", ranks: 4, steps: 200}.requests(t), nil, "in 200 collectives of 4 ranks none was late", ""},
-		"few steps":     {job{cluster: "east", ranks: 4, steps: 12, late: slow(1, 1, 80*milli)}.requests(t), nil, "nobody is blamed", "fewer than 20 collectives"},
-		"two ranks":     {job{cluster: "east", ranks: 2, steps: 200, late: slow(1, 1, 80*milli)}.requests(t), nil, "nobody is blamed", "by 3 ranks"},
+		"few steps":     {job{cluster: "east", ranks: 4, steps: 12, late: slow(1, 1, 80*milli)}.requests(t), nil, "not known: fewer than 20 collectives can be compared; no agent", "nobody of east is blamed"},
+		"two ranks":     {job{cluster: "east", ranks: 2, steps: 200, late: slow(1, 1, 80*milli)}.requests(t), nil, "not known: no collective was told of by 3 ranks", "by 3 ranks"},
 		"without cause": {job{cluster: "east", ranks: 4, steps: 200, late: slow(1, 2, 80*milli)}.requests(t), []string{"n01 "}, "every 2nd of 200 collectives, and 3 ranks", ""},
 		"its node's finding, of any rank": {all(job{cluster: "east", ranks: 4, steps: 200, late: slow(1, 2, 80*milli)}.requests(t),
 			one(logs(t, "east", "n01", found(3, "block_io", "tar", nil)))), []string{"n01 block_io"}, "block_io by tar explains 95 %", ""},
@@ -388,7 +392,24 @@ func TestStragglers(t *testing.T) {
 		"which has ended": {
 			one(logs(t, "east", "n03", state(60, 3, false, map[string]any{"cause.kind": "lock"}), state(20, 3, true, nil))),
 			[]string{"n03 lock"},
-			"n03", "",
+			"n03 was 25 % slower than its peers until ", "",
+		},
+		"one that goes on, before one that has ended": {
+			one(logs(t, "east", "n03", state(60, 3, false, map[string]any{"lost_ms_per_step": 50.0, "step_ms": 100.0}), state(20, 3, true, nil),
+				state(40, 4, false, map[string]any{"lost_ms_per_step": 5.0, "step_ms": 100.0}))),
+			[]string{"n03 ", "n03 "},
+			"rank 4 on n03 is 25 % slower", "",
+		},
+		"what cannot be judged": {
+			job{cluster: "east", ranks: 4, steps: 200, late: slow(1, 4, 80*milli), change: func(s ptrace.Span, _, _ int) {
+				s.Attributes().PutStr("ingero.collective.why", "sample")
+			}}.requests(t),
+			nil,
+			"no agent reports a straggler; not judged: 50 late arrivals", "50 late arrivals in east not judged",
+		},
+		"late now and then": {
+			job{cluster: "east", ranks: 4, steps: 200, late: slow(1, 100, 80*milli)}.requests(t), nil,
+			"; late now and then: 1 rank, see not_blamed", "",
 		},
 		"two clusters": {all(job{cluster: "east", ranks: 4, steps: 200, late: slow(1, 2, 80*milli)}.requests(t),
 			job{cluster: "west", ranks: 4, steps: 200}.requests(t)), []string{"n01 "}, "rank 1 on n01", ""},
@@ -601,28 +622,66 @@ func TestWhatEndsWithoutAnEvent(t *testing.T) {
 			"event_id": id, "rank": 3, "ranks": 8, "lost_ms_per_step": 20.0, "step_ms": 100.0,
 		}}
 	}
-	of := func(e entry, cohort string) entry { e.attributes["cohort"] = cohort; return e }
+	with := func(e entry, key string, value any) entry { e.attributes[key] = value; return e }
+	of := func(e entry, cohort string) entry { return with(e, "cohort", cohort) }
+	by := func(e entry, pid int) entry { return with(e, "pid", pid) }
 	here := entry{before: 0, event: "other"}
+	// ran is what a tracer sends of the rank's process: a collective every ten seconds.
+	ran := func(pid int, from, to float64) demo.Request {
+		td := ptrace.NewTraces()
+		rs := td.ResourceSpans().AppendEmpty()
+		place(rs.Resource().Attributes(), "east", "n03")
+		spans := rs.ScopeSpans().AppendEmpty().Spans()
+		for before := from; before >= to; before -= 10 {
+			at := end - int64(before*second)
+			s := spans.AppendEmpty()
+			job{ranks: 8}.span(s, 3, int(before), at-90*milli, at+milli)
+			s.Attributes().PutInt("process.pid", int64(pid))
+		}
+		b, err := ptraceotlp.NewExportRequestFromTraces(td).MarshalProto()
+		return request(t, "/v1/traces", b, err)
+	}
 	for name, c := range map[string]struct {
 		entries []entry
 		alarm   []float64 // a second apart, the last at the end
 		ongoing int       // in the last quarter of an hour
 		hours   float64   // of cost, in the last hour
+		ran     []demo.Request
 	}{
-		"gone, days ago": {[]entry{{before: 200_000, event: "gone", severity: 17, attributes: map[string]any{"rank": 3}}, here}, nil, 0, 0},
-		"gone just now":  {[]entry{{before: 200, event: "gone", severity: 17, attributes: map[string]any{"rank": 3}}, here}, nil, 1, 0},
-		"anew":           {[]entry{state(3000, "a"), state(1000, "b"), here}, nil, 1, 0.2 * 7 * 3000 / 3600},
-		"no longer":      {[]entry{state(3000, "a"), state(2800, "a"), here}, []float64{0, 0}, 0, 0.2 * 7 * 200 / 3600},
-		"of another job": {[]entry{of(state(3000, "a"), "1"), of(state(1000, "b"), "2"), here}, nil, 2, 0.2 * 7 * 4000 / 3600},
-		"still":          {[]entry{state(3000, "a"), here}, []float64{0, 1}, 1, 0.2 * 7 * 3000 / 3600},
+		"gone, days ago": {[]entry{{before: 200_000, event: "gone", severity: 17, attributes: map[string]any{"rank": 3}}, here}, nil, 0, 0, nil},
+		"gone just now":  {[]entry{{before: 200, event: "gone", severity: 17, attributes: map[string]any{"rank": 3}}, here}, nil, 1, 0, nil},
+		"anew":           {[]entry{state(3000, "a"), state(1000, "b"), here}, nil, 1, 0.2 * 7 * 3000 / 3600, nil},
+		"no longer":      {[]entry{state(3000, "a"), state(2800, "a"), here}, []float64{0, 0}, 0, 0.2 * 7 * 200 / 3600, nil},
+		"of another job": {[]entry{of(state(3000, "a"), "1"), of(state(1000, "b"), "2"), here}, nil, 2, 0.2 * 7 * 4000 / 3600, nil},
+		"still":          {[]entry{state(3000, "a"), here}, []float64{0, 1}, 1, 0.2 * 7 * 3000 / 3600, nil},
 		"ended, by type": {[]entry{
 			{before: 9000, event: "straggler_state", severity: 13, attributes: map[string]any{"rank": 3}},
 			{before: 8000, event: "straggler_resolved", severity: 9, attributes: map[string]any{"rank": 3}},
 			here,
-		}, nil, 0, 0},
+		}, nil, 0, 0, nil},
+		"another process has its rank": {
+			[]entry{by(state(3000, "a"), 7), here}, nil, 0, 0.2 * 7 * 1000 / 3600,
+			[]demo.Request{ran(7, 3500, 2000), ran(8, 100, 0)},
+		},
+		"its tracer, started again, no longer knows its rank": {
+			[]entry{by(state(3000, "a"), 7), here}, nil, 0, 0.2 * 7 * 1000 / 3600,
+			[]demo.Request{ran(7, 3500, 2000), metrics(t, "east", "n03", series{"m", []float64{1}, nil, ""})},
+		},
+		"it runs on": {
+			[]entry{by(state(3000, "a"), 7), here}, nil, 1, 0.2 * 7 * 3000 / 3600, []demo.Request{ran(7, 3500, 0)},
+		},
+		"the job is started again": {
+			[]entry{of(by(state(3000, "a"), 7), "1"), of(by(state(1000, "b"), 8), "2"), here},
+			nil, 1, 0.2 * 7 * 2000 / 3600,
+			[]demo.Request{ran(7, 3500, 2000), ran(8, 1900, 0)},
+		},
+		"anew, and once more": {
+			[]entry{of(state(3000, "a"), "1"), of(state(2000, "b"), "2"), of(state(1000, "c"), "1"), here},
+			nil, 2, 0.2 * 7 * (2000 + 2000 + 1000) / 3600, nil,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			list := []demo.Request{logs(t, "east", "n03", c.entries...)}
+			list := append([]demo.Request{logs(t, "east", "n03", c.entries...)}, c.ran...)
 			if c.alarm != nil {
 				list = append(list, metrics(t, "east", "n03", series{"ingero.node.straggler_event", c.alarm, map[string]any{"rank": 3}, ""}))
 			}
@@ -641,6 +700,73 @@ func TestWhatEndsWithoutAnEvent(t *testing.T) {
 				t.Errorf("%+v; want %v hours", spent, c.hours)
 			}
 		})
+	}
+}
+
+// A rank that was slow, was well, and is slow again, is so since it is slow again.
+func TestSlowAgain(t *testing.T) {
+	says := func(before float64, id, event string) entry {
+		return entry{before: before, event: event, severity: 13, attributes: map[string]any{"event_id": id, "rank": 3, "excess": 0.25}}
+	}
+	var got stragglers
+	call(t, connect(t, tools(filled(t, []demo.Request{logs(t, "east", "n03", says(3000, "a", "straggler_state"),
+		says(2900, "a", "straggler_resolved"), says(50, "b", "straggler_state"), entry{before: 0, event: "other"})}))),
+		"fleet.cluster.find_stragglers", map[string]any{"window": "1h"}, &got)
+	if len(got.Stragglers) != 1 || got.Stragglers[0].Resolved {
+		t.Fatalf("%+v", got)
+	}
+	since, err := time.Parse(time.RFC3339, got.Stragglers[0].Since)
+	if before := time.Unix(0, end).Sub(since); err != nil || before.Round(time.Minute) != time.Minute {
+		t.Errorf("since %s, %v: %v before the end", got.Stragglers[0].Since, err, before)
+	}
+}
+
+// What cannot be told of many clusters is told once.
+func TestWhatCannotBeToldOfManyClusters(t *testing.T) {
+	var list []demo.Request
+	for i := range 40 {
+		list = append(list, job{cluster: fmt.Sprintf("cluster-%02d", i), ranks: 2, steps: 30}.requests(t)...)
+	}
+	var got stragglers
+	call(t, connect(t, tools(filled(t, list))), "fleet.cluster.find_stragglers", nil, &got)
+	const want = "by their collectives nobody of cluster-00, cluster-01, cluster-02 and 37 more is blamed: no collective was told of"
+	if !strings.Contains(got.Note, want) || len(got.Note) > 300 || !strings.HasPrefix(got.Verdict, "not known: ") {
+		t.Errorf("%s; %s", got.Verdict, got.Note)
+	}
+}
+
+// Processes of a node that have the same rank are told apart, and an agent's event is added to the one it is about.
+func TestProcessesOfANodeWithTheSameRank(t *testing.T) {
+	var list []demo.Request
+	for group := range 3 {
+		late := slow(1, 2, 80*milli)
+		if group == 0 {
+			late = nil
+		}
+		list = append(list, job{
+			cluster: "east", comm: fmt.Sprintf("0%d", group), ranks: 4, steps: 200, late: late,
+			change: func(s ptrace.Span, rank, _ int) {
+				s.Attributes().PutInt("process.pid", int64(100*(group+1)+rank))
+				s.SetSpanID(pcommon.SpanID{byte(rank), byte(group), s.SpanID()[1], s.SpanID()[2], 2})
+			},
+		}.requests(t)...)
+	}
+	list = append(list, logs(t, "east", "n01", entry{before: 5, event: "straggler_state", severity: 13, attributes: map[string]any{
+		"event_id": "a", "rank": 1, "pid": 301, "excess": 0.25, "cause.kind": "lock",
+	}}))
+	var got stragglers
+	call(t, connect(t, tools(filled(t, list))), "fleet.cluster.find_stragglers", nil, &got)
+	if len(got.Stragglers) != 2 || got.Seen.Ranks != 12 {
+		t.Fatalf("%+v", got)
+	}
+	for i, want := range []struct {
+		pid  int64
+		kind string
+	}{{201, ""}, {301, "lock"}} {
+		s := got.Stragglers[i]
+		if s.PID != want.pid || s.Why.Kind != want.kind || s.Collectives == nil || s.Collectives.Of != 200 || s.Rank != 1 {
+			t.Errorf("%+v; want %+v", s, want)
+		}
 	}
 }
 

@@ -58,7 +58,7 @@ func (a *Asker) Collectives(ctx context.Context, s Scope, each func(Collectives)
 			c.chosen, c.share = share(c.spans, ranks)
 			clusters = append(clusters, c)
 		}
-	}, `select cluster_id, count(*), sum(case when %s then 0 else 1 end), count(distinct (node_id, rank)) from collectives
+	}, `select cluster_id, count(*), sum(case when %s then 0 else 1 end), count(distinct (node_id, rank, pid)) from collectives
 		where peer_rank is null and %s group by cluster_id order by cluster_id`, comparable, a.where(s, "enter_ns"))
 	if err != nil {
 		return sent, err
@@ -112,7 +112,8 @@ func (a *Asker) spans(ctx context.Context, s Scope, clusters []ofCluster, each f
 		names[i] = clusters[i].name
 	}
 	more, err = a.rowsWithin(ctx, spansLimits, func(l *line) {
-		span := arrival.Span{Rank: arrival.Rank{Cluster: l.text(), Node: l.text(), Rank: int32(l.int())}}
+		var span arrival.Span
+		span.Cluster, span.Node, span.Rank.Rank, span.PID = l.text(), l.text(), int32(l.int()), l.int()
 		span.Comm, span.Seq, span.Enter, span.Exit, span.Before = l.text(), l.int(), l.int(), l.int(), l.int()
 		span.OneOf = l.int()
 		if span.Cluster != one.Cluster {
@@ -120,11 +121,11 @@ func (a *Asker) spans(ctx context.Context, s Scope, clusters []ofCluster, each f
 			one.Cluster, one.Spans = span.Cluster, nil
 		}
 		one.Spans = append(one.Spans, span)
-	}, `select cluster_id, node_id, rank, comm_id_hash, seq, enter_ns, exit_ns, case
+	}, `select cluster_id, node_id, rank, pid, comm_id_hash, seq, enter_ns, exit_ns, case
 				when own_ms between 0 and 1e9 then enter_ns - cast(own_ms * 1000000 as bigint)
 				when why is null then last_ns end as before_ns, one_of from (
-			select cluster_id, node_id, rank, comm_id_hash, seq, peer_rank, enter_ns, exit_ns, own_ms, why, one_of,
-				max(exit_ns) over (partition by cluster_id, node_id, rank order by enter_ns
+			select cluster_id, node_id, rank, pid, comm_id_hash, seq, peer_rank, enter_ns, exit_ns, own_ms, why, one_of,
+				max(exit_ns) over (partition by cluster_id, node_id, rank, pid order by enter_ns
 					rows between unbounded preceding and 1 preceding) as last_ns
 			from collectives where rank is not null and cluster_id in (%s) and %s) as c
 		where %s and %s order by cluster_id`, a.list(names), a.where(s, "enter_ns"), comparable, clusters[0].chosen)
@@ -152,7 +153,7 @@ type Late struct {
 	Before        map[string]float64 // milliseconds off the CPU in the half second before, by class
 }
 
-// latest is how many late collectives of a rank are read, the newest.
+// latest is how many late collectives of a process are read, the newest.
 const latest = 50
 
 // Late reads the late collectives of some nodes.
@@ -179,7 +180,7 @@ func (a *Asker) Late(ctx context.Context, s Scope, nodes []string) (list []Late,
 		list = append(list, x)
 	}, `select cluster_id, node_id, rank, pid, finding_ids, %[1]s from (
 			select cluster_id, node_id, rank, pid, finding_ids, %[1]s,
-				row_number() over (partition by cluster_id, node_id, rank order by enter_ns desc) as place
+				row_number() over (partition by cluster_id, node_id, rank, pid order by enter_ns desc) as place
 			from collectives where why = 'late' and rank is not null and node_id in (%[2]s) and %[3]s) as e
 		where place <= %[4]d`, before, a.list(nodes), a.where(s, "enter_ns"), latest)
 	return list, err

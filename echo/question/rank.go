@@ -13,11 +13,13 @@ import (
 type Episode struct {
 	Cluster, Node string
 	Rank          *int32
+	PID           int64  // of the rank's process; 0: not known
 	Type          string // of the first event: straggler_state, hang and so on
 	ID            string
 	// Since is when it began. First and Last are when it was reported. Resolved says whether it has ended, at Until: it
 	// was reported then, the rank was slow again later, or its node sends that the rank is not. Until of one that has not
-	// ended is the time of the node's last row, within the scope; of what is about a moment, such as gone, it is Last.
+	// ended is the last time within the scope at which the rank's process is known to run, see running; of what is about a
+	// moment, such as gone, it is Last.
 	Since, First, Last, Until int64
 	Resolved                  bool
 	// The newest value that an event has. Excess is a share; times are milliseconds per step.
@@ -84,10 +86,10 @@ func (a *Asker) events(ctx context.Context, from string) (events []event, more b
 		ranks, world := int(l.int()), int(l.int())
 		e.Ranks = cmp.Or(ranks, world)
 		e.Cause, e.Culprit, e.CauseMS, e.Explained, e.Evidence = l.text(), l.text(), l.number(), l.number(), l.text()
-		e.Cohort = l.text()
+		e.Cohort, e.PID = l.text(), l.int()
 		events = append(events, e)
 	}, `select cluster_id, node_id, rank, type, event_id, timestamp_ns, resolved, since, excess, own_ms, peer_ms,
-			lost_ms_per_step, step_ms, ranks, nranks, cause, culprit, cause_ms_per_step, cause_explained, evidence_ids, cohort
+			lost_ms_per_step, step_ms, ranks, nranks, cause, culprit, cause_ms_per_step, cause_explained, evidence_ids, cohort, pid
 		from %s order by timestamp_ns desc, cluster_id, node_id, rank, event_id`, from)
 	slices.Reverse(events) // oldest first
 	return events, more, err
@@ -111,19 +113,16 @@ func (a *Asker) until(ctx context.Context, s Scope, list []Episode) error {
 	if len(open) == 0 {
 		return nil
 	}
-	which := a.oneOf(open)
-	s.Rank = nil // rows of other ranks show too that the node goes on
-	type node struct{ cluster, name string }
-	last := map[node]int64{}
-	_, err := a.rows(ctx, func(l *line) { last[node{l.text(), l.text()}] = l.int() },
-		"select cluster_id, node_id, max(timestamp_ns) from events where %s%s group by cluster_id, node_id",
-		a.where(s, "timestamp_ns"), which)
+	r, err := a.running(ctx, s, a.oneOf(open))
+	if err != nil {
+		return err
+	}
 	for i := range list {
 		if e := &list[i]; e.goesOn() {
-			e.Until = max(e.Last, last[node{e.Cluster, e.Node}])
+			e.Until = max(e.Last, r.last(e))
 		}
 	}
-	return err
+	return nil
 }
 
 func (e *Episode) goesOn() bool { return !e.Resolved && e.Type != momentary }
@@ -221,22 +220,30 @@ func replaced(list []Episode) {
 		cluster, node string
 		rank          int32
 	}
-	next := map[one]*Episode{}
+	later := map[one][]*Episode{} // the newest first
 	for i := range list {
 		e := &list[i]
 		if !e.Straggler() || e.Rank == nil {
 			continue
 		}
 		k := one{e.Cluster, e.Node, *e.Rank}
-		if n := next[k]; n != nil && !e.Resolved && n.First > e.Last && alike(n.Cohort, e.Cohort) {
-			e.Resolved, e.Until = true, max(e.Last, n.Since)
+		for _, n := range slices.Backward(later[k]) {
+			if !e.Resolved && n.First > e.Last && alike(n, e) {
+				e.Resolved, e.Until = true, max(e.Last, n.Since)
+			}
 		}
-		next[k] = e
+		later[k] = append(later[k], e)
 	}
 }
 
-// alike reports whether two cohorts are the same, as far as they are known.
-func alike(a, b string) bool { return a == "" || b == "" || a == b }
+// alike reports whether two episodes of a rank are of the same process, or if that is not known, of the same cohort, as
+// far as that is known.
+func alike(a, b *Episode) bool {
+	if a.PID != 0 && b.PID != 0 {
+		return a.PID == b.PID
+	}
+	return a.Cohort == "" || b.Cohort == "" || a.Cohort == b.Cohort
+}
 
 // add takes over what a later event says.
 func (e *Episode) add(later *Episode) {
@@ -252,7 +259,7 @@ func (e *Episode) add(later *Episode) {
 			*p.to = *p.from
 		}
 	}
-	e.Ranks, e.Cohort = cmp.Or(later.Ranks, e.Ranks), cmp.Or(later.Cohort, e.Cohort)
+	e.Ranks, e.Cohort, e.PID = cmp.Or(later.Ranks, e.Ranks), cmp.Or(later.Cohort, e.Cohort), cmp.Or(later.PID, e.PID)
 	if later.Cause != "" {
 		e.Cause, e.Culprit, e.Evidence = later.Cause, cmp.Or(later.Culprit, e.Culprit), cmp.Or(later.Evidence, e.Evidence)
 		e.CauseMS, e.Explained = cmp.Or(later.CauseMS, e.CauseMS), cmp.Or(later.Explained, e.Explained)

@@ -34,6 +34,7 @@ where metric_name is null and event_name = 'ingero.finding';
 create or replace view stragglers{{.OnCluster}} as
 select timestamp_ns, received_ns, cluster_id, node_id, event_name as type, rank, nranks,
     JSONExtract(attrs_json, 'event_id', 'Nullable(String)') as event_id,
+    JSONExtract(attrs_json, 'pid', 'Nullable(Int64)') as pid,
     cast(event_name = 'straggler_resolved'
         or coalesce(JSONExtract(attrs_json, 'resolved', 'Nullable(String)') = 'true', false),
         'Nullable(Bool)') as resolved,

@@ -50,6 +50,7 @@ where event_name = 'ingero.finding';
 create or replace view stragglers as
 select timestamp_ns, received_ns, cluster_id, node_id, event_name as type, rank, nranks,
     json_extract_string(attrs_json, '$.event_id') as event_id,
+    try_cast(json_extract_string(attrs_json, '$.pid') as bigint) as pid,
     event_name = 'straggler_resolved'
         or coalesce(json_extract_string(attrs_json, '$.resolved') = 'true', false) as resolved,
     json_extract_string(attrs_json, '$.since') as since,
