@@ -1,7 +1,6 @@
 package ingest
 
 import (
-	"bytes"
 	"fmt"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -37,10 +36,43 @@ var (
 // cheaper than to parse the request.
 func reasonable(in *within, json bool, body []byte) error {
 	if json {
-		return few("nested objects", bytes.Count(body, []byte{'{'}), maxParts)
+		return few("objects, lists and elements of lists", objects(body), maxParts)
 	}
 	n := 0
 	return count(body, in, 0, &n)
+}
+
+// objects returns how many messages the parser of OTLP may make of JSON. It goes on after an error: an element of a
+// list that is no object is an empty message, in "[1,1", in "[}[}", and within a text, too. One after a comma is the
+// last of its list if neither "," nor "[" follows its first byte. So most numbers and texts are not counted.
+func objects(body []byte) int {
+	n := 0
+	for i, c := range body {
+		switch c {
+		case '{', '[':
+			n++
+		case ',':
+			first, rest := token(body[i+1:])
+			switch second, _ := token(rest); {
+			case first == '{': // is counted when it comes
+			case first == 'n', first == ',', second == ',', second == '[': // after n is "ull", or only a part of that
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// token returns the first byte that is not a space, and what follows; 0 if there is none.
+func token(b []byte) (byte, []byte) {
+	for i, c := range b {
+		switch c {
+		case ' ', '\t', '\n', '\r':
+		default:
+			return c, b[i+1:]
+		}
+	}
+	return 0, nil
 }
 
 // few returns an error if a request has too many of something.

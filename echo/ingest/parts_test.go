@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/pmetric/pmetricotlp"
+	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/ingero-io/ingero/echo/access"
@@ -43,7 +44,7 @@ func nested(levels int) []byte {
 
 // Requests that would take very much memory are refused before they are parsed.
 func TestRequestsThatAreNotReasonable(t *testing.T) {
-	const many, deep = "are allowed: send fewer at a time", "its values are nested more than 64 deep"
+	const many, deep = "parts or more; 600000 are allowed: send fewer at a time", "its values are nested more than 64 deep"
 	for name, c := range map[string]struct {
 		path string
 		body []byte
@@ -76,10 +77,98 @@ func TestRequestsThatAreNotReasonable(t *testing.T) {
 			t.Errorf("%s: %d %q", name, got.StatusCode, answer)
 		}
 	}
-	body := `{"resourceLogs":[` + strings.Repeat("{},", 1_000_000) + `{}]}`
-	got, answer := post(t, server(t, &queue{}, ""), "/v1/logs", []byte(body), "Content-Type", "application/json")
-	if got.StatusCode != http.StatusBadRequest || !strings.Contains(string(answer), many) {
-		t.Errorf("JSON: %d %q", got.StatusCode, answer)
+}
+
+// What is no message counts as one in JSON, too, where its parser would make one of it.
+func TestRequestsInJSONThatAreNotReasonable(t *testing.T) {
+	for name, c := range map[string]struct{ begin, repeat, end string }{
+		"objects":                  {`{"spans":[`, `{},`, `{}]}`},
+		"ends":                     {`{"spans":[`, `},`, ``},
+		"numbers":                  {`{"spans":[`, `1,`, `1]}`},
+		"numbers with spaces":      {`{"spans":[`, "1 ,\n", `1]}`},
+		"nothing":                  {`{"spans":[`, `null,`, `null]}`},
+		"parts of null":            {`{"spans":[`, `nx,`, ``},
+		"lists that do not end":    {`{"spans":`, `[}`, ``},
+		"lists within lists":       {`{"spans":`, `[[`, ``},
+		"lists after an error":     {`{"spans":[1`, `[xy`, ``},
+		"a text":                   {`{"spans":["`, `[xy`, `"]}`},
+		"texts":                    {`{"spans":[`, `",`, ``},
+		"commas":                   {`{"spans":[,xy`, `,,xy`, ``},
+		"a list instead of a name": {`{"spans":[{"name":["`, `[xy`, `"]}]}`},
+	} {
+		body := `{"resourceSpans":[{"scopeSpans":[` + c.begin + strings.Repeat(c.repeat, 700_000) + c.end + `]}]}`
+		s := server(t, &queue{}, "")
+		got, answer := post(t, s, "/v1/traces", []byte(body), "Content-Type", "application/json")
+		if got.StatusCode != http.StatusBadRequest || s.Counts().Malformed != 1 ||
+			!strings.Contains(string(answer), "objects, lists and elements of lists; 600000 are allowed: send fewer at a time") {
+			t.Errorf("%s: %d %q", name, got.StatusCode, answer)
+		}
+	}
+}
+
+// Whatever is repeated in a list, no more messages are made of it than were counted, but for the last one of each list.
+func TestAllMessagesInJSONAreCounted(t *testing.T) {
+	const lists = 3 // resources, scopes, spans
+	var try func(repeat string)
+	try = func(repeat string) {
+		if len(repeat) == 3 {
+			return
+		}
+		for _, c := range "{}[],\"nu1\\x :" {
+			repeat := repeat + string(c)
+			for _, begin := range []string{"", "[", "[1"} { // 1 is an error
+				body := []byte(`{"resourceSpans":[{"scopeSpans":[{"spans":` + begin + strings.Repeat(repeat, 100))
+				m := ptraceotlp.NewExportRequest()
+				_ = m.UnmarshalJSON(body) // is no JSON
+				made := m.Traces().ResourceSpans().Len() + m.Traces().SpanCount()
+				for _, r := range m.Traces().ResourceSpans().All() {
+					made += r.ScopeSpans().Len()
+				}
+				if counted := ingest.Objects(body); made > counted+lists {
+					t.Errorf("%s: %d messages; %d were counted", body[:60], made, counted)
+				}
+			}
+			try(repeat)
+		}
+	}
+	try("")
+}
+
+// A request in JSON may be as long as any other, with many buckets, attributes, and lists within texts.
+func TestRequestsInJSONThatAreReasonable(t *testing.T) {
+	m := pmetric.NewMetrics()
+	all := m.ResourceMetrics().AppendEmpty().ScopeMetrics().AppendEmpty().Metrics()
+	one := all.AppendEmpty()
+	one.SetName("exponential")
+	exponential := one.SetEmptyExponentialHistogram()
+	exponential.SetAggregationTemporality(pmetric.AggregationTemporalityDelta)
+	for i := range 4500 {
+		p := exponential.DataPoints().AppendEmpty()
+		p.SetTimestamp(pcommon.Timestamp(when + i))
+		p.Attributes().PutStr("a", "x, [1, 2, 3]")
+		p.Positive().BucketCounts().FromRaw(make([]uint64, 160)) // as SDKs have them at most
+		p.Positive().BucketCounts().SetAt(7, 1)
+		p.SetCount(1)
+	}
+	one = all.AppendEmpty()
+	one.SetName("explicit")
+	explicit := one.SetEmptyHistogram()
+	explicit.SetAggregationTemporality(pmetric.AggregationTemporalityDelta)
+	for i := range 1500 {
+		p := explicit.DataPoints().AppendEmpty()
+		p.SetTimestamp(pcommon.Timestamp(when + i))
+		p.Attributes().PutStr("a", "b")
+		p.ExplicitBounds().FromRaw([]float64{0, 5, 10, 25, 50, 75, 100, 250, 500, 750, 1000, 2500, 5000, 7500, 10000})
+		p.BucketCounts().FromRaw(make([]uint64, 16))
+	}
+	body, err := pmetricotlp.NewExportRequestFromMetrics(m).MarshalJSON()
+	if err != nil || len(body) > ingest.MaxRequest || len(body) < ingest.MaxRequest*9/10 {
+		t.Fatal(len(body), err)
+	}
+	q := &queue{}
+	got, answer := post(t, server(t, q, ""), "/v1/metrics", body, "Content-Type", "application/json")
+	if rows := q.take(); got.StatusCode != http.StatusOK || len(rows) != 6000 {
+		t.Errorf("%d rows; %d %q", len(rows), got.StatusCode, answer)
 	}
 }
 
