@@ -12,6 +12,8 @@ const (
 	maxParts = 12 * maxPoints
 	// maxDepth bounds how deep messages are nested. It allows for more than attributes may have: see package otlp.
 	maxDepth = 64
+	// oldField is a resource's list of scopes as senders of 2022 have it. It is parsed as newField is.
+	oldField, newField = 1000, 2
 	// long is the length in bytes from which on the parts of any text or message are counted, as it may be deeply nested.
 	long = 4 << 10
 )
@@ -99,6 +101,9 @@ func count(b []byte, in *within, depth int, n *int) error {
 		}
 		if *n++; *n > maxParts {
 			return few("parts or more", *n, maxParts)
+		}
+		if field == oldField {
+			field = newField
 		}
 		var inner *within
 		if int(field) < len(in) {

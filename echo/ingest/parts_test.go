@@ -67,6 +67,9 @@ func TestRequestsThatAreNotReasonable(t *testing.T) {
 		"values of an attribute":  {"logs", empties(1, 5, 2, 6, 2, 2, 1), many},
 		"some values each":        {"metrics", bytes.Repeat(in(bytes.Repeat(in(nil, 5), 30), 1, 5, 2, 2, 1), 50_000), many},
 		"lists within lists":      {"logs", nested(200), deep},
+		"spans of old scopes":     {"traces", bytes.Repeat(in(bytes.Repeat(in(nil, 2), 30), 1000, 1), 50_000), many},
+		"lines of old scopes":     {"logs", bytes.Repeat(in(bytes.Repeat(in(nil, 2), 30), 1000, 1), 50_000), many},
+		"metrics of old scopes":   {"metrics", bytes.Repeat(in(bytes.Repeat(in(nil, 2), 30), 1000, 1), 50_000), many},
 	} {
 		if len(c.body) > ingest.MaxRequest {
 			t.Fatalf("%s: the request has %d bytes", name, len(c.body))
