@@ -29,7 +29,7 @@ const (
 	MaxRequest = 4 << 20
 	// maxRequests is how many requests may be in memory.
 	maxRequests = 96
-	// maxWork is how many bytes of requests may be converted to rows at a time: two of the longest.
+	// maxWork is of how many bytes of requests there may be rows that are not in the queue: two of the longest.
 	maxWork = 2 * MaxRequest
 	// knownBytes bounds the memory of recently seen series.
 	knownBytes = 64 << 20
@@ -37,9 +37,9 @@ const (
 	retryAfter = time.Second
 )
 
-// Queue stores rows, or returns why it cannot: intake.Queue.
+// Queue takes rows, or returns why it cannot, and then whether they are stored: intake.Queue.
 type Queue interface {
-	Put(ctx context.Context, rows []row.Row) error
+	Enter(ctx context.Context, since time.Time, rows []row.Row) (stored func(context.Context) error, err error)
 }
 
 // Options of a server.
@@ -55,7 +55,7 @@ type Options struct {
 type Server struct {
 	options Options
 	known   *otlp.Known
-	work    *semaphore.Weighted // bytes of the requests that are being converted to rows; see weight
+	work    *semaphore.Weighted // bytes of the requests whose rows are made, or wait for room; see weight
 	inside  atomic.Int64        // requests in memory
 
 	requests, points, refused, leftOut, malformed, denied, busy atomic.Int64
@@ -92,17 +92,11 @@ func (s *Server) Counts() Counts {
 // take stores what is in a request, and returns the answer's bytes. Errors have a gRPC status.
 func (s *Server) take(ctx context.Context, sig *signal, body []byte, json bool, cluster string) ([]byte, error) {
 	s.requests.Add(1)
-	result, err := s.rows(ctx, sig, body, json, cluster)
+	result, stored, err := s.queue(ctx, sig, body, json, cluster)
 	if err != nil {
 		return nil, err
 	}
-	s.points.Add(int64(len(result.Rows)) + result.Refused)
-	s.refused.Add(result.Refused)
-	s.leftOut.Add(result.LeftOut)
-	if result.Refused > 0 {
-		s.options.Logger.Debug("points are refused", "points", result.Refused, "why", result.Why)
-	}
-	if err := s.options.Queue.Put(ctx, result.Rows); err != nil {
+	if err := stored(ctx); err != nil {
 		return nil, s.notKept(err)
 	}
 	return sig.answer(json, result.Refused, result.Why)
@@ -111,22 +105,33 @@ func (s *Server) take(ctx context.Context, sig *signal, body []byte, json bool, 
 // weight is what a request of some bytes takes of maxWork: at most two for each CPU are converted at a time.
 func weight(bytes int) int64 { return int64(max(bytes, maxWork/(2*runtime.GOMAXPROCS(0)))) }
 
-// rows converts a request. Only some are converted at a time, since each takes many times its size.
-func (s *Server) rows(ctx context.Context, sig *signal, body []byte, json bool, cluster string) (otlp.Result, error) {
-	takes := weight(len(body))
-	if err := s.work.Acquire(ctx, takes); err != nil {
+// queue converts a request to rows, which enter the queue. Only some do that at a time, since rows take many times the
+// size of the request, and only those in the queue are bounded otherwise.
+func (s *Server) queue(ctx context.Context, sig *signal, body []byte, json bool, cluster string,
+) (result otlp.Result, stored func(context.Context) error, err error) {
+	begin, takes := time.Now(), weight(len(body))
+	if err = s.work.Acquire(ctx, takes); err != nil {
 		s.busy.Add(1)
-		return otlp.Result{}, status.FromContextError(err).Err()
+		return otlp.Result{}, nil, status.FromContextError(err).Err()
 	}
 	defer s.work.Release(takes)
-	result, err := sig.rows(json, body, otlp.Options{
+	result, err = sig.rows(json, body, otlp.Options{
 		Received: s.options.Now().UnixNano(), Cluster: cluster, Known: s.known,
 	})
 	if err != nil {
 		s.malformed.Add(1)
-		return otlp.Result{}, status.Errorf(codes.InvalidArgument, "the request cannot be read: %v", err)
+		return otlp.Result{}, nil, status.Errorf(codes.InvalidArgument, "the request cannot be read: %v", err)
 	}
-	return result, nil
+	s.points.Add(int64(len(result.Rows)) + result.Refused)
+	s.refused.Add(result.Refused)
+	s.leftOut.Add(result.LeftOut)
+	if result.Refused > 0 {
+		s.options.Logger.Debug("points are refused", "points", result.Refused, "why", result.Why)
+	}
+	if stored, err = s.options.Queue.Enter(ctx, begin, result.Rows); err != nil {
+		return otlp.Result{}, nil, s.notKept(err)
+	}
+	return result, stored, nil
 }
 
 // notKept returns the answer to a request that was not stored.

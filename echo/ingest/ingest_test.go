@@ -50,10 +50,21 @@ type queue struct {
 	mu   sync.Mutex
 	rows []row.Row
 	err  error
-	wait chan struct{} // if not nil, Put waits for it
+	room chan struct{} // if not nil, Enter waits for it
+	wait chan struct{} // if not nil, rows are stored when it is closed
 }
 
-func (q *queue) Put(ctx context.Context, rows []row.Row) error {
+func (q *queue) Enter(_ context.Context, _ time.Time, rows []row.Row) (func(context.Context) error, error) {
+	if q.room != nil {
+		<-q.room
+	}
+	if errors.Is(q.err, intake.ErrFull) {
+		return nil, q.err
+	}
+	return func(ctx context.Context) error { return q.store(ctx, rows) }, nil
+}
+
+func (q *queue) store(ctx context.Context, rows []row.Row) error {
 	if q.wait != nil {
 		select {
 		case <-q.wait:

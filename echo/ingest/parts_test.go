@@ -232,11 +232,12 @@ func TestRequestsThatAreReasonable(t *testing.T) {
 	}
 }
 
-// Two of the longest requests are converted at a time, and the others wait.
+// Two of the longest requests are converted at a time, and the others wait, also while the rows of the first ones find
+// no room in the queue, but not while they are written.
 func TestFewLongRequestsAreConvertedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		came, released := make(chan struct{}, 10), make(chan struct{})
-		q := &queue{}
+		q := &queue{room: make(chan struct{}), wait: make(chan struct{})}
 		s := ingest.New(ingest.Options{Queue: q, Tokens: &access.Tokens{}, Now: func() time.Time {
 			came <- struct{}{}
 			<-released
@@ -256,11 +257,26 @@ func TestFewLongRequestsAreConvertedAtOnce(t *testing.T) {
 				done <- got.StatusCode
 			}()
 		}
-		synctest.Wait()
-		if len(came) != 2 {
-			t.Errorf("%d are converted at once", len(came))
+		for _, step := range []struct {
+			now    string
+			let    func()
+			begins int // requests whose conversion has begun
+		}{
+			{"two are converted", func() {}, 2},
+			{"their rows wait for room", func() { close(released) }, 2},
+			{"one of them has room", func() { q.room <- struct{}{} }, 3},
+		} {
+			step.let()
+			synctest.Wait()
+			if len(came) != step.begins {
+				t.Errorf("%s: %d were begun; want %d", step.now, len(came), step.begins)
+			}
 		}
-		close(released)
+		if len(done) != 0 {
+			t.Errorf("%d are answered before they are stored", len(done))
+		}
+		close(q.room)
+		close(q.wait)
 		for range 3 {
 			if code := <-done; code != http.StatusOK {
 				t.Errorf("status %d", code)

@@ -21,7 +21,7 @@ type Options struct {
 	// Batch is how many rows are written together at most, unless one request has more; 0: 120,000. DuckDB puts rows
 	// beyond 122,880 into a separate row group.
 	Batch int
-	// Patience is how long a request waits for room; 0: a second.
+	// Patience is how long a sender waits for room; 0: a second.
 	Patience time.Duration
 }
 
@@ -85,16 +85,21 @@ func New(w store.Writer, o Options) *Queue {
 	return q
 }
 
-// Put returns when the rows are stored, or with an error. If its context ends, the rows may still be stored, unless the
-// error is ErrFull, too.
-func (q *Queue) Put(ctx context.Context, rows []row.Row) error {
+// Enter returns when the rows are in the queue, or with an error. since is when their sender began to wait. Then stored
+// returns when they are stored, or with an error. If its context ends, they may still be stored.
+func (q *Queue) Enter(ctx context.Context, since time.Time, rows []row.Row,
+) (stored func(context.Context) error, err error) {
 	if len(rows) == 0 {
-		return nil
+		return func(context.Context) error { return nil }, nil
 	}
 	r := &request{rows, make(chan error, 1)}
-	if err := q.enter(ctx, r); err != nil {
-		return err
+	if err := q.enter(ctx, since, r); err != nil {
+		return nil, err
 	}
+	return r.stored, nil
+}
+
+func (r *request) stored(ctx context.Context) error {
 	select {
 	case err := <-r.done:
 		return err
@@ -104,8 +109,8 @@ func (q *Queue) Put(ctx context.Context, rows []row.Row) error {
 }
 
 // enter waits for room. A request larger than the queue enters when the queue is empty.
-func (q *Queue) enter(ctx context.Context, r *request) error {
-	patience := time.NewTimer(q.options.Patience)
+func (q *Queue) enter(ctx context.Context, since time.Time, r *request) error {
+	patience := time.NewTimer(time.Until(since.Add(q.options.Patience)))
 	defer patience.Stop()
 	for {
 		q.mu.Lock()

@@ -33,14 +33,23 @@ func (s *slow) Write(_ context.Context, rows []row.Row) (store.Written, error) {
 	return store.Written{Rows: len(rows) - 1, Duplicates: 1}, s.err
 }
 
-func TestPutReturnsWhenRowsAreWritten(t *testing.T) {
+// put returns when the rows are stored.
+func put(ctx context.Context, q *intake.Queue, rows []row.Row) error {
+	stored, err := q.Enter(ctx, time.Now(), rows)
+	if err != nil {
+		return err
+	}
+	return stored(ctx)
+}
+
+func TestRowsAreStoredWhenTheyAreWritten(t *testing.T) {
 	s := &slow{}
 	q := intake.New(s, intake.Options{})
 	defer q.Close()
-	if err := q.Put(t.Context(), make([]row.Row, 3)); err != nil {
+	if err := put(t.Context(), q, make([]row.Row, 3)); err != nil {
 		t.Fatal(err)
 	}
-	if err := q.Put(t.Context(), nil); err != nil {
+	if err := put(t.Context(), q, nil); err != nil {
 		t.Error(err)
 	}
 	if c := q.Counts(); c.Kept != 2 || c.Duplicates != 1 || c.Batches != 1 || c.Waiting != 0 {
@@ -53,19 +62,19 @@ func TestWhatWaitsIsWrittenTogether(t *testing.T) {
 		s := &slow{next: make(chan struct{})}
 		q := intake.New(s, intake.Options{Batch: 10})
 		var all sync.WaitGroup
-		put := func(n int) {
+		add := func(n int) {
 			all.Go(func() {
-				if err := q.Put(t.Context(), make([]row.Row, n)); err != nil {
+				if err := put(t.Context(), q, make([]row.Row, n)); err != nil {
 					t.Error(err)
 				}
 			})
 			synctest.Wait()
 		}
-		put(1) // is being written while the others come
-		put(4)
-		put(6)
-		put(5)
-		put(25) // more than a batch, alone
+		add(1) // is being written while the others come
+		add(4)
+		add(6)
+		add(5)
+		add(25) // more than a batch, alone
 		close(s.next)
 		all.Wait()
 		q.Close()
@@ -87,20 +96,20 @@ func TestARequestWithoutRoomIsRefusedAfterAWhile(t *testing.T) {
 		q := intake.New(s, intake.Options{Rows: 10, Patience: time.Second})
 		var all sync.WaitGroup
 		all.Go(func() {
-			if err := q.Put(t.Context(), make([]row.Row, 20)); err != nil { // alone it may exceed the room
+			if err := put(t.Context(), q, make([]row.Row, 20)); err != nil { // alone it may exceed the room
 				t.Error(err)
 			}
 		})
 		synctest.Wait()
 		begin := time.Now()
-		if err := q.Put(t.Context(), make([]row.Row, 1)); !errors.Is(err, intake.ErrFull) {
+		if err := put(t.Context(), q, make([]row.Row, 1)); !errors.Is(err, intake.ErrFull) {
 			t.Errorf("got %v; want ErrFull", err)
 		}
 		if took := time.Since(begin); took != time.Second { // of virtual time
 			t.Errorf("refused after %v", took)
 		}
 		all.Go(func() { // waits, and gets room
-			if err := q.Put(t.Context(), make([]row.Row, 2)); err != nil {
+			if err := put(t.Context(), q, make([]row.Row, 2)); err != nil {
 				t.Error(err)
 			}
 		})
@@ -114,6 +123,31 @@ func TestARequestWithoutRoomIsRefusedAfterAWhile(t *testing.T) {
 	})
 }
 
+// One that has waited for as long elsewhere does not wait again, but has room if there is some.
+func TestARequestThatHasWaitedIsRefusedAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &slow{next: make(chan struct{})}
+		q := intake.New(s, intake.Options{Rows: 10, Patience: time.Second})
+		begin := time.Now()
+		time.Sleep(time.Second)
+		stored, err := q.Enter(t.Context(), begin, make([]row.Row, 10))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithTimeout(t.Context(), time.Millisecond)
+		defer stop()
+		_, err = q.Enter(ctx, begin, make([]row.Row, 1))
+		if !errors.Is(err, intake.ErrFull) || errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v; want ErrFull before the sender gives up", err)
+		}
+		close(s.next)
+		if err := stored(t.Context()); err != nil {
+			t.Error(err)
+		}
+		q.Close()
+	})
+}
+
 // Rows count as those without room, too, if their sender gives up before there is any.
 func TestASenderGivesUpBeforeThereIsRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -121,14 +155,14 @@ func TestASenderGivesUpBeforeThereIsRoom(t *testing.T) {
 		q := intake.New(s, intake.Options{Rows: 10, Patience: time.Second})
 		var all sync.WaitGroup
 		all.Go(func() {
-			if err := q.Put(t.Context(), make([]row.Row, 10)); err != nil {
+			if err := put(t.Context(), q, make([]row.Row, 10)); err != nil {
 				t.Error(err)
 			}
 		})
 		synctest.Wait()
 		ctx, stop := context.WithTimeout(t.Context(), time.Millisecond)
 		defer stop()
-		err := q.Put(ctx, make([]row.Row, 3))
+		err := put(ctx, q, make([]row.Row, 3))
 		if !errors.Is(err, intake.ErrFull) || !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("got %v; want ErrFull, and why it did not wait longer", err)
 		}
@@ -149,7 +183,7 @@ func TestAnErrorIsToldToAllOfABatch(t *testing.T) {
 		var all sync.WaitGroup
 		for range 3 {
 			all.Go(func() {
-				if err := q.Put(t.Context(), make([]row.Row, 2)); !errors.Is(err, broken) {
+				if err := put(t.Context(), q, make([]row.Row, 2)); !errors.Is(err, broken) {
 					t.Errorf("got %v", err)
 				}
 			})
@@ -170,13 +204,13 @@ func TestCloseWritesWhatWaitsAndTakesNoMore(t *testing.T) {
 		q := intake.New(s, intake.Options{Rows: 4})
 		var all sync.WaitGroup
 		all.Go(func() {
-			if err := q.Put(t.Context(), make([]row.Row, 4)); err != nil {
+			if err := put(t.Context(), q, make([]row.Row, 4)); err != nil {
 				t.Error(err)
 			}
 		})
 		synctest.Wait()
 		all.Go(func() { // waits for room
-			if err := q.Put(t.Context(), make([]row.Row, 4)); !errors.Is(err, intake.ErrClosed) {
+			if err := put(t.Context(), q, make([]row.Row, 4)); !errors.Is(err, intake.ErrClosed) {
 				t.Errorf("got %v; want ErrClosed", err)
 			}
 		})
@@ -185,7 +219,7 @@ func TestCloseWritesWhatWaitsAndTakesNoMore(t *testing.T) {
 		synctest.Wait()
 		close(s.next)
 		all.Wait()
-		if err := q.Put(t.Context(), make([]row.Row, 1)); !errors.Is(err, intake.ErrClosed) {
+		if err := put(t.Context(), q, make([]row.Row, 1)); !errors.Is(err, intake.ErrClosed) {
 			t.Errorf("got %v; want ErrClosed", err)
 		}
 		q.Close()
@@ -197,7 +231,7 @@ func TestARequestThatIsGivenUpIsNotWaitedFor(t *testing.T) {
 	q := intake.New(s, intake.Options{})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := q.Put(ctx, make([]row.Row, 1)); !errors.Is(err, context.Canceled) {
+	if err := put(ctx, q, make([]row.Row, 1)); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 	close(s.next)
@@ -207,14 +241,14 @@ func TestARequestThatIsGivenUpIsNotWaitedFor(t *testing.T) {
 // Rows that were written are not kept in memory.
 func TestWhatIsWrittenIsForgotten(t *testing.T) {
 	q := intake.New(&slow{}, intake.Options{})
-	put := func() weak.Pointer[row.Row] {
+	written := func() weak.Pointer[row.Row] {
 		rows := make([]row.Row, 3)
-		if err := q.Put(t.Context(), rows); err != nil {
+		if err := put(t.Context(), q, rows); err != nil {
 			t.Fatal(err)
 		}
 		return weak.Make(&rows[0])
 	}
-	first := put()
+	first := written()
 	q.Close() // nothing is being written
 	runtime.GC()
 	if first.Value() != nil {

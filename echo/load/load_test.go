@@ -27,18 +27,18 @@ type kept struct {
 	full int // requests that find no room
 }
 
-func (k *kept) Put(_ context.Context, rows []row.Row) error {
+func (k *kept) Enter(_ context.Context, _ time.Time, rows []row.Row) (func(context.Context) error, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.full > 0 {
 		k.full--
-		return intake.ErrFull
+		return nil, intake.ErrFull
 	}
 	for _, r := range rows {
 		k.rows[r.Key] = r
 	}
 	k.all += len(rows)
-	return nil
+	return func(context.Context) error { return nil }, nil
 }
 
 // echo is an Echo without a store, whose API answers all questions but one.
