@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"time"
 
-	"golang.org/x/net/netutil"
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
@@ -102,7 +101,7 @@ func (f *serveFlags) overGRPC(ctx context.Context, l net.Listener, s *settings, 
 	}
 	g := in.GRPC(o...)
 	served := make(chan error, 1)
-	go func() { served <- g.Serve(netutil.LimitListener(l, maxConnections)) }()
+	go func() { served <- g.Serve(limited(l, maxConnections, s.logger)) }()
 	select {
 	case err := <-served:
 		return fmt.Errorf("serve gRPC: %w", err)

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/ingero-io/ingero/echo/access"
 	"github.com/ingero-io/ingero/echo/ingest"
@@ -76,9 +77,10 @@ func TestConnectionsOverGRPCAreBounded(t *testing.T) {
 		defer stop()
 		l := &endless{accepted: make(chan struct{}, 2*maxConnections), end: make(chan struct{})}
 		in := ingest.New(ingest.Options{Tokens: &access.Tokens{}})
+		var log strings.Builder
 		ended := make(chan error, 1)
 		go func() {
-			ended <- (&serveFlags{}).overGRPC(ctx, l, &settings{logger: slog.New(slog.DiscardHandler)}, in)
+			ended <- (&serveFlags{}).overGRPC(ctx, l, &settings{logger: slog.New(slog.NewTextHandler(&log, nil))}, in)
 		}()
 		synctest.Wait()
 		if n := len(l.accepted); n != maxConnections {
@@ -97,6 +99,34 @@ func TestConnectionsOverGRPCAreBounded(t *testing.T) {
 		}
 		if err := <-ended; err != nil {
 			t.Error(err)
+		}
+		if n := strings.Count(log.String(), "no more connections over gRPC are taken until one ends"); n != 1 {
+			t.Errorf("the log says it %d times: %s", n, &log)
+		}
+	})
+}
+
+// The log says again that there are too many connections, but not more than once a minute.
+func TestTooManyConnectionsAreInTheLog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log strings.Builder
+		inner := &endless{accepted: make(chan struct{}, 10), end: make(chan struct{})}
+		l := limited(inner, 2, slog.New(slog.NewTextHandler(&log, nil)))
+		for i, want := range []int{0, 1, 1, 2, 2} { // lines after each connection, of which the third and later ones wait
+			if i == 3 {
+				time.Sleep(tellEvery) // of virtual time
+			}
+			c, err := l.Accept()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := strings.Count(log.String(), "connections=2"); n != want {
+				t.Errorf("after connection %d: %d lines; want %d", i+1, n, want)
+			}
+			if i > 0 {
+				_ = c.Close()
+				_ = c.Close() // counts once
+			}
 		}
 	})
 }
