@@ -197,15 +197,15 @@ func (q *Queue) write(batch []*request) {
 		q.kept.Add(int64(written.Rows))
 		q.duplicates.Add(int64(written.Duplicates))
 	}
-	for _, r := range batch {
-		r.done <- err
-	}
-	clear(batch) // it is a part of the array of q.waiting, which would keep its rows in memory
 	q.mu.Lock()
 	q.rows -= len(rows)
 	close(q.room)
 	q.room = make(chan struct{})
 	q.mu.Unlock()
+	for _, r := range batch { // after the counts, so that these are right when a sender has its answer
+		r.done <- err
+	}
+	clear(batch) // it is a part of the array of q.waiting, which would keep its rows in memory
 }
 
 // Counts returns totals of rows since the start.
