@@ -1,5 +1,7 @@
 package gate
 
+import "strings"
+
 // kinds are the allowed nodes of a tree other than expressions: statements, tables, and clauses.
 var kinds = []string{
 	// Statements.
@@ -15,7 +17,7 @@ var kinds = []string{
 // classes are the allowed expressions. Parameters, and functions that a statement defines, are not among them.
 var classes = []string{
 	"CONSTANT", "COLUMN_REF", "FUNCTION", "COMPARISON", "CONJUNCTION", "OPERATOR", "CASE", "CAST", "BETWEEN", "STAR",
-	"SUBQUERY", "WINDOW", "POSITIONAL_REFERENCE", "COLLATE", "TYPE",
+	"SUBQUERY", "WINDOW", "POSITIONAL_REFERENCE", "TYPE",
 }
 
 // types are what a value may be cast to. A blob as bits as a text is eight times as long; a list or row of texts has
@@ -35,9 +37,28 @@ var composing = []string{"list_value", "row", "struct_pack", "json_array", "json
 // copying are the allowed functions with a result that may be as long as a text of their arguments.
 var copying = []string{
 	"lower", "upper", "lcase", "ucase", "trim", "ltrim", "rtrim", "substr", "substring", "left", "right", "reverse",
-	"strip_accents", "regexp_extract", "split_part", "translate", "substring_grapheme", "left_grapheme", "right_grapheme",
+	"strip_accents", "regexp_extract", "substring_grapheme", "left_grapheme", "right_grapheme",
 	"->", "->>", "json_extract", "json_extract_string", "json_extract_path", "json_extract_path_text", "json_keys",
 	"json_value",
+}
+
+// twice are macros of the engine that have an argument twice.
+var twice = []string{"nullif", "split_part"}
+
+// short are columns of tables with values of 256 bytes at most: names, numbers and times.
+var short = words(`
+timestamp_ns received_ns start_ns enter_ns exit_ns duration_ns minute_ns cluster_id node_id metric_name event_name
+rank nranks kind unit temporality severity scope trace_id span_id value value_double value_int severity_number count
+sum min max p50 p90 p99 health_score throughput_ratio compute_efficiency memory_headroom cpu_availability seq bytes
+pid own_ms usual_own_ms late_ms wait_ms usual_wait_ms lost_pct lost_ns score excess
+`)
+
+func words(list string) map[string]bool {
+	all := map[string]bool{}
+	for word := range strings.FieldsSeq(list) {
+		all[word] = true
+	}
+	return all
 }
 
 // functions are the allowed functions, one per word. They only read their arguments and the clock. None makes long

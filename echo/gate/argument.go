@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 const (
@@ -35,6 +36,8 @@ func checkArguments(name string, children []any) error {
 	switch {
 	case slices.Contains(withPath, name):
 		return checkPaths(name, rest(children))
+	case name == "reservoir_quantile" && len(children) > 2: // no limit counts the memory of its sample
+		return fmt.Errorf("reservoir_quantile may have no size of its sample; leave it out")
 	case slices.Contains(quantiles, name):
 		return checkFractions(name, fractions(children))
 	case name == "regexp_extract" && len(children) > 2:
@@ -42,7 +45,8 @@ func checkArguments(name string, children []any) error {
 			return fmt.Errorf("the group of regexp_extract must be a number or a list of names that is written out")
 		}
 	case name == "strftime" && !slices.ContainsFunc(children, format):
-		return fmt.Errorf("the format of strftime must be written out, with %d bytes at most", maxFormat)
+		return fmt.Errorf("the format of strftime must be written out, without a cast, with %d bytes at most, and have "+
+			"no letters or digits before its first %%; put those before it with concat", maxFormat)
 	}
 	return nil
 }
@@ -123,9 +127,13 @@ func literal(part any) (string, bool) {
 	return s, ok && constant(p)
 }
 
+// format reports whether an argument of strftime is its format, which may be the first or the second one. A text that
+// could be a time is none: the other argument would be the format.
 func format(part any) bool {
 	s, ok := literal(part)
-	return ok && strings.Contains(s, "%") && len(s) <= maxFormat
+	before, _, has := strings.Cut(s, "%")
+	word := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }
+	return ok && constant(part) && has && len(s) <= maxFormat && !strings.ContainsFunc(before, word)
 }
 
 func recursive(p map[string]any) bool {

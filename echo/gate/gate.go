@@ -9,6 +9,7 @@ package gate
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"unicode"
@@ -51,7 +52,7 @@ func Check(tree []byte) (refused, syntax string) {
 	if err := w.walk(t.Statements[0].Node, scope{selects: &selects{}}, 0); err != nil {
 		return err.Error(), ""
 	}
-	if err := w.check(); err != nil {
+	if err := expand(t.Statements[0].Node); err != nil {
 		return err.Error(), ""
 	}
 	return "", ""
@@ -65,17 +66,18 @@ type scope struct {
 
 // names is a linked list that grows at its head.
 type names struct {
-	name string
-	next *names
+	name  string
+	value map[string]any // the definition
+	made  made           // what the engine makes of it
+	used  bool
+	next  *names
 }
 
-func (n *names) has(name string) bool {
-	for ; n != nil; n = n.next {
-		if same(n.name, name) {
-			return true
-		}
+// find returns the nearest definition of a name; nil: there is none.
+func (n *names) find(name string) *names {
+	for ; n != nil && !same(n.name, name); n = n.next {
 	}
-	return false
+	return n
 }
 
 // same reports whether the engine takes two names for one. It ignores the case of ASCII letters only: a name that
@@ -117,7 +119,7 @@ func (w *walker) object(p map[string]any, s scope, depth int) error {
 	}
 	list, isSelect := p["select_list"].([]any)
 	if isSelect {
-		s.selects = &selects{outer: s.selects, tables: tablesOf(p["from_table"])}
+		s.selects = &selects{outer: s.selects, tables: tablesOf(p["from_table"], s.tables)}
 	}
 	for _, item := range list {
 		before := w.arguments
@@ -128,14 +130,14 @@ func (w *walker) object(p map[string]any, s scope, depth int) error {
 			s.selects.name(item)
 		}
 	}
-	for name, one := range p {
+	for _, name := range slices.Sorted(maps.Keys(p)) { // of several reasons it is always the same
 		if name == "cte_map" || name == "select_list" && isSelect { // checked above
 			continue
 		}
 		if name == "type_info" { // the parts of a type
 			continue
 		}
-		if err := w.walk(one, s, depth+1); err != nil {
+		if err := w.walk(p[name], s, depth+1); err != nil {
 			return err
 		}
 	}
@@ -152,7 +154,8 @@ func (w *walker) with(p map[string]any, s scope, depth int) (scope, error) {
 		if err := w.walk(entry["value"], s, depth+1); err != nil {
 			return s, err
 		}
-		s.tables = &names{name, s.tables}
+		value, _ := entry["value"].(map[string]any)
+		s.tables = &names{name: name, value: value, next: s.tables}
 	}
 	return s, nil
 }
@@ -162,6 +165,8 @@ func (w *walker) allowed(p map[string]any, s scope) error {
 	class, _ := p["class"].(string)
 	function, isFunction := p["function_name"].(string)
 	switch {
+	case class == "COLLATE": // a copy in each comparison of the column from then on
+		return fmt.Errorf("collate is not allowed; use lower")
 	case class != "" && !slices.Contains(classes, class):
 		return fmt.Errorf("%s is not allowed", strings.ToLower(class))
 	case class == "" && kind != "" && !slices.Contains(kinds, kind):
@@ -172,7 +177,7 @@ func (w *walker) allowed(p map[string]any, s scope) error {
 		return w.grows(p, s.selects)
 	case kind == "OPERATOR_UNPACK":
 		return fmt.Errorf("columns may not be unpacked: there may be any number of them")
-	case class == "COLUMN_REF" && s.selects.isTable(last(p)): // perhaps its whole row
+	case class == "COLUMN_REF" && s.selects.isRow(p):
 		return w.put(p, 1, s.selects)
 	case class == "CAST" && composed(p["child"]):
 		return fmt.Errorf("a list or row that is put together may not be cast")
@@ -206,7 +211,7 @@ func table(p map[string]any, s scope) error {
 	if schema != "" || catalog != "" {
 		return fmt.Errorf("the table %s.%s may not be asked; there are %s", catalog+schema, name, strings.Join(Tables, ", "))
 	}
-	if s.tables.has(name) || slices.ContainsFunc(Tables, func(t string) bool { return same(t, name) }) {
+	if s.tables.find(name) != nil || slices.ContainsFunc(Tables, func(t string) bool { return same(t, name) }) {
 		return nil
 	}
 	return fmt.Errorf("the table %q may not be asked; there are %s", name, strings.Join(Tables, ", "))
@@ -231,21 +236,10 @@ func (w *walker) function(name string, p map[string]any, s scope) error {
 	if err := checkArguments(name, arguments(p)); err != nil {
 		return err
 	}
-	if slices.Contains(copying, name) {
-		if err := w.copied(name, p); err != nil {
-			return err
-		}
-	}
 	if n := s.selects.parts(p); n > 0 {
 		return w.put(p, n, s.selects)
 	}
 	return nil
 }
 
-var allowed = func() map[string]bool {
-	all := map[string]bool{}
-	for name := range strings.FieldsSeq(functions) {
-		all[name] = true
-	}
-	return all
-}()
+var allowed = words(functions)

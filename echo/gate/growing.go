@@ -9,10 +9,6 @@ import (
 // maxGrowing bounds the number of arguments of all functions that make texts longer, in total.
 const maxGrowing = 32
 
-// maxCopies bounds the number of calls that copy a text, times the parts of which texts are put together. The engine
-// keeps the results of all calls for 2,048 rows at once.
-const maxCopies = 256
-
 // growth keeps functions that make texts longer from making one that does not fit in memory. Each at most doubles a
 // text, but a name for its result can be passed to the next function: 30 names make a gigabyte. So they may be in one
 // SELECT only, and not use a result that another of them has named there. Then a text is as long as its parts.
@@ -21,23 +17,7 @@ const maxCopies = 256
 // of a text of another.
 type growth struct {
 	arguments int      // number of arguments of all of them
-	copies    int      // number of calls of copying functions
 	in        *selects // the SELECT that they are in
-}
-
-// selects is a SELECT.
-type selects struct {
-	longer []string // the names that it gives to lengthened texts
-	tables []string // the names of what it selects from, in lower case
-	outer  *selects // the SELECT that it is in; nil: none
-}
-
-// name notes the name of a result.
-func (s *selects) name(item any) {
-	p, _ := item.(map[string]any)
-	if alias, _ := p["alias"].(string); alias != "" {
-		s.longer = append(s.longer, alias)
-	}
 }
 
 // grows counts a function of growing.
@@ -89,7 +69,7 @@ func (s *selects) parts(p map[string]any) int {
 	name, children := called(p), arguments(p)
 	switch {
 	case p["class"] == "COLUMN_REF":
-		if s.isTable(last(p)) {
+		if s.isRow(p) {
 			return 1
 		}
 		return 0
@@ -108,57 +88,6 @@ func (s *selects) parts(p map[string]any) int {
 		return elements(fractions(children))
 	}
 	return 0
-}
-
-// isTable reports whether a column with a name may be the whole row of a table of a SELECT, or of one that it is in.
-func (s *selects) isTable(name string) bool {
-	name = strings.ToLower(name)
-	for ; s != nil; s = s.outer {
-		if slices.Contains(s.tables, name) {
-			return true
-		}
-	}
-	return strings.HasPrefix(name, "unnamed_subquery")
-}
-
-// tablesOf returns the names of what a SELECT selects from, but not of what SELECTs in it do.
-func tablesOf(from any) (names []string) {
-	switch p := from.(type) {
-	case []any:
-		for _, one := range p {
-			names = append(names, tablesOf(one)...)
-		}
-	case map[string]any:
-		if _, isSelect := p["select_list"]; isSelect {
-			return nil
-		}
-		for _, field := range []string{"table_name", "alias"} {
-			if name, _ := p[field].(string); name != "" {
-				names = append(names, strings.ToLower(name))
-			}
-		}
-		for _, one := range p {
-			names = append(names, tablesOf(one)...)
-		}
-	}
-	return names
-}
-
-// copied counts a call that copies a text.
-func (g *growth) copied(name string, p map[string]any) error {
-	if anywhere(arguments(p), unpacked) {
-		return fmt.Errorf("COLUMNS may not be passed to %s: it copies as many texts as there are columns", name)
-	}
-	g.copies++
-	return nil
-}
-
-// check returns why a statement may not be run that has been walked.
-func (g *growth) check() error {
-	if parts := max(1, g.arguments); g.copies*parts > maxCopies {
-		return fmt.Errorf("%d calls copy texts of %d parts; their product may be %d", g.copies, parts, maxCopies)
-	}
-	return nil
 }
 
 // composed reports whether a node is a list or row that the statement makes. As a text, it has each quote twice;
@@ -191,16 +120,6 @@ func constant(part any) bool {
 func unpacked(p map[string]any) bool {
 	several, _ := p["columns"].(bool)
 	return several || p["type"] == "OPERATOR_UNPACK"
-}
-
-// last returns the last part of the name of a column.
-func last(p map[string]any) string {
-	columns, _ := p["column_names"].([]any)
-	if len(columns) == 0 {
-		return ""
-	}
-	name, _ := columns[len(columns)-1].(string)
-	return name
 }
 
 // anywhere reports whether a node of a tree is what is looked for.
