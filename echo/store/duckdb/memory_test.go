@@ -211,3 +211,43 @@ func TestAQuestionThatTakesMemoryIsEndedAndFreesIt(t *testing.T) {
 		t.Errorf("%v, %v", r, err)
 	}
 }
+
+// As many texts as may be made of a row fit in memory, if they are as long as a text that is kept may be.
+func TestTheLongestTextsFitInMemory(t *testing.T) {
+	s := open(t, filepath.Join(t.TempDir(), "echo.db"), duckdb.Options{Threads: 1})
+	for second := range int64(8) {
+		rows := gaugesWith(512, 1+second, func(int) string { return "{}" })
+		for i := range rows {
+			rows[i].Kind, rows[i].Metric, rows[i].HasInt = row.Log, "", false
+			rows[i].Record = &row.Record{Body: strings.Repeat(fmt.Sprintf("%08d", i), 16<<10/8)}
+		}
+		if _, err := s.Write(t.Context(), rows); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const most, slack = 2048 * 528 >> 10, 100 // MiB: the texts of a chunk of rows, and a margin
+	first, _ := memory(t)
+	nested := func(n int, before, after string) string {
+		return strings.Repeat(before, n) + "body" + strings.Repeat(after, n)
+	}
+	for _, text := range []string{
+		nested(33, "lower(", ")"), nested(33, "trim(", ")"), nested(33, "substr(", ", 2)"), nested(33, "left(", ", -1)"),
+		nested(33, "reverse(", ")"), nested(33, "strip_accents(", ")"), nested(33, "right_grapheme(", ", -1)"),
+		nested(33, "regexp_extract(", ", '.(.*)', 1)"), nested(16, "", "[2:]"), nested(1, "split_part(", ", '', 1)"),
+		nested(1, "concat("+strings.Repeat("body, ", 31), ")"), nested(1, strings.Repeat("body || ", 6), ""),
+		nested(2, "translate(", ", '01', '😀😀')"), nested(1, "json_quote(", ")"),
+	} {
+		kept(t, first+2*slack)
+		storetest.ForgetPeak(t, os.Getpid())
+		before, _ := memory(t)
+		_, err := s.Query(t.Context(), "select max(length("+text+")) from events", store.Limits{Time: time.Minute, Rows: 1, Bytes: 1 << 20})
+		if err != nil && !errors.As(err, new(*store.LimitError)) {
+			t.Errorf("%.60s: %v", text, err)
+		}
+		_, peak := memory(t)
+		t.Logf("%d MiB, at most %d: %.60s: %v", before, peak, text, err)
+		if peak-before > most+slack {
+			t.Errorf("%.60s: the process took %d MiB", text, peak-before)
+		}
+	}
+}
