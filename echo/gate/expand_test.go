@@ -88,3 +88,24 @@ func TestCheckOfWhatIsExpanded(t *testing.T) {
 		}
 	}
 }
+
+// What the parser would copy is refused before it is parsed.
+func TestParse(t *testing.T) {
+	repeat := strings.Repeat
+	for name, c := range map[string]struct{ statement, refused string }{
+		"no CASE":                 {"select 1", ""},
+		"a CASE":                  {"select case rank when 1 then 2 when 2 then 3 end", ""},
+		"many WHEN":               {"select case" + repeat(" when a = 1 then 2", 500) + " end", ""},
+		"CASE in CASE":            {"select " + repeat("case ", 5) + "a" + repeat(" when 1 then 1 when 2 then 2 end", 5), ""},
+		"CASE in CASE, and so on": {"select " + repeat("CASE ", 30) + "a" + repeat(" WHEN 1 THEN 1 WHEN 2 THEN 2 END", 30), "30 CASE with an operand and 60 WHEN"},
+		"of when":                 {"select " + repeat("case whenever+", 30) + "a" + repeat(" when 1 then 1 when 2 then 2 end", 30), "30 CASE with an operand"},
+		"in words":                {"select 'in this case, when'" + repeat(", lower_case", 100), ""},
+		"windows":                 {"select sum(a) over w, max(a) over w from b window w as (order by c)", ""},
+		"many windows":            {"select 1" + repeat(", sum(a)over w", 300) + " from b window w as (order by c" + repeat(" + c", 300) + ")", "OVER 300 times"},
+		"many without a name":     {"select 1" + repeat(", sum(a) over ()", 600), ""},
+	} {
+		if refused := gate.Parse(c.statement); !strings.Contains(refused, c.refused) || (c.refused == "") != (refused == "") {
+			t.Errorf("%s: refused: %q; want %q", name, refused, c.refused)
+		}
+	}
+}

@@ -240,7 +240,8 @@ func TestTheLongestTextsFitInMemory(t *testing.T) {
 		kept(t, first+2*slack)
 		storetest.ForgetPeak(t, os.Getpid())
 		before, _ := memory(t)
-		_, err := s.Query(t.Context(), "select max(length("+text+")) from events", store.Limits{Time: time.Minute, Rows: 1, Bytes: 1 << 20})
+		_, err := s.Query(t.Context(), "select max(length("+text+")) from events",
+			store.Limits{Time: time.Minute, Rows: 1, Bytes: 1 << 20})
 		if err != nil && !errors.As(err, new(*store.LimitError)) {
 			t.Errorf("%.60s: %v", text, err)
 		}

@@ -40,6 +40,9 @@ func (s *Store) checked(ctx context.Context, conn *sql.Conn, statement string) (
 	if len(statement) > gate.MaxStatement {
 		return "", store.Refuse("it has %d bytes; %d are allowed", len(statement), gate.MaxStatement)
 	}
+	if why := gate.Parse(statement); why != "" {
+		return "", &store.RefusedError{Why: why}
+	}
 	tree, err := parsed(ctx, conn, statement)
 	if err != nil {
 		return "", err
