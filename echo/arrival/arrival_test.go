@@ -185,7 +185,9 @@ func TestProcessesWithTheSameRank(t *testing.T) {
 // The next job on the same nodes has other processes. What a rank of it costs is a share of its own time.
 func TestTheNextJobIsAnother(t *testing.T) {
 	first := job{steps: 200, ranks: 8}.spans()
-	next := job{steps: 200, ranks: 8, late: func(r, _ int) float64 { return map[bool]float64{true: 20 * ms}[r == 6] }}.spans()
+	next := job{steps: 200, ranks: 8, late: func(r, _ int) float64 {
+		return map[bool]float64{true: 20 * ms}[r == 6]
+	}}.spans()
 	for i := range first {
 		first[i].PID = int64(100 + first[i].Rank.Rank)
 	}

@@ -1,6 +1,10 @@
 package arrival
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/ingero-io/ingero/echo/outlier"
+)
 
 // lateness returns how much later than the median of the others each rank entered.
 func lateness(one []Span) []float64 {
@@ -13,6 +17,31 @@ func lateness(one []Span) []float64 {
 		times[i] = others(i) - times[i]
 	}
 	return times
+}
+
+// usual returns how much the lateness of ranks varies, each rank's about its own median: if half of the ranks are late
+// each time, how late all are does not say what is usual. If ranks are late half of the time, neither do their medians;
+// then it is the median of half-widths.
+func (c *comparison) usual(late [][]float64) float64 {
+	of := map[Process][]float64{}
+	for i, one := range c.collectives {
+		for k := range one {
+			of[one[k].Process] = append(of[one[k].Process], late[i][k])
+		}
+	}
+	var all, widths []float64
+	for _, list := range of {
+		median := outlier.Median(list)
+		for _, l := range list {
+			all = append(all, l-median)
+		}
+		widths = append(widths, halfWidth(list))
+	}
+	mad := outlier.Of(all).MAD
+	if half := outlier.Median(widths); mad > twoGroups*half {
+		return half
+	}
+	return mad
 }
 
 // without returns a function that returns the median of all numbers except the i-th.

@@ -126,7 +126,7 @@ var stragglersTool = tool[stragglersIn, stragglersOut]{
 }
 
 // stragglers returns the stragglers of a scope: those that go on first, then the most costly first.
-func (s *Tools) stragglers(ctx context.Context, sc question.Scope, out *stragglersOut) ([]straggler, *untold, error) {
+func (s *Tools) stragglers(ctx context.Context, sc question.Scope, out *stragglersOut) ([]straggler, *unknowns, error) {
 	results, not, err := s.late(ctx, sc, &out.Seen, &out.common)
 	if err != nil {
 		return nil, nil, err
@@ -168,10 +168,10 @@ func (s *straggler) process() arrival.Process { return arrival.Process{Rank: s.r
 
 // late compares the ranks of each job. The results are in the order of their first ranks.
 func (s *Tools) late(ctx context.Context, sc question.Scope, seen *stragglersSeen, c *common) ([]arrival.Result,
-	*untold, error,
+	*unknowns, error,
 ) {
 	var results []arrival.Result
-	not := &untold{}
+	not := &unknowns{}
 	sent, err := s.ask.Collectives(ctx, sc, func(of question.Collectives) {
 		jobs := arrival.Jobs(of.Spans)
 		list := make([]arrival.Result, len(jobs))
@@ -257,7 +257,8 @@ func (s *stragglersOut) addEpisode(e *question.Episode, who map[arrival.Process]
 	if one == nil {
 		one = &straggler{
 			ClusterID: name(e.Cluster), NodeID: name(e.Node), Rank: *e.Rank, PID: e.PID,
-			rank: arrival.Rank{Cluster: e.Cluster, Node: e.Node, Rank: *e.Rank}, from: e.Since, to: e.Until, Resolved: e.Resolved,
+			rank: arrival.Rank{Cluster: e.Cluster, Node: e.Node, Rank: *e.Rank}, from: e.Since, to: e.Until,
+			Resolved: e.Resolved,
 		}
 		if e.LostMS != nil && e.StepMS != nil && *e.StepMS > 0 {
 			one.lost = *e.LostMS / *e.StepMS

@@ -8,8 +8,8 @@ import (
 	"github.com/ingero-io/ingero/echo/arrival"
 )
 
-// untold is what the comparisons of all clusters' jobs cannot tell.
-type untold struct {
+// unknowns is what the comparisons of all clusters' jobs cannot tell.
+type unknowns struct {
 	reasons  []reason // in the order in which they came
 	unjudged int      // late arrivals
 	of       []string // their clusters
@@ -27,7 +27,7 @@ type reason struct {
 }
 
 // add takes in the results of a cluster.
-func (u *untold) add(cluster string, jobs []arrival.Result) {
+func (u *unknowns) add(cluster string, jobs []arrival.Result) {
 	u.jobs += len(jobs)
 	thin := map[string]int{}
 	for i := range jobs {
@@ -59,7 +59,7 @@ func (u *untold) add(cluster string, jobs []arrival.Result) {
 }
 
 // notes adds it to the answer's note, with few clusters' names.
-func (u *untold) notes(c *common) {
+func (u *unknowns) notes(c *common) {
 	for i := range u.reasons {
 		r := &u.reasons[i]
 		of := some(r.clusters)
@@ -79,7 +79,7 @@ func (u *untold) notes(c *common) {
 }
 
 // nobody is the verdict that nobody is blamed, with what speaks against taking that for a proof.
-func (u *untold) nobody(seen *stragglersSeen) string {
+func (u *unknowns) nobody(seen *stragglersSeen) string {
 	thin := 0
 	for i := range u.reasons {
 		thin += u.reasons[i].thin
@@ -88,8 +88,8 @@ func (u *untold) nobody(seen *stragglersSeen) string {
 	if thin == u.jobs && thin > 0 {
 		text = "not known: " + u.reasons[0].why + "; no agent reports a straggler"
 	} else {
-		text = fmt.Sprintf("nobody is blamed: in %d collectives of %d ranks none was late often and long enough, and no agent "+
-			"reports a straggler", seen.Collectives, seen.Ranks)
+		text = fmt.Sprintf("nobody is blamed: in %d collectives of %d ranks none was late often and long enough, "+
+			"and no agent reports a straggler", seen.Collectives, seen.Ranks)
 		if thin > 0 {
 			text += fmt.Sprintf("; of %d of %d jobs it is not known", thin, u.jobs)
 		}

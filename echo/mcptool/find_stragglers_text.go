@@ -12,7 +12,7 @@ func value(v *float64) float64 {
 	return *v
 }
 
-func (s *stragglersOut) verdict(list []straggler, not *untold) {
+func (s *stragglersOut) verdict(list []straggler, not *unknowns) {
 	switch {
 	case len(list) > 0:
 		s.Verdict = prose(list[0].text())

@@ -660,11 +660,13 @@ func TestWhatEndsWithoutAnEvent(t *testing.T) {
 			here,
 		}, nil, 0, 0, nil},
 		"another process has its rank": {
-			[]entry{by(state(3000, "a"), 7), here}, nil, 0, 0.2 * 7 * 1000 / 3600,
+			[]entry{by(state(3000, "a"), 7), here},
+			nil, 0, 0.2 * 7 * 1000 / 3600,
 			[]demo.Request{ran(7, 3500, 2000), ran(8, 100, 0)},
 		},
 		"its tracer, started again, no longer knows its rank": {
-			[]entry{by(state(3000, "a"), 7), here}, nil, 0, 0.2 * 7 * 1000 / 3600,
+			[]entry{by(state(3000, "a"), 7), here},
+			nil, 0, 0.2 * 7 * 1000 / 3600,
 			[]demo.Request{ran(7, 3500, 2000), metrics(t, "east", "n03", series{"m", []float64{1}, nil, ""})},
 		},
 		"it runs on": {

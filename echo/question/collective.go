@@ -58,8 +58,9 @@ func (a *Asker) Collectives(ctx context.Context, s Scope, each func(Collectives)
 			c.chosen, c.share = share(c.spans, ranks)
 			clusters = append(clusters, c)
 		}
-	}, `select cluster_id, count(*), sum(case when %s then 0 else 1 end), count(distinct (node_id, rank, pid)) from collectives
-		where peer_rank is null and %s group by cluster_id order by cluster_id`, comparable, a.where(s, "enter_ns"))
+	}, `select cluster_id, count(*), sum(case when %s then 0 else 1 end), count(distinct (node_id, rank, pid))
+		from collectives where peer_rank is null and %s group by cluster_id order by cluster_id`,
+		comparable, a.where(s, "enter_ns"))
 	if err != nil {
 		return sent, err
 	}

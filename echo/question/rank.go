@@ -89,7 +89,8 @@ func (a *Asker) events(ctx context.Context, from string) (events []event, more b
 		e.Cohort, e.PID = l.text(), l.int()
 		events = append(events, e)
 	}, `select cluster_id, node_id, rank, type, event_id, timestamp_ns, resolved, since, excess, own_ms, peer_ms,
-			lost_ms_per_step, step_ms, ranks, nranks, cause, culprit, cause_ms_per_step, cause_explained, evidence_ids, cohort, pid
+			lost_ms_per_step, step_ms, ranks, nranks, cause, culprit, cause_ms_per_step, cause_explained, evidence_ids,
+			cohort, pid
 		from %s order by timestamp_ns desc, cluster_id, node_id, rank, event_id`, from)
 	slices.Reverse(events) // oldest first
 	return events, more, err

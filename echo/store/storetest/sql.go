@@ -21,11 +21,12 @@ func listed(n int, format string) string {
 
 // chained returns a statement with WITHs, of which each is made of the one before, whose number is in the format.
 func chained(n int, first, format string) string {
-	list := "WITH a0 AS (" + first + ")"
+	list := make([]string, n+1)
+	list[0] = "a0 AS (" + first + ")"
 	for i := range n {
-		list += fmt.Sprintf(", a%d AS (%s)", i+1, fmt.Sprintf(format, i))
+		list[i+1] = fmt.Sprintf("a%d AS (%s)", i+1, fmt.Sprintf(format, i))
 	}
-	return list + fmt.Sprintf(" SELECT count(*) FROM a%d", n)
+	return fmt.Sprintf("WITH %s SELECT count(*) FROM a%d", strings.Join(list, ", "), n)
 }
 
 // severalWiths is a question of several steps.
