@@ -189,16 +189,20 @@ func (x *expander) selected(p map[string]any, at *place) (m made) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(p)) {
 		if name != "cte_map" && name != "select_list" && name != "from_table" {
-			clause := x.part(p[name], inner)
-			if clause.several {
-				clause.times(from.width)
-			}
-			clause.longest = 0
-			m.add(clause)
+			m.add(x.clause(p[name], inner, from.width))
 		}
 	}
 	m.columns = min(m.columns+m.width, enough)
 	return m
+}
+
+// clause returns what a condition, an order and the like is, of a table with some columns. It has no value.
+func (x *expander) clause(part any, at *place, width int) made {
+	m := x.part(part, at)
+	if m.several {
+		m.times(width)
+	}
+	return made{parts: m.parts, columns: m.columns, texts: m.texts}
 }
 
 // name notes what a name of a select list stands for; of two of the same name, the larger one.
@@ -233,12 +237,7 @@ func (x *expander) combined(p map[string]any, at *place) (m made) {
 			m.width = max(m.width, q.width)
 		}
 	}
-	order := x.part(p["modifiers"], &place{with: at.with, selects: at.selects, from: m, outer: at})
-	if order.several {
-		order.times(m.width)
-	}
-	order.longest = 0
-	m.add(order)
+	m.add(x.clause(p["modifiers"], &place{with: at.with, selects: at.selects, from: m, outer: at}, m.width))
 	m.columns = min(m.columns+m.width, enough)
 	return m
 }
@@ -289,11 +288,7 @@ func (x *expander) table(from any, at *place) (m made) {
 		m.add(left)
 		m.add(right)
 		m.width = min(left.width+right.width, enough)
-		on := x.part(p["condition"], at.seeing(m, plain(p, at.with)))
-		if on.several {
-			on.times(m.width)
-		}
-		m.add(made{parts: on.parts, columns: on.columns, texts: on.texts})
+		m.add(x.clause(p["condition"], at.seeing(m, plain(p, at.with)), m.width))
 	case "EXPRESSION_LIST":
 		m = x.part(p["values"], at)
 		rows, _ := p["values"].([]any)

@@ -129,7 +129,7 @@ func TestARequestThatHasWaitedIsRefusedAtOnce(t *testing.T) {
 		s := &slow{next: make(chan struct{})}
 		q := intake.New(s, intake.Options{Rows: 10, Patience: time.Second})
 		begin := time.Now()
-		time.Sleep(time.Second)
+		time.Sleep(time.Second) // of virtual time
 		stored, err := q.Enter(t.Context(), begin, make([]row.Row, 10))
 		if err != nil {
 			t.Fatal(err)

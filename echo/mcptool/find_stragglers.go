@@ -111,11 +111,11 @@ var stragglersTool = tool[stragglersIn, stragglersOut]{
 		if err != nil {
 			return out, err
 		}
-		list, not, err := s.stragglers(ctx, sc, &out)
+		list, unknown, err := s.stragglers(ctx, sc, &out)
 		if err != nil {
 			return out, err
 		}
-		out.verdict(list, not)
+		out.verdict(list, unknown)
 		out.Next = nextOf(list, in.ClusterID, out.Window)
 		page, rest := part(list, in.paging, at, size(out))
 		if out.Stragglers = page; rest > 0 {
@@ -127,7 +127,7 @@ var stragglersTool = tool[stragglersIn, stragglersOut]{
 
 // stragglers returns the stragglers of a scope: those that go on first, then the most costly first.
 func (s *Tools) stragglers(ctx context.Context, sc question.Scope, out *stragglersOut) ([]straggler, *unknowns, error) {
-	results, not, err := s.late(ctx, sc, &out.Seen, &out.common)
+	results, unknown, err := s.late(ctx, sc, &out.Seen, &out.common)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -148,20 +148,12 @@ func (s *Tools) stragglers(ctx context.Context, sc question.Scope, out *straggle
 		list = append(list, *one)
 	}
 	slices.SortFunc(list, func(a, b straggler) int {
-		return cmp.Or(compareBool(a.Resolved, b.Resolved), cmp.Compare(b.lost, a.lost), a.process().Compare(b.process()))
+		if a.Resolved != b.Resolved {
+			return map[bool]int{false: -1, true: 1}[a.Resolved]
+		}
+		return cmp.Or(cmp.Compare(b.lost, a.lost), a.process().Compare(b.process()))
 	})
-	return list, not, s.explain(ctx, sc, list)
-}
-
-// compareBool orders what is false first.
-func compareBool(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
-		return 1
-	}
-	return -1
+	return list, unknown, s.explain(ctx, sc, list)
 }
 
 func (s *straggler) process() arrival.Process { return arrival.Process{Rank: s.rank, PID: s.PID} }
@@ -171,7 +163,7 @@ func (s *Tools) late(ctx context.Context, sc question.Scope, seen *stragglersSee
 	*unknowns, error,
 ) {
 	var results []arrival.Result
-	not := &unknowns{}
+	unknown := &unknowns{}
 	sent, err := s.ask.Collectives(ctx, sc, func(of question.Collectives) {
 		jobs := arrival.Jobs(of.Spans)
 		list := make([]arrival.Result, len(jobs))
@@ -182,14 +174,14 @@ func (s *Tools) late(ctx context.Context, sc question.Scope, seen *stragglersSee
 			seen.SpanS = max(seen.SpanS, round(r.SpanNS/1e9, 1))
 			list[i] = r
 		}
-		not.add(of.Cluster, list)
+		unknown.add(of.Cluster, list)
 		results = append(results, list...)
 	})
 	if err != nil {
 		return nil, nil, err
 	}
 	slices.SortFunc(results, func(a, b arrival.Result) int { return a.Ranks[0].Compare(b.Ranks[0]) })
-	not.notes(c)
+	unknown.notes(c)
 	seen.Unknown = sent.Unknown
 	if sent.Share > 0 && sent.Share < 1 {
 		seen.SharePct = significant(sent.Share*100, 3)
@@ -197,7 +189,7 @@ func (s *Tools) late(ctx context.Context, sc question.Scope, seen *stragglersSee
 	if sent.More {
 		c.add("not all collectives could be read; ask for a shorter window")
 	}
-	return results, not, nil
+	return results, unknown, nil
 }
 
 // late adds the ranks that are late by their collectives, and names the most costly of those that are not blamed.

@@ -12,19 +12,19 @@ func value(v *float64) float64 {
 	return *v
 }
 
-func (s *stragglersOut) verdict(list []straggler, not *unknowns) {
+func (s *stragglersOut) verdict(list []straggler, unknown *unknowns) {
 	switch {
 	case len(list) > 0:
 		s.Verdict = prose(list[0].text())
 		if n := len(list) - 1; n > 0 {
 			s.Verdict += data(fmt.Sprintf("; and %d more", n))
 		}
-	case not.jobs == 0 && s.Seen.AgentEvents == 0:
+	case unknown.jobs == 0 && s.Seen.AgentEvents == 0:
 		s.Verdict = "nobody is blamed: in this window no node reported collectives, and no agent ranks"
-	case not.jobs == 0:
+	case unknown.jobs == 0:
 		s.Verdict = "nobody is blamed: no agent reports a straggler, and there are no collectives to compare"
 	default:
-		s.Verdict = prose(not.nobody(&s.Seen))
+		s.Verdict = prose(unknown.nobody(&s.Seen))
 	}
 }
 

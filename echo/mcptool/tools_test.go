@@ -723,7 +723,7 @@ func TestSlowAgain(t *testing.T) {
 	}
 }
 
-// What cannot be told of many clusters is told once.
+// One note names what is unknown about many clusters.
 func TestWhatCannotBeToldOfManyClusters(t *testing.T) {
 	var list []demo.Request
 	for i := range 40 {
@@ -737,7 +737,7 @@ func TestWhatCannotBeToldOfManyClusters(t *testing.T) {
 	}
 }
 
-// Processes of a node that have the same rank are told apart, and an agent's event is added to the one it is about.
+// Processes of a node with the same rank are listed separately, and an agent's event belongs to its process.
 func TestProcessesOfANodeWithTheSameRank(t *testing.T) {
 	var list []demo.Request
 	for group := range 3 {
