@@ -159,8 +159,12 @@ func (s *Store) deleteAtOnce(ctx context.Context, received int64) (deleted int64
 	return deleted, nil
 }
 
-// shrinks is how often in a row shrink deletes. Space is free when all rows of a group of 122,880 are deleted.
+// shrinks is how often in a row shrink deletes.
 const shrinks = 4
+
+// groupRows is how many rows the engine stores together. A checkpoint frees space if the rows that are left fit in
+// fewer groups.
+const groupRows = 122_880
 
 // shrink deletes the oldest rows of a file that is too large: as many as its size suggests if all rows are of equal
 // size, and more if that was not enough.
@@ -183,12 +187,41 @@ func (s *Store) shrink(ctx context.Context, most int64) (int64, error) {
 			return deleted, err
 		}
 		before = size
-		n, err := s.deleteShare(ctx, 1-lessThanFull*float64(most)/float64(size))
+		share := 1 - lessThanFull*float64(most)/float64(size)
+		if deleted > 0 { // the engine compresses the groups that are left anew, sometimes less
+			least, err := s.shareOfGroup(ctx)
+			if err != nil {
+				return deleted, err
+			}
+			share = max(share, least)
+		}
+		n, err := s.deleteShare(ctx, share)
 		if deleted += n; err != nil {
 			return deleted, err
 		}
 	}
 	return deleted, nil
+}
+
+// shareOfGroup returns about which share of all rows to delete, so that the table with most of them has a group less;
+// 0: it has one group.
+func (s *Store) shareOfGroup(ctx context.Context) (share float64, err error) {
+	const margin = 0.01 // quantiles are not exact
+	err = s.look(ctx, func(db *sql.DB) error {
+		all, largest := int64(0), int64(0)
+		for _, table := range tables {
+			var n int64
+			if err := db.QueryRowContext(ctx, "select count(*) from "+table).Scan(&n); err != nil {
+				return err
+			}
+			all, largest = all+n, max(largest, n)
+		}
+		if left := (largest - 1) / groupRows * groupRows; left > 0 {
+			share = min(1, float64(largest-left)/float64(all)+margin)
+		}
+		return nil
+	})
+	return share, err
 }
 
 // size returns the bytes of the file in use, after the log was moved into it.
