@@ -278,7 +278,7 @@ demo: build ## show how the cause of a stall is found, no GPU needed
 # -short leaves out the perf back end, which takes half a minute a test to detach.
 LONG_KERNEL_TESTS := ./agent/... ./cmd/ingero/... ./internal/e2e/... ./capture/probe/...
 # Those of their folders that load nothing and measure nothing are with the others.
-unmeasured = $(addprefix ./,bench/numbers $(addprefix internal/,config doctable doctor elffile gen layout lists))
+unmeasured = $(addprefix ./,bench/numbers $(addprefix internal/,config doctable doctor elffile gen hostile layout lists))
 pure = $(shell $(GO) list ./... | grep -vE '/ingero/(agent|bench|cmd/ingero|demo|internal|capture/probe)(/|$$)') \
 	$(shell $(GO) list $(unmeasured))
 short_kernel = $(filter-out $(shell $(GO) list $(unmeasured)),$(shell $(GO) list ./bench/... ./demo/... ./internal/... | \
@@ -311,6 +311,13 @@ test-kernel:
 test-e2e: ## run the long tests: agent, cmd/ingero, internal/e2e, all of the probes (root, a kernel with BTF)
 	INGERO_REQUIRE_KERNEL=1 tools/undisturbed $(GO) test -count=1 -p 1 -timeout 15m $(LONG_KERNEL_TESTS)
 	@command -v tmux >/dev/null || { echo; echo "SKIPPED: the view of trace in a real terminal emulator needs tmux: apt-get install tmux"; }
+
+# Hostile clients, files and processes, as data: internal/hostile/attacks.
+.PHONY: hostile
+hostile: build fleet echo ## attack the programs with hostile requests, SQL, recordings, libraries and names (root, a kernel with BTF; SHORT=1: without those that take seconds; ONLY='fleet,node API')
+	@mkdir -p .cache
+	$(GO) build -o .cache/hostile ./internal/hostile/cmd
+	.cache/hostile -bin bin -tree . $(if $(SHORT),-short) $(if $(filter yes,$(CAN_TRACE)),-kernel) $(if $(ONLY),-only '$(ONLY)')
 
 # The public tools of the protocol, with a Node.js that runs them: npm packages, pinned,
 # of which nothing runs when they are installed.

@@ -174,6 +174,7 @@ var table = []row{
 	{"internal/e2e/fleetlive", ""},
 	{"internal/gen", "event metrics serve/nodeapi"},
 	{"internal/mcpconformance", ""},
+	{"internal/hostile", "internal/cudastub"},
 	{"internal/nvidiatest", ""},
 	{"internal/pythontest", ""},
 	{"internal/real", ""},
@@ -184,6 +185,7 @@ var table = []row{
 	{"internal/hollow", "capture/host/nvml internal/cudastub internal/real"},
 	{"internal/mcpconformance/cmd", "internal/mcpconformance serve/mcpserver serve/webserver"},
 	{"internal/vm/cmd", "internal/vm"},
+	{"internal/hostile/cmd", "internal/hostile"},
 	{"internal/vm/guest", "internal/vm capture/probe"},
 	{"internal/hollow/nvlibs", "internal/hollow internal/real"},
 	{"internal/real/realtest", `agent event internal/doctable internal/hollow internal/kerneltest capture/probe
