@@ -5,7 +5,8 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"os"
+
+	"github.com/ingero-io/ingero/internal/smallfile"
 )
 
 // Files names PEM files for TLS: the CA that signed the fleet's certificate, and, for mutual TLS, the agent's own
@@ -23,13 +24,13 @@ func (f Files) config() (*tls.Config, error) {
 	}
 	conf := &tls.Config{MinVersion: tls.VersionTLS13, RootCAs: x509.NewCertPool()}
 	if f.Cert != "" {
-		pair, err := tls.LoadX509KeyPair(f.Cert, f.Key)
+		pair, err := smallfile.KeyPair(f.Cert, f.Key)
 		if err != nil {
 			return nil, fmt.Errorf("read the certificate %s with the key %s: %w", f.Cert, f.Key, err)
 		}
 		conf.Certificates = []tls.Certificate{pair}
 	}
-	pem, err := os.ReadFile(f.CA)
+	pem, err := smallfile.Read(f.CA)
 	if err != nil {
 		return nil, fmt.Errorf("read the certificates of the CA: %w", err)
 	}

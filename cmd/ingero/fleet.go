@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 
 	"github.com/ingero-io/ingero/fleet"
 	"github.com/ingero-io/ingero/internal/config"
+	"github.com/ingero-io/ingero/internal/smallfile"
 )
 
 // exitPartial is the exit code when some nodes answered and others did not.
@@ -158,7 +158,7 @@ func (c *console) fleetTLS(f *fleetFlags) (*tls.Config, error) {
 	}
 	t := &tls.Config{MinVersion: tls.VersionTLS13}
 	if f.ClientCert != "" {
-		pair, err := tls.LoadX509KeyPair(f.ClientCert, f.ClientKey)
+		pair, err := smallfile.KeyPair(f.ClientCert, f.ClientKey)
 		if err != nil {
 			return nil, fmt.Errorf("read the certificate %s with the key %s: %w", f.ClientCert, f.ClientKey, err)
 		}
@@ -185,7 +185,7 @@ func (c *console) knownNodes() (*x509.CertPool, error) {
 		return pool, nil //nolint:nilerr // without a home there are no files in it
 	}
 	for _, name := range []string{"nodes.pem", nodeService.name + "-cert.pem"} {
-		b, err := os.ReadFile(filepath.Join(o.folder(), name))
+		b, err := smallfile.Read(filepath.Join(o.folder(), name))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("read the nodes' certificates: %w; or pass --ca-cert FILE", err)
 		}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ingero-io/ingero/internal/smallfile"
 	"github.com/ingero-io/ingero/serve/mcpserver"
 	"github.com/ingero-io/ingero/serve/webserver"
 )
@@ -191,7 +192,7 @@ func (c *console) serviceToken(a *listenAddress) (token, from string, err error)
 }
 
 func readToken(path string) (string, error) {
-	b, err := os.ReadFile(path)
+	b, err := smallfile.Read(path)
 	if err != nil {
 		return "", fmt.Errorf("read the token: %w", err)
 	}
@@ -311,7 +312,7 @@ func (l *listener) tls() *tls.Certificate {
 
 // readCertificates reads CA certificates.
 func readCertificates(path string) (*x509.CertPool, error) {
-	text, err := os.ReadFile(path)
+	text, err := smallfile.Read(path)
 	if err != nil {
 		return nil, fmt.Errorf("read the certificates: %w", err)
 	}

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/ingero-io/ingero/internal/smallfile"
 )
 
 // Config is what the file can say. The zero value is that of no file.
@@ -83,16 +85,8 @@ func trusted(path string, env func(string) string) error {
 	return nil
 }
 
-// maxSize bounds a file, in bytes.
-const maxSize = 1 << 20
-
 func read(path string) (*Config, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("read the configuration: %w", err)
-	}
-	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, maxSize))
+	b, err := smallfile.Read(path)
 	if err != nil {
 		return nil, fmt.Errorf("read the configuration: %w", err)
 	}

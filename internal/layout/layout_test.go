@@ -21,7 +21,8 @@ var table = []row{
 	// reports.
 	{"capture/bpf", ""},
 	{"internal/commands", ""},
-	{"internal/config", ""},
+	{"internal/smallfile", ""},
+	{"internal/config", "internal/smallfile"},
 	{"docs", ""},
 	{"event", ""},
 	{"internal/lists", ""},
@@ -98,14 +99,14 @@ var table = []row{
 	{"cluster/rawcodec", ""},
 	{"cluster/cohorts", "cluster/health cluster/wire"},
 	{"cluster/fleetserver", "cluster/cohorts cluster/health cluster/rawcodec cluster/wire"},
-	{"cluster/fleetclient", "cluster/health cluster/rawcodec cluster/replicas cluster/wire"},
+	{"cluster/fleetclient", "cluster/health cluster/rawcodec cluster/replicas cluster/wire internal/smallfile"},
 	{"cluster/load", "cluster/health cluster/rawcodec cluster/wire"},
 	{"cluster/eventsocket", "cluster/wire internal/unixsocket"},
 	{"cluster/agentsocket", "cluster/wire internal/unixsocket"},
 	{"cluster/sink", "cluster/health cluster/wire"},
 	{"cluster/cmd/straggler-sink", "cluster/eventsocket cluster/sink cluster/wire internal/commands"},
 	{"cluster/cmd/ingero-fleet", `cluster/cohorts cluster/fleetserver cluster/health cluster/load cluster/simulate
-		cluster/wire internal/commands`},
+		cluster/wire internal/commands internal/smallfile`},
 
 	// What is kept.
 	{"store", "event capture/host/framework capture/host/owner internal/lists account/stats"},
@@ -152,7 +153,7 @@ var table = []row{
 	{"metrics", "cluster/arrivals cluster/health cluster/wire event explain/report store"},
 	{"serve/nodeapi/lanes", "event explain/recording store"},
 	{"serve/nodeapi/wire", "explain/report store"},
-	{"serve/webserver", ""},
+	{"serve/webserver", "internal/smallfile"},
 	{"export", "event export/parquet explain/report store"},
 	{"fleet", "explain/compare serve/nodeapi/wire explain/report store"},
 	{"serve/mcpserver", "serve/webserver"},
@@ -204,7 +205,7 @@ var table = []row{
 
 	// The command line and the terminal.
 	{"tui", "agent event fleet serve/nodeapi/wire explain/report store account/live"},
-	{"cmd/ingero", `agent bench bench/accuracy bench/agent bench/straggler internal/config serve/dashboard demo
+	{"cmd/ingero", `agent bench bench/accuracy bench/agent bench/straggler internal/config internal/smallfile serve/dashboard demo
 		cluster/agentsocket cluster/arrivals cluster/eventsocket cluster/fleetagent cluster/fleetclient cluster/health
 		cluster/node
 		cluster/wire

@@ -18,6 +18,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/ingero-io/ingero/internal/smallfile"
 )
 
 // certLife is how long a generated certificate is valid: the maximum that clients accept.
@@ -52,7 +54,7 @@ func (c *Cert) Lacks(names []string) []string {
 
 // LoadCert reads a certificate and its key.
 func LoadCert(cert, key string) (*Cert, error) {
-	pair, err := tls.LoadX509KeyPair(cert, key)
+	pair, err := smallfile.KeyPair(cert, key)
 	if err != nil {
 		return nil, fmt.Errorf("read the certificate %s with the key %s: %w", cert, key, err)
 	}
@@ -109,7 +111,7 @@ func makeKey(path string) ([]string, error) {
 }
 
 func readKey(path string) (*ecdsa.PrivateKey, error) {
-	text, err := os.ReadFile(path)
+	text, err := smallfile.Read(path)
 	if err != nil {
 		return nil, fmt.Errorf("read the key: %w", err)
 	}

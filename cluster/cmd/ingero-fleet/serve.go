@@ -23,6 +23,7 @@ import (
 
 	"github.com/ingero-io/ingero/cluster/fleetserver"
 	"github.com/ingero-io/ingero/cluster/wire"
+	"github.com/ingero-io/ingero/internal/smallfile"
 )
 
 // tokenEnv names the environment variable with the token that agents must send.
@@ -226,7 +227,7 @@ func (f *serveFlags) tls() (*tls.Config, error) {
 	if f.cert == "" || f.key == "" {
 		return nil, usage("--cert and --key belong together, and --client-ca needs them")
 	}
-	pair, err := tls.LoadX509KeyPair(f.cert, f.key)
+	pair, err := smallfile.KeyPair(f.cert, f.key)
 	if err != nil {
 		return nil, fmt.Errorf("read the certificate %s with the key %s: %w", f.cert, f.key, err)
 	}
@@ -236,7 +237,7 @@ func (f *serveFlags) tls() (*tls.Config, error) {
 	if f.clientCA == "" {
 		return c, nil
 	}
-	pem, err := os.ReadFile(f.clientCA)
+	pem, err := smallfile.Read(f.clientCA)
 	if err != nil {
 		return nil, fmt.Errorf("read the certificates for agents: %w", err)
 	}

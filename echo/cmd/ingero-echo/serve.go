@@ -21,6 +21,7 @@ import (
 	"github.com/ingero-io/ingero/echo/cost"
 	"github.com/ingero-io/ingero/echo/store"
 	"github.com/ingero-io/ingero/echo/store/duckdb"
+	"github.com/ingero-io/ingero/internal/smallfile"
 	"github.com/ingero-io/ingero/serve/webserver"
 )
 
@@ -188,7 +189,7 @@ func (f *serveFlags) readTokens(tokens *access.Tokens, env func(string) string) 
 	if f.tokens == "" {
 		return nil
 	}
-	b, err := os.ReadFile(f.tokens)
+	b, err := smallfile.Read(f.tokens)
 	if err != nil {
 		return fmt.Errorf("read the tokens: %w", err)
 	}
@@ -205,7 +206,7 @@ func (f *serveFlags) readRates(s *settings) error {
 	if f.rates == "" {
 		return nil
 	}
-	b, err := os.ReadFile(f.rates)
+	b, err := smallfile.Read(f.rates)
 	if err != nil {
 		return fmt.Errorf("read the rates: %w", err)
 	}
@@ -230,7 +231,7 @@ func (f *serveFlags) readCerts(s *settings) error {
 	if f.clientCA == "" {
 		return nil
 	}
-	pem, err := os.ReadFile(f.clientCA)
+	pem, err := smallfile.Read(f.clientCA)
 	if err != nil {
 		return fmt.Errorf("read the certificates for clients: %w", err)
 	}
