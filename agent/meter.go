@@ -54,7 +54,7 @@ func newMeter() *meter {
 
 // follower sets the first limits of a run.
 func (m *meter) follower(s *shared, names *processTable) follower {
-	set := func(op event.Op, l limit) {
+	set := func(op event.Op, l threshold) {
 		if err := s.tracer.SetLimit(op, l.stack, l.off); err != nil {
 			s.log.Warn("cannot set limits", "op", op, "err", err)
 		}
@@ -152,8 +152,8 @@ func (m *meter) process(pid uint32) *procMeter {
 	return p
 }
 
-// limit is the duration from which a call of an operation is unusual.
-type limit struct{ stack, off time.Duration }
+// threshold is the duration from which a call of an operation is unusual.
+type threshold struct{ stack, off time.Duration }
 
 const (
 	minStack   = 50 * time.Microsecond
@@ -172,8 +172,8 @@ const (
 
 // limits derives each operation's limits from the medians so far, and from its rate in the last
 // span. Call it before ops.
-func (m *meter) limits(span time.Duration) map[event.Op]limit {
-	r := make(map[event.Op]limit, len(event.Catalog))
+func (m *meter) limits(span time.Duration) map[event.Op]threshold {
+	r := make(map[event.Op]threshold, len(event.Catalog))
 	for i := range event.Catalog {
 		r[event.Catalog[i].Op] = m.limit(event.Catalog[i].Op, span)
 	}
@@ -181,7 +181,7 @@ func (m *meter) limits(span time.Duration) map[event.Op]limit {
 }
 
 // limit is that of one operation.
-func (m *meter) limit(op event.Op, span time.Duration) limit {
+func (m *meter) limit(op event.Op, span time.Duration) threshold {
 	var h stats.Histogram
 	var recent uint64
 	if past := m.past[op]; past != nil {
@@ -193,10 +193,10 @@ func (m *meter) limit(op event.Op, span time.Duration) limit {
 			recent += o.calls - o.prev
 		}
 	}
-	l := limit{stack: firstSlow, off: firstOff} // until there are enough samples
+	l := threshold{stack: firstSlow, off: firstOff} // until there are enough samples
 	if h.Count() >= minSamples {
 		u := time.Duration(unusual * h.Quantile(0.5))
-		l = limit{stack: max(u, minStack, slowest(&h, recent, span)), off: max(u, minOff)}
+		l = threshold{stack: max(u, minStack, slowest(&h, recent, span)), off: max(u, minOff)}
 	}
 	if op.Role() == event.RoleAlloc && float64(recent) < maxStacks*span.Seconds() {
 		l.stack = 1 // 0 would mean never

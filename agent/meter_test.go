@@ -18,7 +18,7 @@ func TestEachAllocationGetsAStackWhileTheyAreRare(t *testing.T) {
 		return list
 	}
 	m := newMeter()
-	second := func(allocs int) limit {
+	second := func(allocs int) threshold {
 		m.calls(calls(alloc.Op, allocs))
 		m.calls(calls(launch.Op, 100))
 		l := m.limits(time.Second)
@@ -28,7 +28,7 @@ func TestEachAllocationGetsAStackWhileTheyAreRare(t *testing.T) {
 		}
 		return l[alloc.Op]
 	}
-	if got := m.limits(time.Second)[alloc.Op]; got != (limit{stack: 1, off: firstOff}) {
+	if got := m.limits(time.Second)[alloc.Op]; got != (threshold{stack: 1, off: firstOff}) {
 		t.Errorf("before the first allocation: %+v", got)
 	}
 	if got := second(10).stack; got != 1 {

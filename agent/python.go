@@ -5,6 +5,7 @@ import (
 	"log/slog"
 
 	"github.com/ingero-io/ingero/capture/host/proc"
+	"github.com/ingero-io/ingero/capture/limit"
 	"github.com/ingero-io/ingero/capture/probe"
 	"github.com/ingero-io/ingero/capture/symbol/python"
 	"github.com/ingero-io/ingero/event"
@@ -75,7 +76,7 @@ func (p *pythons) look(pid int) {
 	switch {
 	case errors.As(err, &cannot):
 		p.known[pid] = true
-		if !p.said[err.Error()] {
+		if !p.said[err.Error()] && len(p.said) < limit.Warnings {
 			p.said[err.Error()] = true
 			p.log.Warn("Python frames of this process are not recorded: this interpreter is not supported",
 				"pid", pid, "file", cannot.Path, "why", cannot.Why)

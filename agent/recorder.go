@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/ingero-io/ingero/capture/host/proc"
+	"github.com/ingero-io/ingero/capture/limit"
 	"github.com/ingero-io/ingero/capture/probe"
 	"github.com/ingero-io/ingero/capture/symbol/elf"
 	"github.com/ingero-io/ingero/capture/symbol/kallsyms"
@@ -73,6 +74,7 @@ func newRecorder(o *Options, b probe.Backend, log *slog.Logger) (*recorder, erro
 		free: make(chan *workItem, workItems), work: make(chan *workItem, workItems),
 		done: make(chan struct{}), failed: make(chan error, 1),
 	}
+	r.native.Refused = limit.NewLog(log).Refused
 	r.kernels = newKernels(r.native)
 	for range workItems {
 		r.free <- new(workItem)

@@ -1,7 +1,6 @@
 package probe
 
 import (
-	"debug/elf"
 	"errors"
 	"fmt"
 	"slices"
@@ -9,7 +8,9 @@ import (
 
 	"github.com/cilium/ebpf"
 
+	"github.com/ingero-io/ingero/capture/limit"
 	"github.com/ingero-io/ingero/capture/probe/call"
+	"github.com/ingero-io/ingero/internal/elffile"
 )
 
 // Backend is a kernel mechanism for attaching to functions.
@@ -128,11 +129,15 @@ func (v *variant) spec() (*ebpf.CollectionSpec, error) {
 // never runs again: its entry point.
 func (v *variant) trial(c *ebpf.Collection) error {
 	const self = "/proc/self/exe"
-	f, err := elf.Open(self)
+	file, err := limit.Open(self)
 	if err != nil {
 		return fmt.Errorf("read own executable: %w", err)
 	}
-	defer f.Close()
+	defer file.Close()
+	f, err := elffile.Read(file)
+	if err != nil {
+		return fmt.Errorf("read own executable: %w", err)
+	}
 	off, ok := fileOffset(f, f.Entry)
 	if !ok {
 		return errors.New("own executable has no entry point")

@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"github.com/ingero-io/ingero/capture/bpf"
+	"github.com/ingero-io/ingero/capture/limit"
 	"github.com/ingero-io/ingero/capture/symbol/python"
 	"github.com/ingero-io/ingero/event"
 )
@@ -20,6 +21,8 @@ const (
 type pythonDecoder struct {
 	codes   map[uint64]*python.Code
 	stacks  map[uint64][]python.Frame
+	bytes   int                    // of codes
+	frames  int                    // of stacks
 	pending map[uint32]pythonStack // by tid: the stack that belongs to its next call
 	again   map[uint32]bool        // processes of which something is missing
 	missed  uint64                 // stacks whose frames are not known
@@ -59,12 +62,15 @@ func (d *pythonDecoder) codeRecord(b []byte) bool {
 	}
 	piece = piece[:min(uint32(len(piece)), d.code.TableBytes-d.code.TableAt)]
 	if d.code.TableAt == 0 {
-		if len(d.codes) >= maxPythonCodes {
+		c := python.NewCode(&d.code, piece)
+		if len(d.codes) >= maxPythonCodes || d.bytes+c.Size() > limit.PythonBytes {
 			d.forget()
 		}
-		d.codes[d.code.Code] = python.NewCode(&d.code, piece)
+		d.codes[d.code.Code] = c
+		d.bytes += c.Size()
 		return true
 	}
+	d.bytes += len(piece)
 	if c := d.codes[d.code.Code]; c == nil || !c.Append(d.code.TableAt, piece) {
 		delete(d.codes, d.code.Code)
 		d.again[d.code.Tgid] = true
@@ -76,6 +82,7 @@ func (d *pythonDecoder) codeRecord(b []byte) bool {
 func (d *pythonDecoder) forget() {
 	clear(d.codes)
 	clear(d.stacks)
+	d.bytes, d.frames = 0, 0
 	d.again[0] = true
 }
 
@@ -90,11 +97,13 @@ func (d *pythonDecoder) stackRecord(b []byte) bool {
 	s, known := d.stacks[w.Hash]
 	switch {
 	case n > 0:
-		if len(d.stacks) >= maxPythonStacks {
+		if len(d.stacks) >= maxPythonStacks || d.frames+n > limit.PythonFrames {
 			clear(d.stacks)
+			d.frames = 0
 			d.again[0] = true
 		}
 		s = d.resolve(w)
+		d.frames += len(s)
 		d.stacks[w.Hash] = s
 	case !known:
 		d.missed++

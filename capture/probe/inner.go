@@ -6,6 +6,7 @@ import (
 	"os"
 	"sync"
 
+	"github.com/ingero-io/ingero/capture/limit"
 	"github.com/ingero-io/ingero/event"
 )
 
@@ -51,7 +52,7 @@ func (t *Tracer) attachInner(path string, separate map[event.Role][]Target, pid 
 	for role, targets := range separate {
 		in := &innerLinks{targets: targets, pid: pid}
 		var err error
-		if in.file, err = openRegular(path); err == nil {
+		if in.file, err = limit.Open(path); err == nil {
 			if err = in.attach(t); err != nil {
 				in.file.Close()
 			}

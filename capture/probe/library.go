@@ -4,12 +4,10 @@ import (
 	"debug/elf"
 	"errors"
 	"fmt"
-	"os"
 	"regexp"
 	"slices"
 
-	"golang.org/x/sys/unix"
-
+	"github.com/ingero-io/ingero/capture/limit"
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/internal/elffile"
 )
@@ -119,15 +117,12 @@ func (f *Found) For(b Backend) (targets []Target, leftOut []string) {
 
 // Find looks up the library's functions in the ELF file at path.
 func (l *Library) Find(path string) (*Found, error) {
-	file, err := openRegular(path)
+	file, err := limit.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("read library: %w", err)
 	}
 	defer file.Close()
-	f, err := elf.NewFile(file)
-	if err == nil {
-		err = elffile.Check(f)
-	}
+	f, err := elffile.Read(file)
 	if err != nil {
 		return nil, fmt.Errorf("read library: %w", err)
 	}
@@ -148,7 +143,7 @@ type candidate struct {
 
 // choose makes targets from a file's functions: one for each piece of code, whatever
 // the number of its names and of functions that only jump to it.
-func (l *Library) choose(f *elf.File, byName map[string][]elf.Symbol) *Found {
+func (l *Library) choose(f *elffile.File, byName map[string][]elf.Symbol) *Found {
 	var found Found
 	var list []candidate
 	starts, names := map[uint64]bool{}, map[string]bool{}
@@ -165,7 +160,7 @@ func (l *Library) choose(f *elf.File, byName map[string][]elf.Symbol) *Found {
 			}
 		}
 	}
-	t := thunks{f: f}
+	t := thunks{f: f, names: names}
 	for i := range list {
 		c := &list[i]
 		if !c.same {
@@ -183,35 +178,24 @@ func (l *Library) choose(f *elf.File, byName map[string][]elf.Symbol) *Found {
 	return &found
 }
 
-// openRegular opens a regular file for reading. It does not block if the path is a
-// FIFO.
-func openRegular(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, err
-	}
-	if i, err := f.Stat(); err != nil || !i.Mode().IsRegular() {
-		f.Close()
-		return nil, errors.Join(fmt.Errorf("%s: not a regular file", path), err)
-	}
-	return f, nil
-}
-
 // functions returns the file's own functions by name: those it exports and, if
 // the library was linked into it, local ones, of which several may have one name.
-func (l *Library) functions(f *elf.File) (map[string][]elf.Symbol, error) {
+func (l *Library) functions(f *elffile.File) (map[string][]elf.Symbol, error) {
 	wanted := map[string]bool{}
 	for _, op := range l.Ops {
 		for _, name := range op.SymbolNames() {
 			wanted[name] = true
 		}
 	}
-	syms, err := f.DynamicSymbols()
+	q := elffile.Query{Kind: elf.SHT_DYNSYM, May: elffile.IsFunction}
+	q.Wanted, q.Longest = elffile.Names(wanted)
+	syms, err := f.Find(q)
 	if err != nil && !errors.Is(err, elf.ErrNoSymbols) {
 		return nil, err
 	}
 	if l.Embedded {
-		local, err := elffile.Functions(f, wanted)
+		q.Kind = elf.SHT_SYMTAB
+		local, err := f.Find(q)
 		if err != nil && !errors.Is(err, elf.ErrNoSymbols) {
 			return nil, err
 		}
@@ -219,39 +203,34 @@ func (l *Library) functions(f *elf.File) (map[string][]elf.Symbol, error) {
 	}
 	byName := map[string][]elf.Symbol{}
 	for _, s := range syms {
-		// An indirect function's symbol is the code that chooses it, not the function.
-		if wanted[s.Name] && elf.ST_TYPE(s.Info) == elf.STT_FUNC && s.Section != elf.SHN_UNDEF && s.Value != 0 {
-			byName[s.Name] = append(byName[s.Name], s)
-		}
+		byName[s.Name] = append(byName[s.Name], s.Symbol)
 	}
 	return byName, nil
 }
 
 // fileOffset converts a virtual address of executable code to its place in the
-// file.
-func fileOffset(f *elf.File, addr uint64) (uint64, bool) {
+// file. No code is at the file's beginning, where its header is.
+func fileOffset(f *elffile.File, addr uint64) (uint64, bool) {
 	for _, p := range f.Progs {
-		if p.Type == elf.PT_LOAD && p.Flags&elf.PF_X != 0 && p.Vaddr <= addr && addr < p.Vaddr+p.Filesz {
-			return addr - p.Vaddr + p.Off, true
+		if p.Type == elf.PT_LOAD && p.Flags&elf.PF_X != 0 && p.Vaddr <= addr && addr-p.Vaddr < p.Filesz {
+			at := addr - p.Vaddr + p.Off
+			return at, at > 0
 		}
 	}
 	return 0, false
 }
 
-// maxCode bounds how many bytes of a function are examined.
-const maxCode = 64 << 10
-
 // codeAt returns the code of a function, or only its beginning if the size is unknown.
-func codeAt(f *elf.File, s elf.Symbol) []byte {
-	n := min(s.Size, maxCode)
+func codeAt(f *elffile.File, s elf.Symbol) []byte {
+	n := min(s.Size, limit.CodeExamined)
 	if n == 0 {
 		n = maxSkip + 16
 	}
 	for _, p := range f.Progs {
-		if p.Type != elf.PT_LOAD || p.Vaddr > s.Value || s.Value >= p.Vaddr+p.Filesz {
+		if p.Type != elf.PT_LOAD || p.Vaddr > s.Value || s.Value-p.Vaddr >= p.Filesz {
 			continue
 		}
-		b := make([]byte, min(n, p.Vaddr+p.Filesz-s.Value))
+		b := make([]byte, min(n, p.Filesz-(s.Value-p.Vaddr)))
 		if _, err := p.ReadAt(b, int64(s.Value-p.Vaddr)); err != nil {
 			return nil // unreadable code is probed at its first byte
 		}

@@ -1,10 +1,15 @@
 package probe
 
 import (
+	"bufio"
 	"debug/elf"
 	"encoding/binary"
+	"io"
 
 	"golang.org/x/arch/x86/x86asm"
+
+	"github.com/ingero-io/ingero/capture/limit"
+	"github.com/ingero-io/ingero/internal/elffile"
 )
 
 // A function may only jump to another one with the same arguments: in libcudart 13,
@@ -114,15 +119,13 @@ func pltSlot(machine elf.Machine, code []byte, addr uint64) uint64 {
 
 // thunks finds what functions of a file jump to.
 type thunks struct {
-	f     *elf.File
-	slots map[uint64]string // symbols by slot, once they are needed
+	f     *elffile.File
+	names map[string]bool   // functions that matter
+	slots map[uint64]string // those by slot, once they are needed
 }
 
-// maxRelocations bounds how many relocations of a file are read to find its slots.
-const maxRelocations = 16 << 20
-
 // target returns the address that a function jumps to or, for a jump through the dynamic
-// linker, the name of the function. Both are empty for a function that does more.
+// linker, the name of the function if it matters. Both are empty for a function that does more.
 func (t *thunks) target(s elf.Symbol) (addr uint64, name string) {
 	addr, slot := jump(t.f.Machine, codeAt(t.f, s), s.Value)
 	if slot == 0 && addr != 0 {
@@ -132,34 +135,53 @@ func (t *thunks) target(s elf.Symbol) (addr uint64, name string) {
 		return addr, ""
 	}
 	if t.slots == nil {
-		t.slots = slotNames(t.f)
+		t.slots = slotNames(t.f, t.names)
 	}
 	return addr, t.slots[slot]
 }
 
-// slotNames reads which function the dynamic linker puts into each slot.
-func slotNames(f *elf.File) map[uint64]string {
-	names := map[uint64]string{}
-	syms, err := f.DynamicSymbols()
+// slotNames reads into which slots the dynamic linker puts one of the functions.
+func slotNames(f *elffile.File, functions map[string]bool) map[uint64]string {
+	slots := map[uint64]string{}
+	q := elffile.Query{Kind: elf.SHT_DYNSYM}
+	q.Wanted, q.Longest = elffile.Names(functions)
+	syms, err := f.Find(q)
 	if err != nil {
-		return names
+		return slots
 	}
+	byIndex := map[uint64]string{}
+	for i := range syms {
+		byIndex[uint64(syms[i].Index)] = syms[i].Name
+	}
+	left := int64(limit.Relocations)
 	for _, s := range f.Sections {
-		if s.Type != elf.SHT_RELA || s.Size > maxRelocations {
+		if s.Type != elf.SHT_RELA || s.Flags&elf.SHF_COMPRESSED != 0 {
 			continue
 		}
-		b, err := s.Data()
-		if err != nil {
-			continue
-		}
-		for ; len(b) >= 24; b = b[24:] {
-			at, info := f.ByteOrder.Uint64(b), f.ByteOrder.Uint64(b[8:])
-			if n := info >> 32; isSlot(f.Machine, uint32(info)) && 0 < n && n <= uint64(len(syms)) {
-				names[at] = syms[n-1].Name
+		l := io.LimitedReader{R: s.Open(), N: left}
+		relocations(f, &l, func(slot, symbol uint64) {
+			if name := byIndex[symbol]; name != "" && len(slots) < limit.Slots {
+				slots[slot] = name
 			}
+		})
+		left = l.N
+	}
+	return slots
+}
+
+// relocations calls visit with the slots that are filled, and the numbers of their symbols.
+func relocations(f *elffile.File, r io.Reader, visit func(slot, symbol uint64)) {
+	const size = 24 // bytes of an Elf64_Rela
+	in := bufio.NewReaderSize(r, 64<<10)
+	for {
+		var b [size]byte
+		if _, err := io.ReadFull(in, b[:]); err != nil {
+			return
+		}
+		if info := f.ByteOrder.Uint64(b[8:]); isSlot(f.Machine, uint32(info)) {
+			visit(f.ByteOrder.Uint64(b[:]), info>>32)
 		}
 	}
-	return names
 }
 
 func isSlot(m elf.Machine, kind uint32) bool {

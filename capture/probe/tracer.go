@@ -17,6 +17,7 @@ import (
 
 	"github.com/ingero-io/ingero/capture/bpf"
 	"github.com/ingero-io/ingero/capture/host/proc"
+	"github.com/ingero-io/ingero/capture/limit"
 	"github.com/ingero-io/ingero/capture/probe/kernel"
 	"github.com/ingero-io/ingero/capture/symbol/unwind"
 	"github.com/ingero-io/ingero/event"
@@ -112,8 +113,10 @@ func Open(opts Options) (*Tracer, error) {
 	if err != nil {
 		return nil, err
 	}
+	unwinder := unwind.New(opts.Proc)
+	unwinder.Refused = limit.NewLog(opts.Logger).Refused
 	t := &Tracer{
-		opts: opts, log: opts.Logger, decode: newDecoder(toUnix, unwind.New(opts.Proc)),
+		opts: opts, log: opts.Logger, decode: newDecoder(toUnix, unwinder),
 		links: map[*Attachment]struct{}{},
 	}
 	if err := t.load(); err != nil {

@@ -3,103 +3,182 @@ package elffile
 import (
 	"bytes"
 	"debug/elf"
+	"encoding/binary"
+	"errors"
 	"io"
 	"slices"
+
+	"github.com/ingero-io/ingero/capture/limit"
 )
+
+// SymbolSize is the bytes of an Elf64_Sym.
+const SymbolSize = 24
 
 const (
-	sym64Size = 24       // bytes of an Elf64_Sym
-	atOnce    = 64 << 10 // bytes that are read at once
+	atOnce = 64 << 10  // bytes that are read at once
+	batch  = 512 << 10 // symbols whose names are looked at together; 8 bytes of memory each
 )
 
-// Functions returns the file's own functions with one of the given names, of its symbol
-// section (SHT_SYMTAB), in the section's order; a local name may be there several times.
-// The section is read piece by piece: in a library as large as libtorch_cuda it has 100
-// MB with its names, of which a probe needs some hundred. The error is elf.ErrNoSymbols
-// if the file is stripped.
-func Functions(f *elf.File, names map[string]bool) ([]elf.Symbol, error) {
-	s := f.SectionByType(elf.SHT_SYMTAB)
-	if s == nil || s.Link == 0 || int(s.Link) >= len(f.Sections) {
-		return nil, elf.ErrNoSymbols
-	}
-	texts := f.Sections[s.Link]
-	if f.Class != elf.ELFCLASS64 || (s.Flags|texts.Flags)&elf.SHF_COMPRESSED != 0 {
-		return small(f, names) // can only be read as a whole
-	}
-	var at []uint32
-	if err := eachFunction(f, s, func(y *elf.Symbol, name uint32) { at = append(at, name) }); err != nil {
-		return nil, err
-	}
-	slices.Sort(at)
-	wanted := namesAt(texts, slices.Compact(at), names)
-	var found []elf.Symbol
-	err := eachFunction(f, s, func(y *elf.Symbol, name uint32) {
-		if text, ok := wanted[name]; ok {
-			y.Name = text
-			found = append(found, *y)
-		}
-	})
-	return found, err
+// Symbol is a symbol of a file.
+type Symbol struct {
+	elf.Symbol
+	Index uint32 // in its section
 }
 
-// small is Functions for a file whose symbols are read at once.
-func small(f *elf.File, names map[string]bool) ([]elf.Symbol, error) {
-	all, err := f.Symbols()
-	return slices.DeleteFunc(all, func(y elf.Symbol) bool { return !isFunction(&y) || !names[y.Name] }), err
+// symbol reads an Elf64_Sym, without its name.
+func symbol(o binary.ByteOrder, b []byte) elf.Symbol {
+	return elf.Symbol{
+		Info: b[4], Other: b[5], Section: elf.SectionIndex(o.Uint16(b[6:])),
+		Value: o.Uint64(b[8:]), Size: o.Uint64(b[16:]),
+	}
 }
 
-// isFunction reports whether a symbol is a function in the file. The symbol of an
+// IsFunction reports whether a symbol is a function in the file. The symbol of an
 // indirect function is the code that chooses the function, not the function.
-func isFunction(y *elf.Symbol) bool {
+func IsFunction(y *elf.Symbol) bool {
 	return elf.ST_TYPE(y.Info) == elf.STT_FUNC && y.Section != elf.SHN_UNDEF && y.Value != 0
 }
 
-// eachFunction calls visit with each function of a symbol section, without its name, and
-// with the place of its name.
-func eachFunction(f *elf.File, s *elf.Section, visit func(y *elf.Symbol, name uint32)) error {
-	buf, o := make([]byte, atOnce/sym64Size*sym64Size), f.ByteOrder
-	for r := s.Open(); ; {
-		n, err := io.ReadFull(r, buf)
-		for b := buf[:n]; len(b) >= sym64Size; b = b[sym64Size:] {
-			y := elf.Symbol{
-				Info: b[4], Other: b[5], Section: elf.SectionIndex(o.Uint16(b[6:])),
-				Value: o.Uint64(b[8:]), Size: o.Uint64(b[16:]),
-			}
-			if isFunction(&y) {
-				visit(&y, o.Uint32(b))
-			}
-		}
-		switch err {
-		case nil:
-		case io.EOF, io.ErrUnexpectedEOF:
-			return nil
-		default:
-			return err
-		}
-	}
+// Query is what symbols are looked for.
+type Query struct {
+	Kind    elf.SectionType          // SHT_SYMTAB or SHT_DYNSYM
+	May     func(y *elf.Symbol) bool // whether a symbol can be one, by all but its name
+	Wanted  func(name []byte) bool   // whether a name is wanted
+	Longest int                      // bytes of the longest wanted name
 }
 
-// namesAt returns which of the places, in rising order, of a string section hold one of
-// the names. One name may be the end of another one.
-func namesAt(texts *elf.Section, places []uint32, names map[string]bool) map[uint32]string {
-	longest := 0
+// Names returns a Wanted for a set of names, and the bytes of its longest.
+func Names(names map[string]bool) (wanted func([]byte) bool, longest int) {
 	for name := range names {
 		longest = max(longest, len(name))
 	}
-	found := map[uint32]string{}
-	buf := make([]byte, max(atOnce, longest+1))
-	var have []byte // of the section, from base on
-	base := int64(0)
-	for _, place := range places {
-		at := int64(place) - base
-		if at+int64(longest) >= int64(len(have)) { // may reach beyond what was read
-			n, _ := texts.ReadAt(buf, int64(place)) // less at the section's end
-			have, base, at = buf[:n], int64(place), 0
+	return func(b []byte) bool { return names[string(b)] }, longest
+}
+
+// Find returns the symbols of a section that are looked for, in the section's order; there may be several of
+// one name. Sections are read piece by piece: in a library as large as libtorch_cuda they have 100 MB, of
+// which a probe needs some hundred names. The error is elf.ErrNoSymbols if there is no such section, or a
+// *limit.Exceeded.
+func (f *File) Find(q Query) ([]Symbol, error) {
+	s := f.SectionByType(q.Kind)
+	texts := f.Strings(s)
+	if texts == nil {
+		return nil, elf.ErrNoSymbols
+	}
+	if err := CheckSymbols(s, texts); err != nil {
+		return nil, err
+	}
+	x := finder{f: f, q: q, symbols: s, texts: texts, buf: make([]byte, max(atOnce, q.Longest+1))}
+	buf := make([]byte, atOnce/SymbolSize*SymbolSize)
+	for at := uint64(0); at+SymbolSize <= s.FileSize; at += uint64(len(buf)) {
+		n, err := x.read(s, buf, at)
+		for i := 0; i+SymbolSize <= n; i += SymbolSize {
+			if err := x.add(uint32((at+uint64(i))/SymbolSize), buf[i:]); err != nil {
+				return nil, err
+			}
 		}
-		text := have[at:min(len(have), int(at)+longest+1)]
-		if end := bytes.IndexByte(text, 0); end >= 0 && names[string(text[:end])] {
-			found[place] = string(text[:end])
+		if errors.Is(err, io.EOF) {
+			break // the end, or the file has become shorter
+		}
+		if err != nil {
+			return nil, err
 		}
 	}
-	return found
+	err := x.look()
+	slices.SortFunc(x.found, func(a, b Symbol) int { return int(a.Index) - int(b.Index) })
+	return x.found, err
+}
+
+// CheckSymbols returns a *limit.Exceeded if a section of symbols or that of their names is too large, or is
+// compressed: no linker compresses these.
+func CheckSymbols(s, texts *Section) error {
+	if (s.Flags|texts.Flags)&elf.SHF_COMPRESSED != 0 {
+		return &limit.Exceeded{What: "unpacked symbols", Unit: "bytes"}
+	}
+	if err := limit.Check("symbols", s.FileSize/SymbolSize, limit.Symbols, "entries"); err != nil {
+		return err
+	}
+	return limit.Check("names of symbols", texts.FileSize, limit.Strings, "bytes")
+}
+
+// finder looks for symbols.
+type finder struct {
+	f              *File
+	q              Query
+	symbols, texts *Section
+	work           uint64     // bytes read
+	list           []uint64   // symbols of this batch: the place of the name, in the upper half, and the index
+	buf            []byte     // of texts
+	now            elf.Symbol // asked for: one for all, as it is not on the stack
+	found          []Symbol
+}
+
+// read reads a part of a section. Of a section at the end of the file there may be less.
+func (x *finder) read(s *Section, b []byte, at uint64) (int, error) {
+	n, err := s.ReadAt(b, int64(at))
+	if x.work += uint64(n); x.work > limit.FileWork {
+		return n, &limit.Exceeded{What: "symbols and names read to find some", Most: limit.FileWork, Unit: "bytes"}
+	}
+	return n, err
+}
+
+// add notes a symbol whose name is to be looked at.
+func (x *finder) add(index uint32, b []byte) error {
+	x.now = symbol(x.f.ByteOrder, b)
+	if x.q.May != nil && !x.q.May(&x.now) {
+		return nil
+	}
+	if x.list == nil {
+		x.list = make([]uint64, 0, min(batch, x.symbols.FileSize/SymbolSize))
+	}
+	x.list = append(x.list, uint64(x.f.ByteOrder.Uint32(b))<<32|uint64(index))
+	if len(x.list) < batch {
+		return nil
+	}
+	return x.look()
+}
+
+// look finds the wanted ones of the batch, in the order of the places of their names. One name may be the end
+// of another one.
+func (x *finder) look() error {
+	slices.Sort(x.list)
+	var have []byte // of the names, from base on
+	base := uint64(0)
+	for _, l := range x.list {
+		at := l >> 32
+		if at >= x.texts.FileSize {
+			break
+		}
+		if at-base+uint64(x.q.Longest) >= uint64(len(have)) { // may reach beyond what was read
+			n, err := x.read(x.texts, x.buf, at)
+			if err != nil && !errors.Is(err, io.EOF) {
+				return err
+			}
+			have, base = x.buf[:n], at
+		}
+		text := have[min(uint64(len(have)), at-base):]
+		text = text[:min(len(text), x.q.Longest+1)]
+		if end := bytes.IndexByte(text, 0); end >= 0 && x.q.Wanted(text[:end]) {
+			if err := x.keep(uint32(l), string(text[:end])); err != nil {
+				return err
+			}
+		}
+	}
+	x.list = x.list[:0]
+	return nil
+}
+
+// keep adds a symbol that was found. It is read again, and only its name is kept of the batch.
+func (x *finder) keep(index uint32, name string) error {
+	if len(x.found) == limit.Matches {
+		return &limit.Exceeded{What: "symbols that are looked for", Most: limit.Matches, Unit: "entries"}
+	}
+	var b [SymbolSize]byte
+	if _, err := x.read(x.symbols, b[:], uint64(index)*SymbolSize); err != nil {
+		return err
+	}
+	y := Symbol{symbol(x.f.ByteOrder, b[:]), index}
+	y.Name = name
+	x.found = append(x.found, y)
+	return nil
 }

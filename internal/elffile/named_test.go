@@ -53,7 +53,20 @@ func TestFunctionsAgreeWithAllSymbols(t *testing.T) {
 	if len(want) < 100 {
 		t.Fatalf("%d functions to look up, which are too few", len(want))
 	}
-	got, err := elffile.Functions(f, names)
+	own, err := elffile.Read(must(os.Open(lib)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	wanted, longest := elffile.Names(names)
+	q := elffile.Query{Kind: elf.SHT_SYMTAB, May: elffile.IsFunction, Wanted: wanted, Longest: longest}
+	found, err := own.Find(q)
+	var got []elf.Symbol
+	for _, y := range found {
+		got = append(got, y.Symbol)
+		if y.Symbol.Name != all[y.Index-1].Name { // debug/elf leaves out the first
+			t.Errorf("%s has the index %d", y.Symbol.Name, y.Index)
+		}
+	}
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("%d functions, error %v; want %d", len(got), err, len(want))
 	}
@@ -61,7 +74,14 @@ func TestFunctionsAgreeWithAllSymbols(t *testing.T) {
 
 // TestFunctionsOfAStrippedFile: no symbols is not the same as no such function.
 func TestFunctionsOfAStrippedFile(t *testing.T) {
-	if _, err := elffile.Functions(&elf.File{}, nil); !errors.Is(err, elf.ErrNoSymbols) {
+	if _, err := (&elffile.File{}).Find(elffile.Query{Kind: elf.SHT_SYMTAB}); !errors.Is(err, elf.ErrNoSymbols) {
 		t.Errorf("error %v, want %v", err, elf.ErrNoSymbols)
 	}
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }

@@ -37,12 +37,13 @@ var table = []row{
 	{"explain/report", "event"},
 
 	// Readers of the machine.
-	{"capture/host/cgroup", ""},
+	{"capture/limit", ""},
+	{"capture/host/cgroup", "capture/limit"},
 	{"capture/host/framework", ""},
-	{"capture/host/proc", ""},
-	{"internal/elffile", ""},
-	{"capture/host/cudalib", "internal/elffile"},
-	{"capture/host/owner", "capture/host/cgroup capture/host/proc"},
+	{"capture/host/proc", "capture/limit"},
+	{"internal/elffile", "capture/limit"},
+	{"capture/host/cudalib", "capture/limit internal/elffile"},
+	{"capture/host/owner", "capture/host/cgroup capture/host/proc capture/limit"},
 	{"capture/host/nvml", "capture/host/cudalib"},
 	{"capture/label", ""},
 	{"capture/label/socket", "capture/host/proc capture/label event internal/unixsocket"},
@@ -50,10 +51,10 @@ var table = []row{
 	// Names of addresses.
 	{"capture/symbol/kallsyms", "event"},
 	{"capture/symbol/gpukernel", ""},
-	{"capture/symbol/python", "capture/bpf event capture/host/proc internal/elffile"},
-	{"capture/symbol/addrspace", "capture/host/proc"},
-	{"capture/symbol/elf", "event capture/host/proc internal/elffile capture/symbol/addrspace"},
-	{"capture/symbol/unwind", "capture/host/proc capture/symbol/addrspace"},
+	{"capture/symbol/python", "capture/bpf event capture/host/proc capture/limit internal/elffile"},
+	{"capture/symbol/addrspace", "capture/host/proc capture/limit"},
+	{"capture/symbol/elf", "event capture/host/proc capture/limit internal/elffile capture/symbol/addrspace"},
+	{"capture/symbol/unwind", "capture/host/proc capture/limit internal/elffile capture/symbol/addrspace"},
 
 	// From the kernel to records.
 	{"capture/probe/kernel", "event"},
@@ -66,7 +67,7 @@ var table = []row{
 	{"capture/probe/sched", "event"},
 	{"capture/probe/syscalls", "event capture/probe/kernel"},
 	{"capture/probe/tcp", "event capture/probe/kernel"},
-	{"capture/probe", `capture/bpf event capture/host/proc internal/elffile internal/lists
+	{"capture/probe", `capture/bpf event capture/host/proc capture/limit internal/elffile internal/lists
 		capture/probe/blockio capture/probe/call capture/probe/gpukernel capture/probe/inflight capture/probe/kernel
 		capture/probe/memory capture/probe/pages capture/probe/sched capture/probe/syscalls
 		capture/probe/tcp capture/symbol/python capture/symbol/unwind`},
@@ -75,7 +76,7 @@ var table = []row{
 	{"capture/probe/driver", "event capture/host/cudalib capture/probe"},
 	{"capture/probe/nccl", "event capture/host/cudalib capture/probe"},
 	{"capture/probe/nvtx", "event capture/host/cudalib capture/probe"},
-	{"capture/probe/coverage", `event capture/host/cudalib capture/host/proc internal/elffile capture/probe
+	{"capture/probe/coverage", `event capture/host/cudalib capture/host/proc capture/limit internal/elffile capture/probe
 		capture/probe/discover`},
 	{"capture/probe/graph", "event capture/probe capture/probe/cuda"},
 	{"capture/probe/all", `capture/probe capture/probe/cuda capture/probe/driver capture/probe/graph
@@ -133,7 +134,7 @@ var table = []row{
 
 	// The running tracer.
 	{"agent", `account/collective explain/change explain/diagnose event account/footprint capture/host/cgroup
-		capture/host/cudalib capture/host/framework capture/host/nvml capture/host/owner capture/host/proc
+		capture/host/cudalib capture/host/framework capture/host/nvml capture/host/owner capture/host/proc capture/limit
 		account/memory capture/label/socket capture/probe capture/probe/all capture/probe/discover cluster/node
 		explain/report account/stats store
 		capture/symbol/elf capture/symbol/kallsyms capture/symbol/gpukernel capture/symbol/python`},
@@ -141,6 +142,7 @@ var table = []row{
 
 	// Programs that measure themselves.
 	{"internal/cudastub", ""},
+	{"internal/hostile/elffile", ""},
 	{"internal/kerneltest", ""},
 	{"capture/probe/probetest", "event internal/kerneltest capture/probe"},
 	{"internal/rig", `agent event explain/compare explain/diagnose explain/recording capture/host/proc internal/cudastub capture/probe explain/report

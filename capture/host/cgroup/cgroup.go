@@ -7,6 +7,7 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"math"
 	"os"
@@ -16,6 +17,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"github.com/ingero-io/ingero/capture/limit"
 )
 
 // ErrNoController says that no mounted hierarchy has the process's CPU
@@ -65,7 +68,7 @@ func New(root string) (*Reader, error) {
 	}
 	defer f.Close()
 	var r Reader
-	s := bufio.NewScanner(f)
+	s := bufio.NewScanner(io.LimitReader(f, limit.MountInfo))
 	s.Buffer(nil, 1<<20)
 	for s.Scan() {
 		m, ok := parseMount(s.Text())
@@ -229,7 +232,7 @@ func readV1(dir string, g *Group) (bool, error) {
 	if !ok || err != nil {
 		return false, err
 	}
-	if err := limit(g, quota[0], period[0]); err != nil {
+	if err := setQuota(g, quota[0], period[0]); err != nil {
 		return false, err
 	}
 	g.Version = 1
@@ -246,14 +249,14 @@ func readV2(dir string, g *Group) (bool, error) {
 	if len(w) < 2 {
 		return false, errors.New("cpu.max: malformed")
 	}
-	if err := limit(g, w[0], w[1]); err != nil {
+	if err := setQuota(g, w[0], w[1]); err != nil {
 		return false, err
 	}
 	g.Version = 2
 	return true, stat(dir, g)
 }
 
-func limit(g *Group, quota, period string) error {
+func setQuota(g *Group, quota, period string) error {
 	var errs [2]error
 	g.QuotaUS, errs[0] = strconv.ParseUint(quota, 10, 64)
 	g.PeriodUS, errs[1] = strconv.ParseUint(period, 10, 64)
@@ -291,7 +294,7 @@ func stat(dir string, g *Group) error {
 
 // readWords splits a small file; ok is false if it is missing or empty.
 func readWords(dir, name string) (w []string, ok bool, err error) {
-	b, err := os.ReadFile(filepath.Join(dir, name))
+	b, _, err := limit.ReadFile(filepath.Join(dir, name), limit.SmallProc)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENODEV) { // ENODEV: removed while open
 		return nil, false, nil
 	}

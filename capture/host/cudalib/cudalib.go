@@ -3,7 +3,6 @@
 package cudalib
 
 import (
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -18,7 +17,7 @@ var Dirs = []string{
 	"/usr/lib/wsl/lib", "/run/opengl-driver/lib",
 }
 
-// globs are further folders with versions in their names.
+// globs are further folders with versions in their names, from / on.
 var globs = []string{"/usr/local/cuda*/lib64", "/usr/local/cuda*/targets/*/lib", "/opt/cuda*/lib64"}
 
 // Installed returns the files below the known folders, and below extra ones,
@@ -26,20 +25,15 @@ var globs = []string{"/usr/local/cuda*/lib64", "/usr/local/cuda*/targets/*/lib",
 func Installed(extra []string, patterns ...*regexp.Regexp) []string {
 	dirs := append(slices.Clone(extra), Dirs...)
 	for _, g := range globs {
-		m, _ := filepath.Glob(g) // the patterns are constant and well-formed
-		dirs = append(dirs, m...)
+		dirs = append(dirs, glob("/", g)...)
 	}
 	var found []string
 	for _, dir := range dirs {
-		entries, err := os.ReadDir(dir)
-		if err != nil {
-			continue // the folder is not on this machine
-		}
-		for _, e := range entries {
-			if !slices.ContainsFunc(patterns, func(p *regexp.Regexp) bool { return p.MatchString(e.Name()) }) {
+		for _, name := range namesIn(dir) {
+			if !slices.ContainsFunc(patterns, func(p *regexp.Regexp) bool { return p.MatchString(name) }) {
 				continue
 			}
-			path, err := filepath.EvalSymlinks(filepath.Join(dir, e.Name()))
+			path, err := filepath.EvalSymlinks(filepath.Join(dir, name))
 			if err != nil {
 				continue // a dangling link
 			}

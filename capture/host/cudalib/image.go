@@ -10,8 +10,8 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"syscall"
 
+	"github.com/ingero-io/ingero/capture/limit"
 	"github.com/ingero-io/ingero/internal/elffile"
 )
 
@@ -19,30 +19,25 @@ import (
 // missing.
 type Image struct {
 	file *os.File
-	elf  *elf.File
+	elf  *elffile.File
 }
 
 // ErrNotELF says that a file is not a 64-bit program or library.
 var ErrNotELF = errors.New("not a 64-bit ELF file")
 
-// OpenImage opens the file at path. It never blocks, as a FIFO would.
+// OpenImage opens the file at path. It never blocks, as a FIFO would. The error is ErrNotELF also of a file
+// that exceeds a limit, and then a *limit.Exceeded as well.
 func OpenImage(path string) (*Image, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
+	f, err := limit.Open(path)
+	if errors.Is(err, limit.ErrNotRegular) {
+		return nil, fmt.Errorf("%w: %w", ErrNotELF, err)
+	} else if err != nil {
 		return nil, err
 	}
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s: %w", path, ErrNotELF)
-	}
+	e, err := elffile.Read(f)
 	if err != nil {
 		f.Close()
-		return nil, err
-	}
-	e, err := elf.NewFile(f)
-	if err != nil || e.Class != elf.ELFCLASS64 || elffile.Check(e) != nil {
-		f.Close()
-		return nil, fmt.Errorf("%s: %w", path, ErrNotELF)
+		return nil, fmt.Errorf("%s: %w: %w", path, ErrNotELF, err)
 	}
 	return &Image{f, e}, nil
 }
@@ -55,57 +50,43 @@ func (i *Image) Machine() elf.Machine { return i.elf.Machine }
 
 // Soname is the name the library gives itself, if any.
 func (i *Image) Soname() string {
-	const entry, maxEntries, maxName = 16, 4096, 256
-	d := i.elf.SectionByType(elf.SHT_DYNAMIC)
-	if d == nil || d.Size > entry*maxEntries || int(d.Link) >= len(i.elf.Sections) {
+	names, err := i.elf.Dynamic(elf.DT_SONAME)
+	if err != nil || len(names) == 0 || len(names[0]) >= maxSoname {
 		return ""
 	}
-	names := i.elf.Sections[d.Link]
-	b, err := d.Data()
-	if err != nil || names.Type != elf.SHT_STRTAB || names.ReaderAt == nil {
-		return ""
-	}
-	for ; len(b) >= entry; b = b[entry:] {
-		if elf.DynTag(i.elf.ByteOrder.Uint64(b)) != elf.DT_SONAME {
-			continue
-		}
-		name := make([]byte, maxName)                                                     // not all: libtorch has 30 MB
-		n, _ := names.ReadAt(name, int64(min(i.elf.ByteOrder.Uint64(b[8:]), names.Size))) // less is there at the end
-		if end := bytes.IndexByte(name[:n], 0); end >= 0 {
-			return string(name[:end])
-		}
-		return ""
-	}
-	return ""
+	return names[0]
 }
+
+// maxSoname bounds the name a library gives itself, in bytes; names of files have no more.
+const maxSoname = 256
 
 // BuildID is the linker's build id, in hexadecimal; empty without one.
 func (i *Image) BuildID() string {
 	const header, ntGNUBuildID = 16, 3 // sizes, type and the name "GNU\0"
 	s := i.elf.Section(".note.gnu.build-id")
-	if s == nil || s.Size > 1<<10 {
+	if s == nil {
 		return ""
 	}
-	b, err := s.Data()
+	b, err := s.Data("notes", limit.Notes)
 	if err != nil || len(b) < header || i.elf.ByteOrder.Uint32(b[8:]) != ntGNUBuildID {
 		return ""
 	}
-	n := i.elf.ByteOrder.Uint32(b[4:])
+	n := min(i.elf.ByteOrder.Uint32(b[4:]), limit.BuildID)
 	return hex.EncodeToString(b[header:min(len(b), header+int(n))])
 }
 
 // HasDeviceCode reports whether the file contains code for a GPU, as nvcc adds it. Stripping keeps
 // it.
 func (i *Image) HasDeviceCode() bool {
-	return slices.ContainsFunc(i.elf.Sections, func(s *elf.Section) bool {
+	return slices.ContainsFunc(i.elf.Sections, func(s *elffile.Section) bool {
 		return s.Name == ".nv_fatbin" || s.Name == ".nvFatBinSegment" || s.Name == "__nv_relfatbin"
 	})
 }
 
 // NeedsRuntime reports whether the file is linked to a shared libcudart.
 func (i *Image) NeedsRuntime() bool {
-	libs, err := i.elf.ImportedLibraries()
-	return err == nil && slices.ContainsFunc(libs, func(l string) bool { return KindOf(l) == Runtime })
+	libs, _ := i.elf.Dynamic(elf.DT_NEEDED) // some of them, of a file with too many
+	return slices.ContainsFunc(libs, func(l string) bool { return KindOf(l) == Runtime })
 }
 
 // Any of these is in a copy of the runtime, as a symbol: the linker includes all functions of
@@ -115,9 +96,6 @@ var runtimeSymbols = []string{"cudaLaunchKernel\x00", "cudaMalloc\x00", "cudaStr
 // Both of these are in a copy of the runtime, as text: an error's name, and the driver that it
 // loads. (Found in libcudart_static.a 11.8 and in libcublas.)
 var runtimeTexts = []string{"cudaErrorMissingConfiguration\x00", "libcuda.so.1\x00"}
-
-// maxSearch bounds how much of a file is searched, in bytes.
-const maxSearch = 512 << 20
 
 // HasRuntimeSymbols reports whether the file's own symbols name functions of the
 // runtime. They may be imported ones.
@@ -134,23 +112,26 @@ func (i *Image) HasRuntimeSymbols() bool {
 // without symbols.
 func (i *Image) HasRuntimeText() bool {
 	found := make([]bool, len(runtimeTexts))
+	left := int64(limit.TextSearch) // of all sections, which may be the same bytes
 	add := func(r io.Reader) {
-		for n, ok := range search(r, runtimeTexts) {
+		l := &io.LimitedReader{R: r, N: left}
+		for n, ok := range search(l, runtimeTexts) {
 			found[n] = found[n] || ok
 		}
+		left = l.N
 	}
 	if len(i.elf.Sections) == 0 {
-		add(io.NewSectionReader(i.file, 0, maxSearch))
+		add(i.file)
 	}
 	for _, s := range i.elf.Sections {
-		if strings.HasPrefix(s.Name, ".rodata") && s.Type == elf.SHT_PROGBITS {
+		if slices.Contains(found, false) && strings.HasPrefix(s.Name, ".rodata") && s.Type == elf.SHT_PROGBITS {
 			add(s.Open())
 		}
 	}
 	return !slices.Contains(found, false)
 }
 
-// search reports which of the texts occur in a reader's data, up to maxSearch or an error.
+// search reports which of the texts occur in a reader's data, up to its end, limit.TextSearch or an error.
 func search(r io.Reader, texts []string) []bool {
 	const chunk = 1 << 20
 	found := make([]bool, len(texts))
@@ -160,7 +141,7 @@ func search(r io.Reader, texts []string) []bool {
 	}
 	buf := make([]byte, keep+chunk)
 	have := 0
-	for total := 0; total < maxSearch && slices.Contains(found, false); {
+	for total := 0; total < limit.TextSearch && slices.Contains(found, false); {
 		n, err := io.ReadFull(r, buf[have:])
 		total += n
 		have += n

@@ -2,11 +2,12 @@ package cudalib
 
 import (
 	"bufio"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/ingero-io/ingero/capture/limit"
 )
 
 // packages are the package folders of Python, below an interpreter's prefix: of venv, conda and a
@@ -29,17 +30,17 @@ func PythonDirs(program string, env func(string) string) []string {
 	for _, bin := range interpreters(program, env) {
 		prefix := filepath.Dir(filepath.Dir(bin))
 		for _, p := range packages {
-			sites = append(sites, glob(filepath.Join(prefix, p))...)
+			sites = append(sites, glob(prefix, p)...)
 		}
 	}
 	if home := env("HOME"); home != "" {
-		sites = append(sites, glob(filepath.Join(home, ".local", packages[0]))...)
+		sites = append(sites, glob(filepath.Join(home, ".local"), packages[0])...)
 	}
 	slices.Sort(sites)
 	var dirs []string
 	for _, s := range slices.Compact(sites) {
 		for _, b := range brought {
-			dirs = append(dirs, glob(filepath.Join(s, b))...)
+			dirs = append(dirs, glob(s, b)...)
 		}
 	}
 	return dirs
@@ -69,7 +70,7 @@ func interpreters(program string, env func(string) string) []string {
 
 // shebang is the interpreter that a script names; empty if it is none.
 func shebang(path string) string {
-	f, err := os.Open(path)
+	f, err := limit.Open(path)
 	if err != nil {
 		return ""
 	}
@@ -81,10 +82,4 @@ func shebang(path string) string {
 		return ""
 	}
 	return words[0]
-}
-
-// glob lists matches; an invalid pattern matches nothing.
-func glob(pattern string) []string {
-	found, _ := filepath.Glob(pattern)
-	return found
 }

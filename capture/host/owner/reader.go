@@ -12,6 +12,7 @@ import (
 
 	"github.com/ingero-io/ingero/capture/host/cgroup"
 	"github.com/ingero-io/ingero/capture/host/proc"
+	"github.com/ingero-io/ingero/capture/limit"
 )
 
 // Reader finds the owners of one machine's processes. It is used by one goroutine.
@@ -53,7 +54,7 @@ var environment = func() []string {
 // Of finds the owner and the rank of a process. A process that has ended has none.
 func (r *Reader) Of(pid int) (Owner, Rank) {
 	o := r.Group(pid)
-	if b, err := os.ReadFile(r.path(pid, "mountinfo")); err == nil {
+	if b, _, err := limit.ReadFile(r.path(pid, "mountinfo"), limit.MountInfo); err == nil {
 		o.merge(fromMounts(string(b)))
 	}
 	o.NSPID = r.inner(pid)
@@ -158,7 +159,7 @@ func (r *Reader) inner(pid int) uint32 {
 
 // ids are the process's ids from our PID namespace down to its own (proc_pid_status(5): NSpid).
 func (r *Reader) ids(pid int) (ids []uint32) {
-	b, err := os.ReadFile(r.path(pid, "status"))
+	b, _, err := limit.ReadFile(r.path(pid, "status"), limit.SmallProc)
 	if err != nil {
 		return nil
 	}

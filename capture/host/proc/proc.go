@@ -6,13 +6,17 @@ package proc
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"syscall"
+
+	"github.com/ingero-io/ingero/capture/limit"
 )
 
 // FS is a proc file system.
@@ -36,14 +40,20 @@ func (f FS) PIDs() ([]int, error) { return numbers(f.root) }
 // Threads lists the threads of a process, in ascending order.
 func (f FS) Threads(pid int) ([]int, error) { return numbers(f.path(pid, "task")) }
 
+// numbers lists the names in a folder that are numbers, of limit.Tasks names.
 func numbers(dir string) ([]int, error) {
-	d, err := os.ReadDir(dir)
+	d, err := os.Open(dir)
 	if err != nil {
 		return nil, err
 	}
+	defer d.Close()
+	names, err := d.Readdirnames(limit.Tasks)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
 	var r []int
-	for _, e := range d {
-		if n, err := strconv.Atoi(e.Name()); err == nil {
+	for _, name := range names {
+		if n, err := strconv.Atoi(name); err == nil {
 			r = append(r, n)
 		}
 	}
@@ -53,21 +63,23 @@ func numbers(dir string) ([]int, error) {
 
 // Comm is the task name of a thread; tid may be the process id.
 func (f FS) Comm(pid, tid int) (string, error) {
-	b, err := os.ReadFile(f.path(pid, "task", strconv.Itoa(tid), "comm"))
+	b, err := small(f.path(pid, "task", strconv.Itoa(tid), "comm"))
 	return strings.TrimSuffix(string(b), "\n"), err
 }
 
-// maxCommand bounds Command, in bytes.
-const maxCommand = 1 << 10
+// small reads a file of a process. What a process can make longer than usual is cut.
+func small(path string) ([]byte, error) {
+	b, _, err := limit.ReadFile(path, limit.SmallProc)
+	return b, err
+}
 
-// Command is the command line with spaces between the arguments.
+// Command is the command line with spaces between the arguments, up to limit.CommandLine bytes.
 func (f FS) Command(pid int) (string, error) {
-	b, err := os.ReadFile(f.path(pid, "cmdline"))
+	b, _, err := limit.ReadFile(f.path(pid, "cmdline"), limit.CommandLine)
 	if err != nil {
 		return "", err
 	}
 	b = bytes.TrimRight(b, "\x00")
-	b = b[:min(len(b), maxCommand)]
 	return strings.ToValidUTF8(string(bytes.ReplaceAll(b, []byte{0}, []byte{' '})), "\uFFFD"), nil
 }
 
@@ -82,7 +94,7 @@ func (f FS) Parent(pid int) (int, error) {
 
 // stat is /proc/PID/stat after the process's name: its state, its parent, and more.
 func (f FS) stat(pid int) ([]string, error) {
-	b, err := os.ReadFile(f.path(pid, "stat"))
+	b, err := small(f.path(pid, "stat"))
 	if err != nil {
 		return nil, err
 	}
@@ -116,32 +128,35 @@ func (f FS) UID(pid int) (uint32, error) {
 }
 
 // Environ returns the values of the wanted environment variables, as the
-// process was started with.
+// process was started with, as far as they are within the first limit.Environ bytes.
 func (f FS) Environ(pid int, names ...string) (map[string]string, error) {
-	b, err := os.ReadFile(f.path(pid, "environ"))
+	b, _, err := limit.ReadFile(f.path(pid, "environ"), limit.Environ)
 	if err != nil {
 		return nil, err
 	}
 	r := map[string]string{}
-	for kv := range strings.SplitSeq(string(b), "\x00") {
-		if k, v, ok := strings.Cut(kv, "="); ok && slices.Contains(names, k) {
-			r[k] = v
+	for kv := range bytes.SplitSeq(b, []byte{0}) {
+		k, v, ok := bytes.Cut(kv, []byte{'='})
+		if ok && slices.ContainsFunc(names, func(n string) bool { return n == string(k) }) {
+			r[string(k)] = string(v)
 		}
 	}
 	return r, nil
 }
 
 // OpenFiles lists what the process's descriptors refer to, as far as permitted: paths, and names
-// such as "socket:[1234]".
+// such as "socket:[1234]"; of a process with very many, of limit.Descriptors.
 func (f FS) OpenFiles(pid int) []string {
 	dir := f.path(pid, "fd")
-	entries, err := os.ReadDir(dir)
+	d, err := os.Open(dir)
 	if err != nil {
 		return nil
 	}
+	names, _ := d.Readdirnames(limit.Descriptors) // a partial list is used
+	d.Close()                                     // read only
 	var r []string
-	for _, e := range entries {
-		if target, err := os.Readlink(filepath.Join(dir, e.Name())); err == nil {
+	for _, n := range names {
+		if target, err := os.Readlink(filepath.Join(dir, n)); err == nil {
 			r = append(r, target)
 		}
 	}
@@ -164,7 +179,7 @@ func (f FS) OpenFile(pid, fd int) string {
 // Cgroups returns the process's control groups by controller; the empty name is
 // the version 2 hierarchy.
 func (f FS) Cgroups(pid int) (map[string]string, error) {
-	b, err := os.ReadFile(f.path(pid, "cgroup"))
+	b, err := small(f.path(pid, "cgroup"))
 	if err != nil {
 		return nil, err
 	}
@@ -203,6 +218,8 @@ func (f FS) Code(pid int) ([]Mapping, error) {
 	return f.mappings(pid, func(m *Mapping) bool { return m.Exec })
 }
 
+// mappings lists some of a process's mappings: of one with more than limit.Mappings or limit.MapsBytes, the
+// first ones. Mappings of one file share its path.
 func (f FS) mappings(pid int, wanted func(*Mapping) bool) ([]Mapping, error) {
 	file, err := os.Open(f.path(pid, "maps"))
 	if err != nil {
@@ -210,18 +227,33 @@ func (f FS) mappings(pid int, wanted func(*Mapping) bool) ([]Mapping, error) {
 	}
 	defer file.Close()
 	var r []Mapping
-	s := bufio.NewScanner(file)
-	s.Buffer(make([]byte, 0, 8192), 1<<20)
-	for s.Scan() {
-		if m, ok := parseMapping(s.Text()); ok && wanted(&m) {
-			r = append(r, m)
+	bounded := &io.LimitedReader{R: file, N: limit.MapsBytes}
+	s := bufio.NewScanner(bounded)
+	s.Buffer(make([]byte, 0, 8192), maxLine)
+	for len(r) < limit.Mappings && s.Scan() {
+		m, ok := parseMapping(s.Text())
+		if !ok || !wanted(&m) {
+			continue
 		}
+		// Else the whole line would be kept.
+		if n := len(r); n > 0 && r[n-1].Path == m.Path && r[n-1].Dev == m.Dev {
+			m.Path, m.Dev = r[n-1].Path, r[n-1].Dev
+		} else {
+			m.Path, m.Dev = strings.Clone(m.Path), strings.Clone(m.Dev)
+		}
+		r = append(r, m)
 	}
 	if err := s.Err(); err != nil {
 		return nil, fmt.Errorf("read mappings of process %d: %w", pid, err)
 	}
+	if bounded.N == 0 && len(r) > 0 {
+		r = r[:len(r)-1] // its line may be cut
+	}
 	return r, nil
 }
+
+// maxLine bounds a line of maps, in bytes: a path has up to 4096, of which each may be written as four.
+const maxLine = 1 << 20
 
 // parseMapping reads a line such as
 // "7f12a000-7f12b000 r-xp 00001000 fe:00 1234   /usr/lib/libx.so (deleted)".

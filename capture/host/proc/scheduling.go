@@ -3,7 +3,6 @@ package proc
 import (
 	"bytes"
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 )
@@ -18,7 +17,7 @@ type Scheduling struct {
 // Scheduling reads it.
 func (f FS) Scheduling(pid, tid int) (s Scheduling, err error) {
 	path := f.path(pid, "task", strconv.Itoa(tid), "stat")
-	b, err := os.ReadFile(path)
+	b, err := small(path)
 	if err != nil {
 		return s, err
 	}
@@ -40,7 +39,7 @@ func (f FS) Scheduling(pid, tid int) (s Scheduling, err error) {
 // Affinity lists the CPUs that a thread may run on, as the kernel writes them: 0-3,8.
 func (f FS) Affinity(pid, tid int) (string, error) {
 	path := f.path(pid, "task", strconv.Itoa(tid), "status")
-	b, err := os.ReadFile(path)
+	b, err := small(path)
 	if err != nil {
 		return "", err
 	}

@@ -40,7 +40,7 @@ func (f FS) Usage(pid int) (u Usage, err error) {
 		}
 	}
 	u.RSS = pages * uint64(os.Getpagesize())
-	status, err := os.ReadFile(f.path(pid, "status"))
+	status, err := small(f.path(pid, "status"))
 	if err != nil {
 		return u, err
 	}

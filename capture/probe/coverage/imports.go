@@ -1,6 +1,7 @@
 package coverage
 
 import (
+	"bytes"
 	"cmp"
 	"debug/elf"
 	"os"
@@ -8,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/ingero-io/ingero/capture/limit"
 	"github.com/ingero-io/ingero/capture/probe/discover"
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/internal/elffile"
@@ -122,33 +124,45 @@ func (e *exam) symbols(path string) *symbols {
 	return s
 }
 
+// maxSymbol bounds the names of CUDA functions, in bytes; usual are 30.
+const maxSymbol = 255
+
 func readSymbols(path string) *symbols {
 	var s symbols
-	f, err := elf.Open(path)
+	file, err := limit.Open(path)
 	if err != nil {
 		return &s
 	}
-	defer f.Close()
-	if elffile.Check(f) != nil {
+	defer file.Close()
+	f, err := elffile.Read(file)
+	if err != nil {
 		return &s
 	}
-	dynamic, _ := f.DynamicSymbols() // a static program has none
+	q := elffile.Query{Kind: elf.SHT_DYNSYM, Longest: maxSymbol, Wanted: isCUDA, May: func(y *elf.Symbol) bool {
+		return y.Section == elf.SHN_UNDEF || elf.ST_TYPE(y.Info) == elf.STT_FUNC
+	}}
+	dynamic, _ := f.Find(q) // a static program has none
 	for i := range dynamic {
-		switch d := &dynamic[i]; {
-		case !event.IsCUDA(d.Name):
-		case d.Section == elf.SHN_UNDEF:
+		if d := &dynamic[i]; d.Section == elf.SHN_UNDEF {
 			s.imported = append(s.imported, d.Name)
-		case elf.ST_TYPE(d.Info) == elf.STT_FUNC:
+		} else {
 			s.exported = append(s.exported, d.Name)
 		}
 	}
-	local, _ := f.Symbols() // most files are stripped
+	q.Kind = elf.SHT_SYMTAB
+	q.May = func(y *elf.Symbol) bool { return y.Section != elf.SHN_UNDEF && elf.ST_TYPE(y.Info) == elf.STT_FUNC }
+	q.Wanted = func(name []byte) bool { return isCUDA(name) && event.Launches(string(name)) }
+	local, _ := f.Find(q) // most files are stripped
 	for i := range local {
-		l := &local[i]
-		if l.Section != elf.SHN_UNDEF && elf.ST_TYPE(l.Info) == elf.STT_FUNC && event.IsCUDA(l.Name) &&
-			event.Launches(l.Name) {
-			s.launching = append(s.launching, l.Name)
-		}
+		s.launching = append(s.launching, local[i].Name)
 	}
 	return &s
 }
+
+// isCUDA reports whether a name is one of a CUDA function. Most names are not, which their beginning tells at once.
+func isCUDA(name []byte) bool {
+	return slices.ContainsFunc(beginnings, func(b string) bool { return bytes.HasPrefix(name, []byte(b)) }) &&
+		event.IsCUDA(string(name))
+}
+
+var beginnings = []string{"cu", "__cuda", "nccl", "pnccl", "nvtx"}

@@ -4,9 +4,11 @@
 package addrspace
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/ingero-io/ingero/capture/host/proc"
+	"github.com/ingero-io/ingero/capture/limit"
 )
 
 const (
@@ -18,6 +20,7 @@ const (
 type Cache[S any] struct {
 	proc  proc.FS
 	procs map[int]*Process[S]
+	kept  int    // mappings, of all processes
 	clock uint64 // counts calls of Process, to find the least recently used process
 
 	// OnRead, if set, is called with the mappings read of a process, and with nil when the
@@ -37,6 +40,7 @@ type Process[S any] struct {
 	pid   int
 	used  uint64
 	maps  []Mapping[S] // executable, sorted by start
+	kept  bool         // it is one of the cache's
 	gone  bool         // it can no longer be read: the known mappings are final
 
 	// An unknown address may be in a new library, but also in code made at run time, or come
@@ -71,11 +75,30 @@ func (c *Cache[S]) Process(pid int) *Process[S] {
 		if p.gone {
 			return p // not kept: the id may be used again
 		}
-		c.makeRoom()
-		c.procs[pid] = p
+		c.keep(pid, p)
 	}
 	p.used = c.clock
 	return p
+}
+
+// keep adds a process. Of many, or with many mappings, the least recently used ones are dropped.
+func (c *Cache[S]) keep(pid int, p *Process[S]) {
+	for len(c.procs) >= maxProcesses {
+		c.dropOldest(nil)
+	}
+	p.used, p.kept = c.clock, true
+	c.procs[pid] = p
+	c.count(p, len(p.maps))
+}
+
+// count notes that a process that is kept has so many mappings more.
+func (c *Cache[S]) count(p *Process[S], more int) {
+	if !p.kept {
+		return
+	}
+	for c.kept += more; c.kept > limit.MappingsKept && len(c.procs) > 1; {
+		c.dropOldest(p)
+	}
 }
 
 // Refresh reads the mappings of a process now. Call it when the process has mapped something: it may
@@ -98,21 +121,19 @@ func (c *Cache[S]) Fork(parent, child int) {
 	if p.gone && len(p.maps) == 0 || c.procs[child] != nil {
 		return
 	}
-	c.makeRoom()
-	q := &Process[S]{cache: c, pid: child, used: c.clock, maps: slices.Clone(p.maps)}
+	q := &Process[S]{cache: c, pid: child, maps: slices.Clone(p.maps)}
 	for i := range q.maps {
 		q.maps[i].via = parent
 	}
-	c.procs[child] = q
+	c.keep(child, q)
 }
 
 // Know sets a process's mappings, as another cache read them.
 func (c *Cache[S]) Know(pid int, code []proc.Mapping) {
 	p := c.procs[pid]
 	if p == nil {
-		c.makeRoom()
 		p = &Process[S]{cache: c, pid: pid}
-		c.procs[pid] = p
+		c.keep(pid, p)
 	}
 	p.set(code)
 	p.gone, p.used = false, c.clock
@@ -124,8 +145,16 @@ func (c *Cache[S]) Forget(pid int) bool {
 		c.OnRead(pid, nil)
 	}
 	_, known := c.procs[pid]
-	delete(c.procs, pid)
+	c.drop(pid)
 	return known
+}
+
+func (c *Cache[S]) drop(pid int) {
+	if p := c.procs[pid]; p != nil {
+		c.kept -= len(p.maps)
+		p.kept = false
+		delete(c.procs, pid)
+	}
 }
 
 // Each calls f for every known mapping.
@@ -144,18 +173,15 @@ func (c *Cache[S]) Of(pid int, f func(*Mapping[S])) {
 	}
 }
 
-// makeRoom drops the least recently used process, if there are too many.
-func (c *Cache[S]) makeRoom() {
-	if len(c.procs) < maxProcesses {
-		return
-	}
-	oldest, age := 0, c.clock
+// dropOldest drops the least recently used process, except one.
+func (c *Cache[S]) dropOldest(except *Process[S]) {
+	oldest := -1
 	for pid, p := range c.procs {
-		if p.used < age {
-			oldest, age = pid, p.used
+		if p != except && (oldest < 0 || p.used < c.procs[oldest].used) {
+			oldest = pid
 		}
 	}
-	delete(c.procs, oldest)
+	c.drop(oldest)
 }
 
 // read updates the process's mappings and reports whether they changed. A process that is gone
@@ -182,11 +208,15 @@ func (p *Process[S]) set(code []proc.Mapping) {
 	p.maps = nil
 	for _, m := range code {
 		n := Mapping[S]{Mapping: m}
-		if i := slices.IndexFunc(old, func(o Mapping[S]) bool { return o.Mapping == m }); i >= 0 {
+		i, found := slices.BinarySearchFunc(old, m.Start, func(o Mapping[S], at uint64) int {
+			return cmp.Compare(o.Start, at)
+		})
+		if found && old[i].Mapping == m {
 			n.State, n.via = old[i].State, old[i].via
 		}
 		p.maps = append(p.maps, n)
 	}
+	p.cache.count(p, len(p.maps)-len(old))
 }
 
 // Find returns the mapping that contains an address, nil if no executable one does. It is valid

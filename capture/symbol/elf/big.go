@@ -2,17 +2,17 @@ package elf
 
 import (
 	"bytes"
+	"cmp"
 	"debug/elf"
 	"encoding/binary"
 	"io"
 	"math"
 	"slices"
 	"sort"
-)
 
-// bigBytes is the size of a symbol section with its strings from which they stay in the
-// file. The names of libtorch_cuda are 70 MB; a stack needs a few hundred bytes of them.
-const bigBytes = 1 << 20
+	"github.com/ingero-io/ingero/capture/limit"
+	"github.com/ingero-io/ingero/internal/elffile"
+)
 
 // bigTable lists the functions of a file with many of them. Only an index sorted by address
 // is kept, 8 bytes per function; sizes and names are read when they are needed.
@@ -32,31 +32,34 @@ func (p place) addr() uint32   { return uint32(p >> 32) }
 func (p place) symbol() uint32 { return uint32(p) }
 
 const (
-	maxAliases = 16      // names of one address that are looked at
-	maxLong    = 1 << 16 // bytes of a name as linked
-	readAtOnce = 2048    // symbols
+	maxAliases = 16   // names of one address that are looked at
+	readAtOnce = 2048 // symbols
 )
 
-// bigOf returns the functions of a file that has many, nil if they are few.
-func bigOf(f *elf.File, file io.ReaderAt) *bigTable {
-	if b := newBig(f, file, f.SectionByType(elf.SHT_SYMTAB)); b != nil {
-		return b
+// bigOf returns the functions of a file that has many, nil if they are few. A section of symbols and names
+// of limit.SmallTable or more stays in the file: the names of libtorch_cuda are 70 MB, of which a stack needs
+// a few hundred bytes.
+func bigOf(f *elffile.File, file io.ReaderAt) (*bigTable, error) {
+	b, err := newBig(f, file, f.SectionByType(elf.SHT_SYMTAB))
+	if b != nil {
+		return b, nil
 	}
-	if s := f.SectionByType(elf.SHT_SYMTAB); s != nil && s.Size > symSize {
-		return nil
+	if s := f.SectionByType(elf.SHT_SYMTAB); err == nil && s != nil && s.FileSize > symSize {
+		return nil, nil
 	}
-	return newBig(f, file, f.SectionByType(elf.SHT_DYNSYM)) // stripped
+	d, errDynamic := newBig(f, file, f.SectionByType(elf.SHT_DYNSYM)) // stripped
+	return d, cmp.Or(err, errDynamic)
 }
 
 // newBig returns the functions of a section that is to stay in the file. It returns nil if
-// the section is small, or compressed: it can then only be read as a whole.
-func newBig(f *elf.File, file io.ReaderAt, s *elf.Section) *bigTable {
-	if s == nil || s.Link == 0 || s.Link >= uint32(len(f.Sections)) {
-		return nil
+// the section is small, and an error if it exceeds a limit.
+func newBig(f *elffile.File, file io.ReaderAt, s *elffile.Section) (*bigTable, error) {
+	strs := f.Strings(s)
+	if strs == nil || s.Size+strs.Size < limit.SmallTable {
+		return nil, nil
 	}
-	strs := f.Sections[s.Link]
-	if strs.Type != elf.SHT_STRTAB || s.Size+strs.Size < bigBytes || (s.Flags|strs.Flags)&elf.SHF_COMPRESSED != 0 {
-		return nil
+	if err := elffile.CheckSymbols(s, strs); err != nil {
+		return nil, err
 	}
 	b := &bigTable{order: f.ByteOrder, file: file, symbols: s.SectionHeader, strings: strs.SectionHeader}
 	n, lowest := 0, uint64(math.MaxUint64)
@@ -68,7 +71,7 @@ func newBig(f *elf.File, file io.ReaderAt, s *elf.Section) *bigTable {
 		}
 	})
 	slices.Sort(b.index)
-	return b
+	return b, nil
 }
 
 // each calls f with the number and the address of each function.
@@ -117,10 +120,7 @@ func (b *bigTable) find(addr uint64) (name string, start uint64) {
 	end := sort.Search(len(b.index), func(i int) bool { return b.index[i].addr() > off })
 	for n := 0; end > 0 && n < maxNesting; n++ {
 		at := b.index[end-1].addr()
-		from := end - 1
-		for from > 0 && b.index[from-1].addr() == at {
-			from--
-		}
+		from := sort.Search(end, func(i int) bool { return b.index[i].addr() >= at }) // there may be any number
 		if name := b.best(b.index[from:end], uint64(off-at), n == 0); name != "" {
 			return name, b.base + uint64(at)
 		}
@@ -141,9 +141,9 @@ func (b *bigTable) best(names []place, behind uint64, nearest bool) string {
 		c.strs = append(c.strs, b.text(b.order.Uint32(s[:])))
 		r := rawSym{
 			size: uint32(min(b.order.Uint64(s[16:]), math.MaxUint32)),
-			str:  uint8(len(c.strs) - 1), local: elf.ST_BIND(s[4]) == elf.STB_LOCAL,
+			str:  uint8(len(c.strs) - 1), local: elf.ST_BIND(s[4]) == elf.STB_LOCAL, len: limit.Name - 1,
 		}
-		if len(c.text(r)) > 0 {
+		if r.len = uint32(len(c.text(r))); r.len > 0 {
 			c.syms = append(c.syms, r)
 		}
 	}
@@ -165,7 +165,7 @@ func (b *bigTable) text(at uint32) []byte {
 		if end := bytes.IndexByte(buf[:got], 0); end >= 0 {
 			return buf[:end]
 		}
-		if err != nil || n >= maxLong {
+		if err != nil || n >= limit.Name {
 			return nil // unterminated, or too long for a name
 		}
 	}

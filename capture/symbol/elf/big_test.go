@@ -9,6 +9,9 @@ import (
 	"path/filepath"
 	"runtime"
 	"testing"
+
+	"github.com/ingero-io/ingero/capture/limit"
+	"github.com/ingero-io/ingero/internal/elffile"
 )
 
 // writeBig writes an ELF file with n functions of 64 bytes from base on, and the names
@@ -128,19 +131,20 @@ func TestBigTablesChooseTheSameNames(t *testing.T) {
 		{"far", global, 1, 0x7fff00000000, 8}, // not within 4 GB
 	}
 	data, names := section(syms...)
-	f := &elf.File{FileHeader: elf.FileHeader{ByteOrder: binary.LittleEndian}, Sections: []*elf.Section{
+	f := &elffile.File{ByteOrder: binary.LittleEndian, Sections: []*elffile.Section{
 		{},
 		{SectionHeader: elf.SectionHeader{
 			Type: elf.SHT_SYMTAB, Link: 2, Size: uint64(len(data)),
 			FileSize: uint64(len(data)),
 		}},
 		{SectionHeader: elf.SectionHeader{
-			Type: elf.SHT_STRTAB, Offset: uint64(len(data)), Size: uint64(len(data) + bigBytes), FileSize: uint64(len(names)),
+			Type: elf.SHT_STRTAB, Offset: uint64(len(data)), Size: uint64(len(data) + limit.SmallTable),
+			FileSize: uint64(len(names)),
 		}},
 	}}
-	b := newBig(f, bytes.NewReader(append(data, names...)), f.Sections[1])
+	b, err := newBig(f, bytes.NewReader(append(data, names...)), f.Sections[1])
 	if b == nil {
-		t.Fatal("is no big table")
+		t.Fatal("is no big table", err)
 	}
 	small := build(syms[:len(syms)-1])
 	for addr := uint64(0xf00); addr < 0x9100; addr++ {
@@ -155,17 +159,17 @@ func FuzzBig(f *testing.F) {
 	data, names := section(testSym{"a", global, 1, 10, 5}, testSym{"b@V", local, 1, 12, 0})
 	f.Add(data, names, uint64(11))
 	f.Fuzz(func(_ *testing.T, data, names []byte, addr uint64) {
-		e := &elf.File{FileHeader: elf.FileHeader{ByteOrder: binary.LittleEndian}, Sections: []*elf.Section{
+		e := &elffile.File{ByteOrder: binary.LittleEndian, Sections: []*elffile.Section{
 			{},
 			{SectionHeader: elf.SectionHeader{
 				Type: elf.SHT_SYMTAB, Link: 2, Size: uint64(len(data)),
 				FileSize: uint64(len(data)),
 			}},
 			{SectionHeader: elf.SectionHeader{
-				Type: elf.SHT_STRTAB, Offset: uint64(len(data)), Size: bigBytes, FileSize: uint64(len(names)),
+				Type: elf.SHT_STRTAB, Offset: uint64(len(data)), Size: limit.SmallTable, FileSize: uint64(len(names)),
 			}},
 		}}
-		if b := newBig(e, bytes.NewReader(append(bytes.Clone(data), names...)), e.Sections[1]); b != nil {
+		if b, _ := newBig(e, bytes.NewReader(append(bytes.Clone(data), names...)), e.Sections[1]); b != nil {
 			b.find(addr)
 		}
 	})

@@ -1,56 +1,45 @@
 package elf
 
 import (
-	"bytes"
 	"debug/elf"
 	"encoding/binary"
 	"encoding/hex"
-	"io"
 
-	"github.com/ulikunitz/xz"
+	"github.com/ingero-io/ingero/capture/limit"
+	"github.com/ingero-io/ingero/internal/elffile"
 )
-
-// maxDebugdata bounds the section and the decompressed symbol table, in bytes.
-const maxDebugdata = 64 << 20
 
 // debugdata is the "mini debug info" of a stripped file: an ELF file in its
 // section .gnu_debugdata, compressed with xz, that holds the symbols of functions
 // which are not exported (Fedora and its relatives; GDB manual, "MiniDebugInfo").
 // It is nil if there is none.
-func debugdata(f *elf.File) *elf.File {
+func debugdata(f *elffile.File) (*elffile.File, error) {
 	s := f.Section(".gnu_debugdata")
-	if s == nil || s.Type == elf.SHT_NOBITS || s.Size > maxDebugdata {
-		return nil
+	if s == nil || s.Type == elf.SHT_NOBITS {
+		return nil, nil
 	}
-	r, err := xz.NewReader(s.Open())
+	packed, err := s.Data("packed symbols", limit.Debugdata)
 	if err != nil {
-		return nil
+		return nil, err
 	}
-	b, err := io.ReadAll(io.LimitReader(r, maxDebugdata))
+	b, err := unpack(packed)
 	if err != nil {
-		return nil
+		return nil, err
 	}
-	d, err := elf.NewFile(bytes.NewReader(b))
-	if err != nil || d.Class != elf.ELFCLASS64 {
-		return nil
-	}
-	return d
+	return elffile.Read(elffile.Memory(b))
 }
 
-const (
-	noteBuildID = 3  // NT_GNU_BUILD_ID
-	maxBuildID  = 64 // bytes
-)
+const noteBuildID = 3 // NT_GNU_BUILD_ID
 
 // buildID returns the id that the linker wrote into a file, in hex. It searches
 // the program headers, which stripping leaves.
-func buildID(f *elf.File) string {
+func buildID(f *elffile.File) string {
 	for _, p := range f.Progs {
-		if p.Type != elf.PT_NOTE || p.Filesz > 1<<16 {
+		if p.Type != elf.PT_NOTE || p.Filesz > limit.Notes {
 			continue
 		}
-		b, err := io.ReadAll(p.Open())
-		if err != nil {
+		b := make([]byte, p.Filesz)
+		if n, _ := p.ReadAt(b, 0); n < len(b) {
 			continue
 		}
 		if id := findBuildID(b, f.ByteOrder); id != "" {
@@ -70,7 +59,7 @@ func findBuildID(b []byte, order binary.ByteOrder) string {
 		if end > uint64(len(b)) {
 			return ""
 		}
-		if kind == noteBuildID && string(b[:name]) == "GNU\x00" && desc > 0 && desc <= maxBuildID {
+		if kind == noteBuildID && string(b[:name]) == "GNU\x00" && desc > 0 && desc <= limit.BuildID {
 			return hex.EncodeToString(b[at:end])
 		}
 		b = b[min((end+3)&^3, uint64(len(b))):]

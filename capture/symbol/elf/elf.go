@@ -15,19 +15,17 @@ import (
 	"sync"
 
 	"github.com/ingero-io/ingero/capture/host/proc"
+	"github.com/ingero-io/ingero/capture/limit"
 	"github.com/ingero-io/ingero/capture/symbol/addrspace"
 	"github.com/ingero-io/ingero/event"
 )
 
-// Limits of what is kept. A table takes 16 bytes and a name per function, or 8 bytes if
-// its names stay in the file: libtorch_cuda, whose names are 70 MB, takes 1 MB.
-const (
-	maxFiles      = 64
-	maxTableBytes = 16 << 20
-)
-
 // Resolver names addresses of processes. It is safe for concurrent use.
 type Resolver struct {
+	// Refused, if set, is called once for a file whose symbols are not read, or not all, because they exceed
+	// a limit. Set it before the first use.
+	Refused func(path string, exceeded error)
+
 	proc proc.FS
 
 	mu     sync.Mutex // guards what follows, also while files are read
@@ -36,10 +34,11 @@ type Resolver struct {
 	lent   map[fileID]*os.File
 }
 
-// New returns a resolver that finds processes in fs.
+// New returns a resolver that finds processes in fs. A table takes 16 bytes and a name per function, or 8
+// bytes if its names stay in the file: libtorch_cuda, whose names are 70 MB, takes 1 MB.
 func New(fs proc.FS) *Resolver {
 	return &Resolver{
-		proc: fs, spaces: addrspace.New[fileState](fs), files: newTables(maxFiles, maxTableBytes),
+		proc: fs, spaces: addrspace.New[fileState](fs), files: newTables(limit.FilesOfTables, limit.TablesBytes),
 		lent: map[fileID]*os.File{},
 	}
 }
@@ -135,6 +134,9 @@ func (r *Resolver) table(pid int, m *mapping) *table {
 	if t == nil || t.version != version { // inode numbers are used again, too
 		t = load(file)
 		t.version = version
+		if t.refused != nil && r.Refused != nil {
+			r.Refused(m.Path, t.refused)
+		}
 		r.files.put(id, t)
 	}
 	t.keep(file)

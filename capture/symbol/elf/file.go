@@ -1,9 +1,9 @@
 package elf
 
 import (
-	"errors"
 	"os"
-	"syscall"
+
+	"github.com/ingero-io/ingero/capture/limit"
 )
 
 // fileID identifies a file on the machine, as /proc/PID/maps shows it.
@@ -17,12 +17,9 @@ type fileVersion struct {
 	size, modifiedNS int64
 }
 
-var errNotRegular = errors.New("not a regular file")
-
-// open opens a file that a traced process has chosen. It must not block, as
-// opening a FIFO would.
+// open opens a file that a traced process has chosen.
 func open(name string) (*os.File, fileVersion, error) {
-	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	f, err := limit.Open(name)
 	if err != nil {
 		return nil, fileVersion{}, err
 	}
@@ -33,7 +30,7 @@ func open(name string) (*os.File, fileVersion, error) {
 func checked(f *os.File) (*os.File, fileVersion, error) {
 	i, err := f.Stat()
 	if err == nil && !i.Mode().IsRegular() {
-		err = errNotRegular
+		err = limit.ErrNotRegular
 	}
 	if err != nil {
 		f.Close()

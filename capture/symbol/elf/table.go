@@ -12,6 +12,7 @@ import (
 
 	"github.com/ianlancetaylor/demangle"
 
+	"github.com/ingero-io/ingero/capture/limit"
 	"github.com/ingero-io/ingero/internal/elffile"
 )
 
@@ -27,6 +28,7 @@ type table struct {
 	readable map[string]string
 	version  fileVersion
 	used     uint64
+	refused  error // the first *limit.Exceeded: symbols of the file are not read, or not all
 }
 
 // segment is a range of the file that holds code.
@@ -45,11 +47,13 @@ const (
 	maxNesting  = 8    // functions that may begin inside another one
 )
 
-// load reads a file's symbols. A file that is not ELF, or is damaged, has none.
+// load reads a file's symbols. A file that is not ELF, or is damaged, has none; of one that exceeds a limit
+// there may be some.
 func load(r io.ReaderAt) *table {
 	t := &table{readable: map[string]string{}}
-	f, err := elf.NewFile(r)
-	if err != nil || f.Class != elf.ELFCLASS64 {
+	f, err := elffile.Read(r)
+	if err != nil {
+		t.refuse(err)
 		return t
 	}
 	for _, p := range f.Progs {
@@ -58,19 +62,30 @@ func load(r io.ReaderAt) *table {
 		}
 	}
 	t.buildID = buildID(f)
-	if t.big = bigOf(f, r); t.big != nil {
+	if t.big, err = bigOf(f, r); t.big != nil {
 		return t
 	}
+	t.refuse(err)
 	var c collector
-	c.section(f, elf.SHT_SYMTAB)
-	c.section(f, elf.SHT_DYNSYM)
+	t.refuse(c.section(f, elf.SHT_SYMTAB))
+	t.refuse(c.section(f, elf.SHT_DYNSYM))
 	if len(c.strs) < 2 { // stripped
-		if d := debugdata(f); d != nil {
-			c.section(d, elf.SHT_SYMTAB)
+		d, err := debugdata(f)
+		t.refuse(err)
+		if d != nil {
+			t.refuse(c.section(d, elf.SHT_SYMTAB))
 		}
 	}
+	t.refuse(c.exceeded)
 	t.syms, t.names = c.finish()
 	return t
+}
+
+// refuse notes the first limit that the file exceeds.
+func (t *table) refuse(err error) {
+	if t.refused == nil && limit.Is(err) {
+		t.refused = err
+	}
 }
 
 // size is the memory a table takes, in bytes.
@@ -112,9 +127,12 @@ func (t *table) virtual(off uint64) (uint64, bool) {
 	return 0, false
 }
 
-// symbol is the readable name of the function at addr, empty if there is none.
+// symbol is the readable name of the function at addr, empty if there is none. A very long one is cut.
 func (t *table) symbol(addr uint64) string {
 	linked, _ := t.function(addr)
+	if len(linked) > limit.ShownName {
+		return linked[:1<<maxName]
+	}
 	name, ok := t.readable[linked]
 	if !ok {
 		name = readable(linked)
@@ -182,69 +200,91 @@ func (t *table) name(i int) string {
 
 // collector gathers symbols of several sections.
 type collector struct {
-	syms []rawSym
-	strs [][]byte // string sections; rawSym.str is an index
+	syms     []rawSym
+	strs     [][]byte // string sections; rawSym.str is an index
+	names    int      // bytes of the symbols' names
+	exceeded error    // *limit.Exceeded: the symbols after these are left out
 }
 
 type rawSym struct {
 	addr       uint64
 	size, name uint32
+	len        uint32 // of the name
 	str        uint8
 	local      bool
 }
 
 // Of an Elf64_Sym (elf.h): name u32, info u8, other u8, shndx u16, value u64,
 // size u64.
-const symSize = 24
+const symSize = elffile.SymbolSize
 
-func (c *collector) section(f *elf.File, kind elf.SectionType) {
+// section adds the symbols of a small section, and those of a file in memory.
+func (c *collector) section(f *elffile.File, kind elf.SectionType) error {
 	s := f.SectionByType(kind)
-	if s == nil || s.Link == 0 || s.Link >= uint32(len(f.Sections)) || s.Size > elffile.MaxSection {
-		return
+	link := f.Strings(s)
+	if link == nil {
+		return nil
 	}
-	link := f.Sections[s.Link]
-	if link.Type != elf.SHT_STRTAB || link.Size > elffile.MaxSection {
-		return
+	if err := elffile.CheckSymbols(s, link); err != nil {
+		return err
 	}
-	data, err := s.Data()
+	data, err := s.Data("symbols", limit.Unpacked)
 	if err != nil {
-		return // damaged: the other section may not be
+		return err // damaged: the other section may not be
 	}
-	names, err := link.Data()
+	names, err := link.Data("names of symbols", limit.Unpacked)
 	if err != nil {
-		return
+		return err
 	}
 	c.add(data, names, f.ByteOrder)
+	return nil
 }
 
 func (c *collector) add(data, names []byte, order binary.ByteOrder) {
 	str := uint8(len(c.strs))
 	c.strs = append(c.strs, names)
+	n := 0
+	for at := 0; at+symSize <= len(data); at += symSize {
+		if _, ok := functionAt(order, data[at:]); ok {
+			n++
+		}
+	}
+	c.syms = slices.Grow(c.syms, n)
 	for ; len(data) >= symSize; data = data[symSize:] {
-		kind := elf.ST_TYPE(data[4])
-		if kind != elf.STT_FUNC && kind != elf.STT_GNU_IFUNC {
+		addr, ok := functionAt(order, data)
+		if !ok {
 			continue
 		}
 		s := rawSym{
-			addr: order.Uint64(data[8:]), name: order.Uint32(data),
+			addr: addr, name: order.Uint32(data), len: limit.Name,
 			size: uint32(min(order.Uint64(data[16:]), 1<<32-1)),
 			str:  str, local: elf.ST_BIND(data[4]) == elf.STB_LOCAL,
 		}
-		if s.addr == 0 || order.Uint16(data[6:]) == uint16(elf.SHN_UNDEF) || len(c.text(s)) == 0 {
+		if s.len = uint32(len(c.text(s))); s.len == 0 {
 			continue
+		}
+		if c.names += int(s.len); c.names > limit.TableNames {
+			c.exceeded = &limit.Exceeded{What: "names of functions", Most: limit.TableNames, Unit: "bytes"}
+			return
 		}
 		c.syms = append(c.syms, s)
 	}
 }
 
-// text is a symbol's name without its version ("memcpy@@GLIBC_2.14").
+// text is a symbol's name without its version ("memcpy@@GLIBC_2.14"), empty if there is none, or it is longer
+// than limit.Name.
 func (c *collector) text(s rawSym) []byte {
 	b := c.strs[s.str]
 	if uint64(s.name) >= uint64(len(b)) {
 		return nil
 	}
 	b = b[s.name:]
-	if n := bytes.IndexByte(b, 0); n >= 0 {
+	b = b[:min(len(b), int(s.len))]
+	n := bytes.IndexByte(b, 0)
+	if n < 0 && s.len == limit.Name {
+		return nil
+	}
+	if n >= 0 {
 		b = b[:n]
 	}
 	if n := bytes.IndexByte(b, '@'); n > 0 {
@@ -266,9 +306,6 @@ func (c *collector) finish() ([]sym, string) {
 	total := 0
 	for _, s := range c.syms {
 		total += len(c.text(s))
-	}
-	if int64(total) > 1<<32-1 {
-		return nil, ""
 	}
 	var names strings.Builder
 	names.Grow(total)

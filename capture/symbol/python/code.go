@@ -25,6 +25,9 @@ func NewCode(r *bpf.WirePycodeRec, piece []byte) *Code {
 	}
 }
 
+// Size is the memory that it takes, in bytes, with what was added of its line table.
+func (c *Code) Size() int { return len(c.name) + len(c.file) + len(c.table) + 128 }
+
 // Append adds the piece of the line table that begins at the given offset. It
 // reports whether that is where the last one ended.
 func (c *Code) Append(at uint32, piece []byte) bool {

@@ -94,18 +94,18 @@ func (f *Finder) image(pid int, m proc.Mapping) (*image, error) {
 		return nil, err
 	}
 	if img := f.images[key]; img != nil && img.stamp == stamp {
-		return img, nil
+		return img, img.err
 	}
 	img, err := readImage(name)
 	if err != nil {
-		return nil, err
+		img = &image{err: err} // not read again until it changes
 	}
 	if len(f.images) >= maxImages {
 		clear(f.images)
 	}
 	img.stamp = stamp
 	f.images[key] = img
-	return img, nil
+	return img, err
 }
 
 // interpreter returns the interpreter of a file that has a _PyRuntime and is mapped at m.

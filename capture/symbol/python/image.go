@@ -3,18 +3,18 @@ package python
 import (
 	"debug/elf"
 	"encoding/binary"
-	"errors"
 	"os"
 	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/ingero-io/ingero/capture/host/proc"
+	"github.com/ingero-io/ingero/capture/limit"
 	"github.com/ingero-io/ingero/internal/elffile"
 )
 
 // image describes the interpreter in an executable or library.
 type image struct {
+	err         error // why nothing is known of it
 	stamp       stamp
 	runtime     uint64  // virtual address of _PyRuntime, 0 if it is not in this file
 	version     Version // from Py_Version, which exists from 3.11 on; else 0
@@ -35,21 +35,14 @@ func stampOf(name string) (stamp, error) {
 	return stamp{i.Size(), i.ModTime().UnixNano()}, nil
 }
 
-// readImage reads a file that a traced process has chosen. It must not block, as
-// opening a FIFO would.
+// readImage reads a file that a traced process has chosen.
 func readImage(name string) (*image, error) {
-	file, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	file, err := limit.Open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	if i, err := file.Stat(); err != nil || !i.Mode().IsRegular() {
-		return nil, errors.Join(err, errors.New("it is not a regular file"))
-	}
-	f, err := elf.NewFile(file)
-	if err == nil {
-		err = elffile.Check(f)
-	}
+	f, err := elffile.Read(file)
 	if err != nil {
 		return nil, err
 	}
@@ -59,12 +52,13 @@ func readImage(name string) (*image, error) {
 			img.loads = append(img.loads, p.ProgHeader)
 		}
 	}
-	libs, _ := f.ImportedLibraries() // none in a static program
+	libs, _ := f.Dynamic(elf.DT_NEEDED) // none in a static program
 	img.needsPython = slices.ContainsFunc(libs, func(l string) bool { return strings.HasPrefix(l, "libpython") })
-	for _, table := range []func() ([]elf.Symbol, error){f.DynamicSymbols, f.Symbols} {
-		symbols, err := table()
-		if err != nil {
-			continue // it has no such table
+	wanted, longest := elffile.Names(told)
+	for _, kind := range []elf.SectionType{elf.SHT_DYNSYM, elf.SHT_SYMTAB} {
+		symbols, err := f.Find(elffile.Query{Kind: kind, May: defined, Wanted: wanted, Longest: longest})
+		if limit.Is(err) {
+			return nil, err
 		}
 		img.symbols(f, symbols)
 		if img.runtime != 0 {
@@ -74,32 +68,39 @@ func readImage(name string) (*image, error) {
 	return img, nil
 }
 
-func (img *image) symbols(f *elf.File, symbols []elf.Symbol) {
+const (
+	runtimeSymbol = "_PyRuntime"
+	versionSymbol = "Py_Version"
+)
+
+// told are the symbols that tell of an interpreter.
+var told = map[string]bool{runtimeSymbol: true, versionSymbol: true, "_Py_RefTotal": true, "_Py_NegativeRefcount": true}
+
+func defined(y *elf.Symbol) bool { return y.Section != elf.SHN_UNDEF }
+
+func (img *image) symbols(f *elffile.File, symbols []elffile.Symbol) {
 	for _, s := range symbols {
-		if s.Section == elf.SHN_UNDEF {
-			continue
-		}
 		switch s.Name {
-		case "_PyRuntime":
+		case runtimeSymbol:
 			img.runtime = s.Value
 			img.offsets = contents(f, s.Value, offsetsSize)
-		case "Py_Version":
+		case versionSymbol:
 			if b := contents(f, s.Value, 4); len(b) == 4 {
 				img.version = Version(binary.LittleEndian.Uint32(b))
 			}
-		case "_Py_RefTotal", "_Py_NegativeRefcount":
+		default:
 			img.debug = true
 		}
 	}
 }
 
 // contents reads up to n bytes at a virtual address from the file.
-func contents(f *elf.File, at uint64, n int) []byte {
+func contents(f *elffile.File, at uint64, n int) []byte {
 	for _, p := range f.Progs {
-		if p.Type != elf.PT_LOAD || at < p.Vaddr || at >= p.Vaddr+p.Filesz {
+		if p.Type != elf.PT_LOAD || at < p.Vaddr || at-p.Vaddr >= p.Filesz {
 			continue
 		}
-		b := make([]byte, min(uint64(n), p.Vaddr+p.Filesz-at))
+		b := make([]byte, min(uint64(n), p.Filesz-(at-p.Vaddr)))
 		if _, err := p.ReadAt(b, int64(at-p.Vaddr)); err != nil {
 			return nil
 		}

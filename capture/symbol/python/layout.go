@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/ingero-io/ingero/capture/bpf"
+	"github.com/ingero-io/ingero/capture/limit"
 )
 
 // fields are the offsets of what the walker reads, in bytes. Up to 3.12 they are
@@ -165,10 +166,18 @@ const blockSize = 128
 // layout converts the fields for an interpreter whose _PyRuntime is at the given
 // address.
 func (f *fields) layout(runtime uint64) (bpf.WirePyProc, error) {
+	for _, at := range []uint64{
+		f.interpHead, f.interpNext, f.interpThreads, f.tsNext, f.tsThreadID, f.tsFrame, f.cframe, f.fCode, f.fInstr, f.fPrev,
+		f.fOwner, f.fEntry, f.firstLine, f.file, f.name, f.lineTable, f.instrs, f.ascii, f.compact,
+	} {
+		if at > limit.PythonOffset {
+			return bpf.WirePyProc{}, limit.Check("offsets in its structures", at, limit.PythonOffset, "bytes")
+		}
+	}
 	low := f.firstLine &^ 7
-	high := max(f.file, f.name, f.lineTable) + 8
+	high := max(f.file, f.name, f.lineTable, low) + 8
 	frame := max(f.fCode, f.fInstr, f.fPrev, f.fOwner&^7, f.fEntry&^7) + 8
-	if low > min(f.file, f.name, f.lineTable) || high-low > blockSize || frame > blockSize {
+	if f.firstLine&3 != 0 || low > min(f.file, f.name, f.lineTable) || high-low > blockSize || frame > blockSize {
 		return bpf.WirePyProc{}, fmt.Errorf("its frames or code objects are laid out in another way")
 	}
 	return bpf.WirePyProc{

@@ -3,6 +3,8 @@ package unwind
 import (
 	"bytes"
 	"slices"
+
+	"github.com/ingero-io/ingero/capture/limit"
 )
 
 // Call frame instructions, DW_CFA_* (DWARF 5, section 6.4.2, and GNU's). The
@@ -213,10 +215,17 @@ func rowAt(c *cie, f *fde, pc uint64) (*row, bool) {
 	if !m.run() {
 		return nil, false
 	}
+	if len(m.now.cfa.code) > limit.UnwindRow {
+		return nil, false
+	}
 	w := &row{cfa: m.now.cfa, ra: c.ra, signal: c.signal}
 	w.cfa.code = bytes.Clone(w.cfa.code) // not the whole section
+	size := len(w.cfa.code)
 	for i, r := range m.now.regs {
 		if r.kind != ruleUnset {
+			if size += len(r.code); size > limit.UnwindRow {
+				return nil, false
+			}
 			r.code = bytes.Clone(r.code)
 			w.regs = append(w.regs, regRule{uint64(i), r})
 		}

@@ -8,6 +8,9 @@ import (
 	"errors"
 	"io"
 	"slices"
+
+	"github.com/ingero-io/ingero/capture/limit"
+	"github.com/ingero-io/ingero/internal/elffile"
 )
 
 // tables are the unwind tables of one file: its .eh_frame section, which is read
@@ -56,24 +59,20 @@ type fde struct {
 	programAt   uint64
 }
 
-const (
-	maxEntry = 64 << 10 // bytes of one description
-	maxList  = 32 << 20 // bytes of .eh_frame that are read to build a missing search table
-	maxCIEs  = 1024
-)
+const withoutSearch = ".eh_frame without a search table"
 
 var errNoTables = errors.New("no unwind tables")
 
 // open finds the unwind tables of an ELF file. Files without any give
 // errNoTables.
 func open(r io.ReaderAt) (*tables, error) {
-	f, err := elf.NewFile(r)
+	f, err := elffile.Read(r)
 	if err != nil {
 		return nil, err
 	}
 	t := &tables{cies: map[uint64]*cie{}, rows: map[uint64]*row{}}
 	switch {
-	case f.Class != elf.ELFCLASS64 || f.ByteOrder != binary.LittleEndian:
+	case f.ByteOrder != binary.LittleEndian:
 		return nil, errNoTables
 	case f.Machine == elf.EM_X86_64:
 		t.arch = AMD64
@@ -90,9 +89,14 @@ func open(r io.ReaderAt) (*tables, error) {
 	if t.header(f) {
 		return t, nil
 	}
-	if s := f.Section(".eh_frame"); s != nil && s.Type != elf.SHT_NOBITS && s.Size <= maxList {
-		t.frames = section{s, s.Addr, s.Size}
-		t.list = t.scan()
+	if s := f.Section(".eh_frame"); s != nil && s.Type != elf.SHT_NOBITS && s.Flags&elf.SHF_COMPRESSED == 0 {
+		if err := limit.Check(withoutSearch, s.FileSize, limit.UnwindScan, "bytes"); err != nil {
+			return nil, err
+		}
+		t.frames = section{s, s.Addr, s.FileSize}
+		if t.list, err = t.scan(); err != nil {
+			return nil, err
+		}
 	}
 	if len(t.list) == 0 {
 		return nil, errNoTables
@@ -102,8 +106,8 @@ func open(r io.ReaderAt) (*tables, error) {
 
 // header reads .eh_frame_hdr: the LSB's "Exception Frame Header". It is found by
 // its program header, so that files without section headers have it, too.
-func (t *tables) header(f *elf.File) bool {
-	var hdr *elf.Prog
+func (t *tables) header(f *elffile.File) bool {
+	var hdr *elffile.Prog
 	for _, p := range f.Progs {
 		if p.Type == elf.PT_GNU_EH_FRAME {
 			hdr = p
@@ -221,7 +225,7 @@ func (t *tables) entry(addr uint64) (c cursor, next uint64, ok bool) {
 	if length == 0xffffffff {
 		length, skip = binary.LittleEndian.Uint64(head[4:]), 12
 	}
-	if length < 4 || length > maxEntry || length > t.frames.size-off-skip {
+	if length < 4 || length > limit.UnwindEntry || length > t.frames.size-off-skip {
 		return c, 0, false // also the end of the section: a length of 0
 	}
 	b := make([]byte, length)
@@ -277,8 +281,11 @@ func (t *tables) cie(addr uint64) (*cie, bool) {
 	if !r.augment(&c, augmentation, body) || r.ra >= numRegs {
 		return nil, false
 	}
+	if c.left() > limit.UnwindCIE {
+		return nil, false
+	}
 	r.program, r.programAt = bytes.Clone(c.b[c.at:]), body+uint64(c.at)
-	if len(t.cies) >= maxCIEs {
+	if len(t.cies) >= limit.UnwindCIEs {
 		clear(t.cies)
 	}
 	t.cies[addr] = r
@@ -317,13 +324,16 @@ func (r *cie) augment(c *cursor, letters string, body uint64) bool {
 }
 
 // scan lists the functions of a section that comes without a search table.
-func (t *tables) scan() []entry {
+func (t *tables) scan() ([]entry, error) {
 	var list []entry
 	end := t.frames.addr + t.frames.size
-	for at := t.frames.addr; at < end; {
+	for n, at := 0, t.frames.addr; at < end; n++ {
 		c, body, ok := t.entry(at)
 		if !ok {
 			break
+		}
+		if n == limit.UnwindList {
+			return nil, &limit.Exceeded{What: withoutSearch, Most: limit.UnwindList, Unit: "entries"}
 		}
 		if c.u32() != 0 {
 			if _, f, ok := t.fde(at); ok && f.size > 0 {
@@ -333,5 +343,5 @@ func (t *tables) scan() []entry {
 		at = body + uint64(len(c.b))
 	}
 	slices.SortFunc(list, func(a, b entry) int { return cmp.Compare(a.start, b.start) })
-	return list
+	return list, nil
 }

@@ -14,24 +14,22 @@ import (
 	"io"
 	"os"
 	"runtime"
-	"syscall"
 
 	"github.com/ingero-io/ingero/capture/host/proc"
+	"github.com/ingero-io/ingero/capture/limit"
 	"github.com/ingero-io/ingero/capture/symbol/addrspace"
 )
 
 // MaxFrames is the maximum number of frames of a stack.
 const MaxFrames = 128
 
-// Limits of what is kept. A file's tables take a descriptor and little memory; a
-// row takes some hundred bytes.
-const (
-	maxFiles = 256
-	maxRows  = 1 << 13
-)
-
-// Unwinder unwinds stacks of processes. It is for one goroutine.
+// Unwinder unwinds stacks of processes. It is for one goroutine. A file's tables take a descriptor and little
+// memory; a row takes some hundred bytes.
 type Unwinder struct {
+	// Refused, if set, is called once for a file whose tables are not read because they exceed a limit. Set it
+	// before the first use.
+	Refused func(path string, exceeded error)
+
 	arch   *Arch
 	proc   proc.FS
 	spaces *addrspace.Cache[*file]
@@ -39,6 +37,7 @@ type Unwinder struct {
 	fresh  []int  // processes with new mappings whose files are not open yet
 	clock  uint64 // counts uses of files
 	rows   int    // kept, of all files
+	listed int    // entries of search tables that were made, of all files
 	news   []News // not taken yet
 	vdso   *file  // nil: not looked for yet
 }
@@ -125,12 +124,12 @@ func (u *Unwinder) Refresh(pid int) {
 	u.hold()
 }
 
-// hold opens the files of newly read mappings, up to maxFiles: when their tables are needed,
+// hold opens the files of newly read mappings, up to limit.UnwindFiles: when their tables are needed,
 // the process may have ended and its files may be gone.
 func (u *Unwinder) hold() {
 	for _, pid := range u.fresh {
 		u.spaces.Of(pid, func(m *addrspace.Mapping[*file]) {
-			if m.State == nil && m.Inode != 0 && len(u.files) < maxFiles {
+			if m.State == nil && m.Inode != 0 && len(u.files) < limit.UnwindFiles {
 				u.fileOf(pid, m)
 			}
 		})
@@ -171,6 +170,7 @@ func (u *Unwinder) Close() {
 func (u *Unwinder) drop(id fileID, f *file) {
 	if f.tables != nil {
 		u.rows -= len(f.tables.rows)
+		u.listed -= len(f.tables.list)
 	}
 	if f.close != nil {
 		f.close.Close()
@@ -190,7 +190,7 @@ func (u *Unwinder) row(pid int, m *addrspace.Mapping[*file], pc uint64) *row {
 	if !ok {
 		return nil
 	}
-	if u.rows >= maxRows {
+	if u.rows >= limit.UnwindRows {
 		for _, f := range u.files {
 			if f.tables != nil {
 				clear(f.tables.rows)
@@ -245,16 +245,14 @@ func (u *Unwinder) open(pid int, m *addrspace.Mapping[*file]) (f *file, found bo
 	if err != nil {
 		return &file{}, false
 	}
-	// A traced process has chosen the file. Opening must not block, as with a FIFO.
-	r, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
+	r, err := limit.Open(name) // a traced process has chosen it
+	switch {
+	case errors.Is(err, limit.ErrNotRegular):
+		return &file{}, true
+	case err != nil:
 		return &file{}, false
 	}
-	if i, err := r.Stat(); err == nil && i.Mode().IsRegular() {
-		return &file{unread: r, close: r}, true
-	}
-	r.Close()
-	return &file{}, true
+	return &file{unread: r, close: r}, true
 }
 
 // read reads the tables of an open file; there may be none.
@@ -262,9 +260,17 @@ func (u *Unwinder) read(pid int, m proc.Mapping, f *file) {
 	r := f.unread
 	f.unread = nil
 	u.opened(pid, m, r)
-	if t, err := open(r); err == nil && t.arch == u.arch {
+	t, err := open(r)
+	if err == nil && t.arch == u.arch {
+		for n := len(u.files); n > 0 && u.listed > 0 && u.listed+len(t.list) > limit.UnwindList; n-- {
+			u.dropOldest(func(o *file) bool { return o.tables != nil && len(o.tables.list) > 0 })
+		}
 		f.tables = t
+		u.listed += len(t.list)
 		return
+	}
+	if limit.Is(err) && u.Refused != nil {
+		u.Refused(m.Path, err)
 	}
 	r.Close()
 	f.close = nil
@@ -272,17 +278,23 @@ func (u *Unwinder) read(pid int, m proc.Mapping, f *file) {
 
 // makeRoom closes the least recently used file, if there are too many.
 func (u *Unwinder) makeRoom() {
-	if len(u.files) < maxFiles {
-		return
+	if len(u.files) >= limit.UnwindFiles {
+		u.dropOldest(func(*file) bool { return true })
 	}
+}
+
+// dropOldest closes the least recently used one of some files.
+func (u *Unwinder) dropOldest(of func(*file) bool) {
 	var oldest fileID
-	age := u.clock + 1
+	var gone *file
 	for id, f := range u.files {
-		if f.used < age {
-			oldest, age = id, f.used
+		if of(f) && (gone == nil || f.used < gone.used) {
+			oldest, gone = id, f
 		}
 	}
-	gone := u.files[oldest]
+	if gone == nil {
+		return
+	}
 	u.drop(oldest, gone)
 	u.spaces.Each(func(m *addrspace.Mapping[*file]) {
 		if m.State == gone {
