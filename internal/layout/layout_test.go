@@ -116,6 +116,8 @@ var table = []row{
 	{"store/sqlite", "event account/footprint capture/host/framework capture/host/owner account/stats store"},
 	{"store/source", "explain/recording store store/sqlite"},
 	{"store/sqlite/storetest", "event store store/sqlite"},
+	{"internal/hostile/recording", "store/sqlite store/sqlite/storetest"},
+	{"internal/hostile/statement", ""},
 
 	// Why a thread lost time.
 	{"explain/difference", "event explain/report"},
@@ -218,7 +220,7 @@ var table = []row{
 // it by the interfaces of store and recording. The agent is given its store.Writer.
 var ofFiles = []string{
 	"cmd/ingero", "store/source", "store/sqlite/storetest",
-	"bench", "bench/agent", "serve/dashboard/e2e/made", "internal/real/realtest", "internal/rig",
+	"internal/hostile/recording", "bench", "bench/agent", "serve/dashboard/e2e/made", "internal/real/realtest", "internal/rig",
 }
 
 func TestFewOpenFiles(t *testing.T) {
