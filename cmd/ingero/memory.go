@@ -12,7 +12,7 @@ import (
 const (
 	// readMemory is where Go's collector begins to work harder in a command that reads recordings, in bytes. Explaining
 	// ten million calls takes less. Reading ends with an error a bit above it: store/sqlite.
-	readMemory = 320 << 20
+	readMemory = 256 << 20
 	// readSQLite is what SQLite may take in such a command, in bytes.
 	readSQLite = 128 << 20
 )

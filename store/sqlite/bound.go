@@ -35,7 +35,7 @@ const (
 	// mostMemory is how large Go's part of a process may be for rows to be read on, in bytes. What is read of a
 	// recording is mostly added up, but some kinds of rows are kept: of a stranger's recording there may be any number.
 	// 50 million calls take less (docs/benchmarks.md has 10 million).
-	mostMemory = 384 << 20
+	mostMemory = 320 << 20
 	// checkEvery is how many rows are read between two looks at the memory and the file.
 	checkEvery = 1024
 	// smallestRow is fewer bytes than any row takes in a file: two for its place in the page, its length, its key, and

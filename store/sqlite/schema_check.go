@@ -105,12 +105,19 @@ func (k *known) allows(d *definition) bool {
 	return k.kind == d.kind && k.rest == d.rest
 }
 
+// mostObjects is how many tables, indexes and views a recording may have: five times as many as ours, each of which
+// takes its time whenever the file is opened.
+const mostObjects = 4000
+
 // checkSchema refuses a recording in which something else has the name of one of our tables. A writer also refuses
 // indexes that others added: they are computed for each row that it inserts.
 func checkSchema(c *sqlite.Conn, path string, writes bool) error {
-	ours, why := knownObjects(), ""
+	ours, why, n := knownObjects(), "", 0
 	err := sqlitex.ExecuteTransient(c, "select type, lower(name), lower(tbl_name), sql from main.sqlite_schema",
 		&sqlitex.ExecOptions{ResultFunc: func(s *sqlite.Stmt) error {
+			if n++; n > mostObjects {
+				why = fmt.Sprintf("it has more than %d tables and views", mostObjects)
+			}
 			if why == "" {
 				why = wrong(ours, s.ColumnText(0), s.ColumnText(1), s.ColumnText(2), s.ColumnText(3), writes)
 			}
