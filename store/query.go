@@ -25,6 +25,8 @@ var (
 	ErrTooLong = errors.New("query took too long")
 	// ErrTooLarge is for a single value, which may be an intermediate one.
 	ErrTooLarge = errors.New("a value is too large")
+	// ErrTooMuch is for what has to be kept to answer.
+	ErrTooMuch = errors.New("it takes too much memory")
 )
 
 // Rows is the answer to an SQL statement, read row by row by one goroutine.

@@ -158,7 +158,7 @@ func (c *console) part(arg string) (path string, sel recording.Selection, err er
 	} else {
 		path, sel = arg, recording.Selection{Rank: -1}
 	}
-	path, err = c.database(path)
+	path, err = c.toRead(path)
 	return path, sel, err
 }
 

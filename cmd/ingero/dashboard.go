@@ -74,11 +74,11 @@ docs/nodes.md has the set-up of several nodes.`,
 }
 
 func (c *console) dashboard(ctx context.Context, f *dashboardFlags) error {
-	debug.SetMemoryLimit(mcpMemory)
-	path, err := c.database(f.db)
+	path, err := c.toRead(f.db)
 	if err != nil {
 		return err
 	}
+	debug.SetMemoryLimit(mcpMemory)
 	others, done, err := c.openBaselines(f.baselines)
 	if err != nil {
 		return err
@@ -92,7 +92,7 @@ func (c *console) dashboard(ctx context.Context, f *dashboardFlags) error {
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends the program at once
 	l.describe(c.err, path)
-	src := source.New(path)
+	src := source.NewAsking(path, asker(askedAtOnce))
 	defer src.Close() //nolint:errcheck // it was only read
 	return c.serveDashboard(ctx, src, others, l, c.err, webserver.DefaultLimits())
 }

@@ -12,9 +12,14 @@ import (
 	"runtime/debug"
 	"syscall"
 	"time"
+
+	"github.com/ingero-io/ingero/store/sqlite"
 )
 
 func main() {
+	if code, ok := answered(os.Args[1:], os.Stdin, os.Stdout, os.Stderr); ok {
+		os.Exit(code)
+	}
 	os.Exit(run(os.Args[1:]))
 }
 
@@ -23,7 +28,7 @@ const debugEnv = "INGERO_DEBUG"
 
 // run executes a command line and returns the exit code.
 func run(args []string) (code int) {
-	c := &console{in: os.Stdin, out: os.Stdout, err: os.Stderr, env: os.Getenv, now: time.Now}
+	c := &console{in: os.Stdin, out: os.Stdout, err: os.Stderr, env: os.Getenv, now: time.Now, limitSQLite: sqlite.LimitMemory}
 	defer func() {
 		if p := recover(); p != nil {
 			fmt.Fprintf(c.err, "ingero: internal error: %v; please report it with what you typed, and the output of %s=1\n", p,
@@ -45,7 +50,10 @@ type console struct {
 	out, err io.Writer // results; progress and errors
 	env      func(string) string
 	now      func() time.Time // current time, to judge the age of recordings
-	config   string           // the configuration that --config names
+	// limitSQLite bounds what SQLite takes in this process, in bytes; nil: it is not bounded, or it is already.
+	limitSQLite func(int64) error
+
+	config string // the configuration that --config names
 }
 
 // The exit codes. A traced command's own code is passed through.

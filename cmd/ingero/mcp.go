@@ -79,11 +79,11 @@ outcome; no data.`,
 const mcpMemory = 128 << 20
 
 func (c *console) mcp(ctx context.Context, f *mcpFlags) error {
-	debug.SetMemoryLimit(mcpMemory)
-	path, err := c.database(f.db)
+	path, err := c.toRead(f.db)
 	if err != nil {
 		return err
 	}
+	debug.SetMemoryLimit(mcpMemory)
 	fl, err := c.fleetOf(&f.fleet)
 	if err != nil {
 		return err
@@ -94,7 +94,7 @@ func (c *console) mcp(ctx context.Context, f *mcpFlags) error {
 	}
 	defer audit.Close()
 	log := c.logger(c.err)
-	src := source.New(path)
+	src := source.NewAsking(path, asker(askedAtOnce))
 	defer src.Close() //nolint:errcheck // it was only read
 	others, done, err := c.openBaselines(f.baselines)
 	if err != nil {

@@ -96,6 +96,9 @@ func mergeInputs(files, force []string) ([]sqlite.MergeInput, error) {
 }
 
 func (c *console) merge(ctx context.Context, f *mergeFlags, inputs []sqlite.MergeInput) error {
+	if err := c.boundMemory(); err != nil {
+		return err
+	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	_, err := os.Lstat(f.output)

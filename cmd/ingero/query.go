@@ -91,7 +91,7 @@ func (c *console) query(ctx context.Context, f *queryFlags, fl *fleet.Fleet, sql
 	if fl != nil {
 		return c.queryFleet(ctx, fl, f, sql, write)
 	}
-	path, err := c.database(f.db)
+	path, err := c.toRead(f.db)
 	if err != nil {
 		return err
 	}

@@ -17,7 +17,8 @@ var besideTracer = webserver.Limits{Calls: 2, PerTool: 1, Waiting: 16}
 // serveBoth serves the recording while it is made, to agents and to nodes as requested, until its
 // result is called.
 func (t *tracing) serveBoth(ctx context.Context, f *traceFlags) (end func(), err error) {
-	endMCP, err := t.serve(ctx, mcpService, f.mcp, func(ctx context.Context, l *listener, src recording.Source) error {
+	sql := asker(besideTracer.PerTool) // of both
+	endMCP, err := t.serve(ctx, mcpService, f.mcp, sql, func(ctx context.Context, l *listener, src recording.Source) error {
 		server := mcptool.NewServer(src, mcptool.Options{Version: build().Version, Logger: t.opts.Logger, Now: t.c.now})
 		mcpserver.Protect(server, t.log, webserver.NewGate(besideTracer), t.opts.Logger)
 		return mcpserver.Serve(ctx, l.ln, server, l.tls(), l.opts)
@@ -25,7 +26,7 @@ func (t *tracing) serveBoth(ctx context.Context, f *traceFlags) (end func(), err
 	if err != nil {
 		return nil, err
 	}
-	endNode, err := t.serve(ctx, nodeService, f.serve, func(ctx context.Context, l *listener, src recording.Source) error {
+	endNode, err := t.serve(ctx, nodeService, f.serve, sql, func(ctx context.Context, l *listener, src recording.Source) error {
 		return t.c.serveDashboard(ctx, src, nil, l, t.log, besideTracer)
 	})
 	if err != nil {
@@ -36,7 +37,7 @@ func (t *tracing) serveBoth(ctx context.Context, f *traceFlags) (end func(), err
 }
 
 // serve starts a server at an address, unless that is empty. It ends when the result is called.
-func (t *tracing) serve(ctx context.Context, s service, address string,
+func (t *tracing) serve(ctx context.Context, s service, address string, sql source.Asker,
 	answer func(context.Context, *listener, recording.Source) error,
 ) (end func(), err error) {
 	if address == "" {
@@ -52,7 +53,7 @@ func (t *tracing) serve(ctx context.Context, s service, address string,
 	// With a place for each call, the tracer's thread never waits for one inside this process.
 	// The kernel decides which thread gets a CPU.
 	runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + besideTracer.Calls)
-	src := source.New(t.file.path)
+	src := source.NewAsking(t.file.path, sql)
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
 	go func() {

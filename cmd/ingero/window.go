@@ -32,7 +32,7 @@ type view struct {
 
 // view opens a recording with the selected window and processes; without any, all.
 func (c *console) view(ctx context.Context, db string, w *windowFlags, pids ...uint32) (*view, error) {
-	path, err := c.database(db)
+	path, err := c.toRead(db)
 	if err != nil {
 		return nil, err
 	}

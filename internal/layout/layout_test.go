@@ -116,8 +116,11 @@ var table = []row{
 	{"cluster/fleetagent", "cluster/node cluster/wire store"},
 	{"explain/recording", "event account/ledger explain/report account/stats store"},
 	{"store/sqlite", "event account/footprint capture/host/framework capture/host/owner account/stats store"},
+	{"store/apart", "store store/sqlite"},
 	{"store/source", "explain/recording store store/sqlite"},
 	{"store/sqlite/storetest", "event store store/sqlite"},
+	{"internal/hostile/recording", "store/sqlite store/sqlite/storetest"},
+	{"internal/hostile/statement", ""},
 
 	// Why a thread lost time.
 	{"explain/difference", "event explain/report"},
@@ -215,15 +218,15 @@ var table = []row{
 		internal/commands internal/cudastub internal/doctor
 		serve/mcpserver
 		serve/mcptool metrics serve/nodeapi capture/probe capture/probe/coverage explain/recording explain/report
-		store store/source store/sqlite tui serve/webserver`},
+		store store/apart store/source store/sqlite tui serve/webserver`},
 }
 
 // ofFiles are the packages that open the files of recordings: the command line, and packages
 // that make recordings for tests and measurements. All others are given a recording, and query
 // it by the interfaces of store and recording. The agent is given its store.Writer.
 var ofFiles = []string{
-	"cmd/ingero", "store/source", "store/sqlite/storetest",
-	"bench", "bench/agent", "serve/dashboard/e2e/made", "internal/real/realtest", "internal/rig",
+	"cmd/ingero", "store/apart", "store/source", "store/sqlite/storetest",
+	"internal/hostile/recording", "bench", "bench/agent", "serve/dashboard/e2e/made", "internal/real/realtest", "internal/rig",
 }
 
 func TestFewOpenFiles(t *testing.T) {

@@ -125,7 +125,7 @@ var (
 
 // statusOf returns the status for an error.
 func statusOf(err error) int {
-	for _, e := range []error{errAsked, store.ErrRefused, store.ErrSyntax, store.ErrTooLarge} {
+	for _, e := range []error{errAsked, store.ErrRefused, store.ErrSyntax, store.ErrTooLarge, store.ErrTooMuch} {
 		if errors.Is(err, e) {
 			return http.StatusBadRequest
 		}

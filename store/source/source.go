@@ -22,6 +22,7 @@ import (
 // several goroutines. A missing or damaged file is an error of each call, not of New.
 type File struct {
 	path string
+	asks Asker // of SQL; nil: this process
 
 	mu      sync.Mutex // guards what follows
 	rec     kept[store.Recording]
@@ -43,6 +44,18 @@ func New(path string) *File {
 		return rec, nil
 	}
 	f.queries.open = func() (*sqlite.Queries, error) { return sqlite.OpenQueries(path) }
+	return f
+}
+
+// Asker answers SQL on recordings elsewhere than in this process.
+type Asker interface {
+	Query(ctx context.Context, path, sql string, l store.Limits) (store.Rows, error)
+}
+
+// NewAsking makes the source of a file like New, of which SQL is asked elsewhere.
+func NewAsking(path string, a Asker) *File {
+	f := New(path)
+	f.asks = a
 	return f
 }
 
@@ -154,6 +167,9 @@ func (r rows) Close() error {
 
 // Query implements recording.Source.
 func (f *File) Query(ctx context.Context, sql string, l store.Limits) (store.Rows, error) {
+	if f.asks != nil {
+		return f.asks.Query(ctx, f.path, sql, l)
+	}
 	q, release, err := acquire(f, &f.queries)
 	if err != nil {
 		return nil, err

@@ -188,7 +188,7 @@ func checkOurs(c *sqlite.Conn, path string, allowEmpty bool) error {
 		return fmt.Errorf("%s: %w: it has schema %d, this one reads up to %d; update Ingero", path, store.ErrNewer, version,
 			schemaVersion)
 	}
-	return nil
+	return checkSchema(c, path, allowEmpty)
 }
 
 // foreign is the error for a database that is not a recording.

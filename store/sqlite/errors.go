@@ -42,6 +42,11 @@ func wrap(path string, err error) error {
 		}
 	case sqlite.ResultCorrupt:
 		return damaged(path, err)
+	case sqlite.ResultTooBig:
+		return fmt.Errorf("%s: %w: it has a value of more than %d MiB, which no Ingero writes", path, store.ErrCorrupt,
+			mostValue>>20)
+	case sqlite.ResultNoMem:
+		return fmt.Errorf("%s: %w; ask for less of it with --since, --from and --to", path, store.ErrTooMuch)
 	case sqlite.ResultNotADB:
 		return fmt.Errorf("%s: %w: it is not an SQLite file, or its first page is damaged; pass the path of a recording",
 			path, store.ErrForeign)

@@ -123,6 +123,9 @@ func (s *source) legacy() (*layout, error) {
 		return nil, fmt.Errorf("%s: %w this version reads: it is of Ingero 0.x, but has no %s; ingero query shows its "+
 			"tables as they are", s.path, store.ErrForeign, missing)
 	}
+	if err := l.checkTables(c, s.path); err != nil {
+		return nil, err
+	}
 	return &l, nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"zombiezen.com/go/sqlite"
@@ -41,7 +42,9 @@ var magic = []byte("SQLite format 3\x00")
 //     live writer SQLite then indexes the log in its own memory;
 //   - log mode, but no log: nothing to lock or replay, so immutable;
 //   - a log but no shared memory, as after copying two of three files: a
-//     temporary copy, in which SQLite may build what it needs.
+//     temporary copy, in which SQLite may build what it needs;
+//   - the journal of a transaction whose writer was killed: a temporary copy, in
+//     which it is rolled back.
 func openSource(path string) (*source, error) {
 	file, err := acquire(path)
 	if err != nil {
@@ -71,7 +74,7 @@ func (s *source) choose() error {
 	query := "mode=ro"
 	switch {
 	case wal > 0 && shm <= 0 && logMode:
-		if abs, err = s.copyToTemp(abs); err != nil {
+		if abs, err = s.copyToTemp(abs, "-wal"); err != nil {
 			return err
 		}
 	case wal >= 0 && shm > 0 && logMode:
@@ -79,9 +82,41 @@ func (s *source) choose() error {
 		s.log = true
 	case logMode && !s.file.hasWriter():
 		query += "&immutable=1"
+	case !logMode && fileSize(abs+"-journal") > 0 && mustRollBack(readURI(abs, query)):
+		if abs, err = s.copyToTemp(abs, "-journal"); err != nil {
+			return err
+		}
+		if err := rollBack(abs); err != nil {
+			return wrap(s.path, err)
+		}
 	}
-	s.uri = (&url.URL{Scheme: "file", Path: abs, RawQuery: query}).String()
+	s.uri = readURI(abs, query)
 	return nil
+}
+
+func readURI(path, query string) string {
+	return (&url.URL{Scheme: "file", Path: path, RawQuery: query}).String()
+}
+
+// mustRollBack reports whether a file has a journal that its next writer will play back. Until then nobody can read it.
+func mustRollBack(uri string) bool {
+	c, err := sqlite.OpenConn(uri, sqlite.OpenReadOnly, sqlite.OpenURI)
+	if err != nil {
+		return false // the next one who opens it is told why
+	}
+	defer c.Close() // nothing was written
+	_, err = queryInt(c, "select count(*) from sqlite_schema")
+	return sqlite.ErrCode(err).ToPrimary() == sqlite.ResultReadOnly
+}
+
+// rollBack undoes a transaction in a copy.
+func rollBack(path string) error {
+	c, err := sqlite.OpenConn(path, sqlite.OpenReadWrite)
+	if err != nil {
+		return err
+	}
+	_, err = queryInt(c, "select count(*) from sqlite_schema")
+	return errors.Join(err, c.Close())
 }
 
 func fileSize(path string) int64 {
@@ -115,9 +150,13 @@ func (s *source) header(hasLog bool) (logMode bool, err error) {
 	return h[19] == 2, nil
 }
 
-// copyToTemp copies the database and its log to a place where SQLite may index
-// the log.
-func (s *source) copyToTemp(path string) (string, error) {
+// copyToTemp copies the database and the file beside it to a place where SQLite
+// may write.
+func (s *source) copyToTemp(path, beside string) (string, error) {
+	if need := fileSize(path) + fileSize(path+beside); need > free(os.TempDir()) {
+		return "", fmt.Errorf("%s: %w: to read it, its %s has to be played back in a copy, and %s has not the %d MiB for that; "+
+			"set TMPDIR to a folder that has", s.path, store.ErrFull, beside[1:], os.TempDir(), need>>20)
+	}
 	dir, err := os.MkdirTemp("", "ingero-read-")
 	if err != nil {
 		return "", fmt.Errorf("%s: copy it for reading its log: %w", s.path, err)
@@ -127,15 +166,24 @@ func (s *source) copyToTemp(path string) (string, error) {
 	if err := copyFile(to, io.NewSectionReader(s.file.file, 0, 1<<62)); err != nil {
 		return "", fmt.Errorf("%s: copy it for reading its log: %w", s.path, err)
 	}
-	log, err := os.Open(path + "-wal")
+	log, err := os.Open(path + beside)
 	if err != nil {
-		return "", openError(path+"-wal", err)
+		return "", openError(path+beside, err)
 	}
 	defer log.Close()
-	if err := copyFile(to+"-wal", log); err != nil {
+	if err := copyFile(to+beside, log); err != nil {
 		return "", fmt.Errorf("%s: copy it for reading its log: %w", s.path, err)
 	}
 	return to, nil
+}
+
+// free is how many bytes may be written in a folder, with some left for others.
+func free(dir string) int64 {
+	var st syscall.Statfs_t
+	if err := syscall.Statfs(dir, &st); err != nil {
+		return 0
+	}
+	return int64(st.Bavail) * int64(st.Bsize) / 10 * 9
 }
 
 func copyFile(to string, from io.Reader) error {
@@ -147,6 +195,10 @@ func copyFile(to string, from io.Reader) error {
 	return errors.Join(err, f.Close())
 }
 
+// readPragmas are for files that strangers may have made: what a schema says runs no function that reaches beyond its
+// arguments, and the sizes of cells are checked when a page is read.
+var readPragmas = []string{"pragma trusted_schema = off", "pragma cell_size_check = on"}
+
 // connect opens a connection that cannot write.
 func (s *source) connect() (*sqlite.Conn, error) {
 	c, err := sqlite.OpenConn(s.uri, sqlite.OpenReadOnly, sqlite.OpenURI)
@@ -154,6 +206,13 @@ func (s *source) connect() (*sqlite.Conn, error) {
 		return nil, wrap(s.path, err)
 	}
 	c.SetBusyTimeout(5 * time.Second)
+	c.Limit(sqlite.LimitLength, mostValue)
+	for _, p := range readPragmas {
+		if err := exec(c, p); err != nil {
+			c.Close() // the error that matters is err
+			return nil, s.explain(err)
+		}
+	}
 	if s.prepare != nil {
 		if err := s.prepare(c); err != nil {
 			c.Close() // the error that matters is err

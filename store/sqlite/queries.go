@@ -63,6 +63,18 @@ func (q *Queries) Query(ctx context.Context, sql string, l store.Limits) (*Rows,
 	return r, nil
 }
 
+// Prepare opens a connection that the next query uses: after that, nothing of the recording needs to be opened.
+func (q *Queries) Prepare() error {
+	c, err := q.take()
+	if err != nil {
+		return err
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.idle = append(q.idle, c)
+	return nil
+}
+
 // take returns a kept connection or a new one.
 func (q *Queries) take() (*sqlite.Conn, error) {
 	q.mu.Lock()

@@ -86,9 +86,25 @@ func (s *source) withViews() error {
 			return publish(c)
 		}
 	default:
-		s.prepare = upgradeViews
+		s.prepare = s.ourViews
 	}
 	return nil
+}
+
+// ourViews gives a connection to a recording the views of this version, in which the file's own have no part.
+func (s *source) ourViews(c *sqlite.Conn) error {
+	id, err := pragmaInt(c, "application_id")
+	if err != nil || id != applicationID {
+		return err
+	}
+	version, err := pragmaInt(c, "user_version")
+	if err != nil || version > schemaVersion {
+		return err // a newer one's are shown as they are
+	}
+	if err := checkSchema(c, s.path, false); err != nil {
+		return err
+	}
+	return upgradeViews(c)
 }
 
 func (r *Rows) prepare(sql string) error {
@@ -270,10 +286,13 @@ func (r *Rows) explainStep(err error) error {
 	case r.ctx.Err() != nil || code == sqlite.ResultInterrupt:
 		return fmt.Errorf("%w: more than %s; narrow it with a condition on timestamp, or use the op_seconds view",
 			store.ErrTooLong, r.limits.Time)
+	case code == sqlite.ResultNoMem:
+		return fmt.Errorf("%w: add up less, or narrow it with a condition on timestamp", store.ErrTooMuch)
 	case code == sqlite.ResultTooBig:
 		return fmt.Errorf("%w: it is larger than %d bytes; take a part of it with substr, or of fewer rows",
 			store.ErrTooLarge, r.limits.Value)
-	case code == sqlite.ResultError && message(err) == "not authorized": // from SQLite itself, as for extensions
+	case code.ToPrimary() == sqlite.ResultAuth, // of what a function asks for in turn, as a table of a pragma does
+		code == sqlite.ResultError && message(err) == "not authorized": // from SQLite itself, as for extensions
 		return fmt.Errorf("%w: a function is refused", store.ErrRefused)
 	case code == sqlite.ResultError:
 		return fmt.Errorf("%w: %s", store.ErrSyntax, message(err))

@@ -298,14 +298,14 @@ func (r *Reader) GapStats(ctx context.Context, w store.Window) ([]store.GapStat,
 	return out, err
 }
 
-// loadNodes adds the memory nodes of each session's machine.
+// loadNodes adds the memory nodes of the machine of each session; these are in order.
 func (r *Reader) loadNodes(ctx context.Context, sessions []store.Session) error {
 	return r.optional(ctx, "memory_node", "select session, cpus from memory_node order by session, node", nil,
 		func(s *sqlite.Stmt) error {
-			for i := range sessions {
-				if sessions[i].ID == s.ColumnInt64(0) {
-					sessions[i].Nodes = append(sessions[i].Nodes, s.ColumnText(1))
-				}
+			i, ok := slices.BinarySearchFunc(sessions, s.ColumnInt64(0),
+				func(e store.Session, id int64) int { return cmp.Compare(e.ID, id) })
+			if ok {
+				sessions[i].Nodes = append(sessions[i].Nodes, s.ColumnText(1))
 			}
 			return nil
 		})

@@ -1,10 +1,12 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"sync"
 
 	"zombiezen.com/go/sqlite"
@@ -132,17 +134,31 @@ var errStop = errors.New("stop")
 
 // rows runs a cached query and calls f for each row; f may return errStop.
 func (r *Reader) rows(ctx context.Context, query string, args []int64, f func(*sqlite.Stmt) error) error {
-	c, err := r.take(ctx)
+	b, within := r.source.begin(ctx)
+	defer b.end()
+	c, err := r.take(within)
 	if err != nil {
-		return err
+		return cmp.Or(ctx.Err(), err)
 	}
 	defer r.put(c)
-	err = each(c, query, args, f)
+	err = each(c, query, args, func(s *sqlite.Stmt) error {
+		if err := b.row(); err != nil {
+			return err
+		}
+		defer b.used()
+		return f(s)
+	})
 	switch {
 	case err == nil || errors.Is(err, errStop):
 		return nil
 	case ctx.Err() != nil:
 		return ctx.Err()
+	case b.late.Load():
+		return fmt.Errorf("%s: %w: no row in %s", r.source.path, store.ErrTooLong, longestStep)
+	case b.err != nil:
+		return b.err
+	case strings.HasPrefix(err.Error(), r.source.path+": "):
+		return err // of a read within this one
 	}
 	return r.source.explain(err)
 }

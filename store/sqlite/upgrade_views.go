@@ -11,12 +11,15 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 )
 
-// upgradeViews creates the current views for a recording with an older schema, where its own
-// differ: from its tables, where they have what a view needs. Missing columns are null, and a view
-// of data that was not recorded then is empty.
+// upgradeViews creates the current views for a recording, unless its own are exactly these: from its
+// tables, where they have what a view needs. Missing columns are null, and a view of data that was
+// not recorded then is empty.
 func upgradeViews(c *sqlite.Conn) error {
 	version, err := pragmaInt(c, "user_version")
-	if err != nil || version >= schemaVersion {
+	if err != nil || version > schemaVersion {
+		return err
+	}
+	if same, err := hasViewsOfToday(c); err != nil || same {
 		return err
 	}
 	schema, err := schemaSum(c, version)
@@ -37,6 +40,26 @@ func upgradeViews(c *sqlite.Conn) error {
 	}
 	upgrades.Store(schema, u.done)
 	return nil
+}
+
+// hasViewsOfToday reports whether a file has the current views. Others of its own do not matter: these do not read them.
+func hasViewsOfToday(c *sqlite.Conn) (bool, error) {
+	today, err := publicViews()
+	if err != nil {
+		return false, fmt.Errorf("list the views: %w", err)
+	}
+	missing := make(map[string]string, len(today))
+	for i := range today {
+		missing[today[i].name] = today[i].sql
+	}
+	err = sqlitex.ExecuteTransient(c, "select name, sql from main.sqlite_schema where type = 'view' or name = 'causal_chains'",
+		&sqlitex.ExecOptions{ResultFunc: func(s *sqlite.Stmt) error {
+			if name := s.ColumnText(0); missing[name] == s.ColumnText(1) {
+				delete(missing, name)
+			}
+			return nil
+		}})
+	return len(missing) == 0, err
 }
 
 // upgrades are the statements that make recordings look as if they had today's schema, by the sum of
@@ -81,11 +104,12 @@ func (u *upgrade) run(version int) error {
 	}
 	for i := range today {
 		v := &today[i]
-		if slices.Equal(have[v.name], v.columns) {
-			continue
+		sql, isView := strings.CutPrefix(v.sql, "CREATE VIEW")
+		if !isView && slices.Equal(have[v.name], v.columns) {
+			continue // the table that is one for queries
 		}
 		before := len(u.done)
-		if u.exec("create temp view"+strings.TrimPrefix(v.sql, "CREATE VIEW")) == nil && readable(u.conn, v.name) {
+		if u.exec("create temp view"+sql) == nil && readable(u.conn, v.name) {
 			continue
 		}
 		u.done = u.done[:before]
