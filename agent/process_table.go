@@ -106,10 +106,38 @@ func (p *processTable) process(pid int, traced bool) {
 	if parent, err := p.fs.Parent(pid); err == nil {
 		q.Parent = uint32(parent)
 	}
+	q.Born, _ = p.fs.StartTime(pid) // 0 if it is gone
+	if old := p.processes[q.PID]; q.Born == 0 {
+		q.Born = old.Born
+	} else if old.Born != 0 && old.Born != q.Born {
+		p.forgetProcess(q.PID) // another process has its id
+	}
 	if traced {
 		p.details(pid, &q)
 	}
 	p.put(q)
+}
+
+// reused forgets a process whose id another one has by now, and reports whether there was one.
+func (p *processTable) reused(pid uint32) bool {
+	old, ok := p.processes[pid]
+	if !ok || old.Born == 0 {
+		return false
+	}
+	born, err := p.fs.StartTime(int(pid))
+	if err != nil || born == old.Born {
+		return false
+	}
+	p.forgetProcess(pid)
+	return true
+}
+
+// forgetProcess drops what is known of a process whose id another one has.
+func (p *processTable) forgetProcess(pid uint32) {
+	delete(p.processes, pid)
+	delete(p.limited, pid)
+	delete(p.looks, pid)
+	delete(p.heldBack, pid)
 }
 
 // details reads what is needed only of traced processes. If the process is gone, fields stay empty.
@@ -199,7 +227,8 @@ func (p *processTable) addUntraced(pid uint32, comm string) {
 		if parent, err := p.fs.Parent(int(pid)); err == nil { // to find the owner of a data worker
 			q.Parent = uint32(parent)
 		}
-		q.Owner = p.owners.Group(int(pid)) // to name the pod that used the CPU
+		q.Born, _ = p.fs.StartTime(int(pid)) // 0 if it is gone
+		q.Owner = p.owners.Group(int(pid))   // to name the pod that used the CPU
 	}
 	p.put(q)
 }
@@ -219,6 +248,9 @@ func (p *processTable) thread(t event.Thread, comm string, dispatch bool) {
 	p.threads[t] = i
 	p.newThread = append(p.newThread, i)
 	if t.PID == t.TID && comm != "" {
+		if p.reused(t.PID) {
+			p.addUntraced(t.PID, comm)
+		}
 		if q, ok := p.processes[t.PID]; ok && q.Name != comm { // a process has the name of its main thread
 			q.Name = comm
 			p.put(q)
@@ -234,6 +266,9 @@ func (p *processTable) observe(r *probe.Records) {
 		p.execs.life(l)
 		p.thread(l.Thread, l.Comm, l.Kind == event.LifeFirst && l.Op.Mark() == 0)
 		if l.PID == l.TID {
+			if l.Kind == event.LifeFork {
+				p.reused(l.PID)
+			}
 			p.addUntraced(l.PID, l.Comm)
 		}
 	}

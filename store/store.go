@@ -65,6 +65,7 @@ type Process struct {
 	Owner                      owner.Owner // container, pod, job or service, as far as known
 	Framework                  framework.Name
 	Node                       string // empty if the recording is of one node
+	Born                       uint64 // when it began, in clock ticks since the boot; 0: not known
 }
 
 // ThreadInfo names a thread.

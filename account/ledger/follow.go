@@ -173,7 +173,7 @@ func (x *Index) holds(o *event.OffCPU) bool {
 	if o.Holder == 0 || o.Holder == o.TID || k == nil {
 		return false
 	}
-	if k.ended != 0 && k.ended <= o.Start {
+	if k.ended != 0 && k.ended <= o.Start || k.born > end(o) {
 		return false
 	}
 	return k.thread.PID == o.PID || k.known

@@ -29,6 +29,7 @@ type track struct {
 	known    bool   // its time was recorded: rows or totals exist
 	since    uint64 // Unix ns of the earliest row or total
 	until    uint64 // Unix ns of the end of the latest row or total
+	born     uint64 // Unix ns at which it was forked, 0 if that was not recorded
 	ended    uint64
 	followed bool
 }
@@ -53,6 +54,9 @@ func NewIndex(arch string, rows []event.OffCPU, totals []event.ThreadTime, names
 	for i := range lives {
 		l := &lives[i]
 		t := x.track(l.Thread, l.Comm, l.At)
+		if l.Kind == event.LifeFork {
+			t.born = max(t.born, l.At)
+		}
 		if l.Kind == event.LifeExit {
 			t.ended = max(t.ended, l.At)
 		}

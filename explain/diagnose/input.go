@@ -139,8 +139,11 @@ func (in *Input) Only(pids []uint32) {
 	if len(pids) == 0 {
 		return
 	}
-	in.Ops = slices.DeleteFunc(in.Ops, func(o store.OpStat) bool { return !slices.Contains(pids, o.PID) })
-	in.Calls = slices.DeleteFunc(in.Calls, func(c event.Call) bool { return !slices.Contains(pids, c.PID) })
-	in.GapStats = slices.DeleteFunc(in.GapStats, func(g store.GapStat) bool { return !slices.Contains(pids, g.PID) })
-	in.Gaps = slices.DeleteFunc(in.Gaps, func(g event.Gap) bool { return !slices.Contains(pids, g.PID) })
+	named := func(pid uint32) bool {
+		return slices.Contains(pids, pid) || slices.Contains(pids, event.KernelID(pid))
+	}
+	in.Ops = slices.DeleteFunc(in.Ops, func(o store.OpStat) bool { return !named(o.PID) })
+	in.Calls = slices.DeleteFunc(in.Calls, func(c event.Call) bool { return !named(c.PID) })
+	in.GapStats = slices.DeleteFunc(in.GapStats, func(g store.GapStat) bool { return !named(g.PID) })
+	in.Gaps = slices.DeleteFunc(in.Gaps, func(g event.Gap) bool { return !named(g.PID) })
 }

@@ -78,6 +78,7 @@ func diagnoseMachines(ins []*Input) (*report.Report, []*evidence) {
 	reports := make([]*report.Report, len(ins))
 	for i, ev := range machines {
 		reports[i] = ev.report()
+		showKernelIDs(reports[i], ins[i])
 	}
 	if len(reports) == 1 {
 		return reports[0], machines

@@ -44,7 +44,7 @@ func (s *Scope) of(list []store.Process) ([]uint32, error) {
 	var pids []uint32
 	for i := range list {
 		p := &list[i]
-		pid := int64(p.PID)
+		pid := int64(event.KernelID(p.PID)) // who had an id before is meant, too
 		e.Unknown = slices.DeleteFunc(e.Unknown, func(n int64) bool { return n == pid })
 		if p.Traced {
 			e.Traced = append(e.Traced, p.Name)
@@ -54,7 +54,7 @@ func (s *Scope) of(list []store.Process) ([]uint32, error) {
 		case len(s.PIDs) == 0 || slices.Contains(s.PIDs, pid):
 			pids = append(pids, p.PID)
 		case s.Process != "":
-			e.Named = append(e.Named, p.PID)
+			e.Named = append(e.Named, event.KernelID(p.PID))
 		}
 	}
 	if len(pids) == 0 || len(e.Unknown) > 0 {

@@ -88,7 +88,11 @@ func (v *View) Condition() string {
 	}
 	cond := fmt.Sprintf("timestamp >= %d and timestamp < %d", min(from, math.MaxInt64), to)
 	if len(v.PIDs) > 0 {
-		cond += " and pid in (" + strings.Trim(strings.ReplaceAll(fmt.Sprint(v.PIDs), " ", ","), "[]") + ")"
+		pids := make([]uint32, len(v.PIDs))
+		for i, pid := range v.PIDs {
+			pids[i] = event.KernelID(pid) // which SQL knows
+		}
+		cond += " and pid in (" + strings.Trim(strings.ReplaceAll(fmt.Sprint(pids), " ", ","), "[]") + ")"
 	}
 	return cond
 }

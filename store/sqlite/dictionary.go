@@ -45,24 +45,22 @@ type thread struct {
 	event.Thread
 	comm     string
 	dispatch bool
-	fresh    bool // listed in threads.fresh
+	ended    uint64 // Unix ns, 0 if it is not known to have ended
+	fresh    bool   // listed in threads.fresh
 }
 
 // threads is the dictionary of threads of this session.
 type threads struct {
 	latest map[event.Thread]*thread
-	named  map[task]*thread
+	named  map[event.Thread]map[string]*thread // all rows of a thread
 	last   int64
 	fresh  []*thread
 }
 
-type task struct {
-	event.Thread
-	comm string
-}
-
 func newThreads(last int64) threads {
-	return threads{latest: make(map[event.Thread]*thread), named: make(map[task]*thread), last: last}
+	return threads{
+		latest: make(map[event.Thread]*thread), named: make(map[event.Thread]map[string]*thread), last: last,
+	}
 }
 
 // get finds a thread by its ids and, unless it is empty, its name.
@@ -77,13 +75,16 @@ func (d *threads) get(id event.Thread, comm string) *thread {
 		t.comm = comm
 		d.touch(t)
 	default:
-		if t = d.named[task{id, comm}]; t == nil {
+		if t = d.named[id][comm]; t == nil {
 			t = d.add(id, comm)
 		}
 	}
 	d.latest[id] = t
 	if t.comm != "" {
-		d.named[task{id, t.comm}] = t
+		if d.named[id] == nil {
+			d.named[id] = make(map[string]*thread)
+		}
+		d.named[id][t.comm] = t
 	}
 	return t
 }
@@ -103,12 +104,20 @@ func (d *threads) touch(t *thread) {
 	}
 }
 
-// forget ends a thread: its ids may be used by another one.
-func (d *threads) forget(id event.Thread) {
-	if t := d.latest[id]; t != nil {
-		delete(d.latest, id)
-		delete(d.named, task{id, t.comm})
+// end ends a thread: its ids may be used by another one, which gets rows of its own.
+func (d *threads) end(id event.Thread, at uint64) {
+	t := d.latest[id]
+	if t == nil {
+		return
 	}
+	t.ended = at
+	d.touch(t)
+	for _, t := range d.named[id] {
+		t.ended = at
+		d.touch(t)
+	}
+	delete(d.latest, id)
+	delete(d.named, id)
 }
 
 // loadIDs fills a dictionary from an existing file.

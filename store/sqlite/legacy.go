@@ -25,7 +25,7 @@ func Open(path string) (store.Recording, error) {
 		return nil, err
 	}
 	if l == nil {
-		return newReader(s, func(c *sqlite.Conn) error { return checkOurs(c, path, false) })
+		return newTables(s, nil)
 	}
 	s.prepare = l.normalize
 	r, err := newReader(s, func(*sqlite.Conn) error { return nil })

@@ -136,7 +136,7 @@ func execAll(c *sqlite.Conn, script string) error {
 			continue
 		}
 		if err := exec(c, statement); err != nil {
-			return fmt.Errorf("describe a recording by an earlier version: %w", err)
+			return fmt.Errorf("prepare how it is read: %w", err)
 		}
 	}
 	return nil

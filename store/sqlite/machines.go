@@ -53,37 +53,103 @@ func openMachine(path string, sessions []int64) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.prepare = func(c *sqlite.Conn) error { return only(c, sessions) }
-	return newReader(s, func(c *sqlite.Conn) error { return checkOurs(c, path, false) })
+	return newTables(s, sessions)
 }
 
-// only puts a temporary view before each table with a session, which hides the rows of other
-// sessions. The view has the name of the table.
-func only(c *sqlite.Conn, sessions []int64) error {
+// newTables is newReader for a source in this version's schema or an earlier one of it. sessions are those to be
+// read, nil for all.
+func newTables(s *source, sessions []int64) (*Reader, error) {
+	r, err := newReader(s, func(c *sqlite.Conn) error { return checkOurs(c, s.path, false) })
+	if err != nil {
+		return nil, err
+	}
+	ids, err := reuseIn(s, sessions)
+	if err != nil {
+		_ = r.Close() // a reader has no data to lose
+		return nil, s.explain(err)
+	}
+	if ids == nil && sessions == nil {
+		return r, nil
+	}
+	s.prepare = func(c *sqlite.Conn) error { return arrange(c, sessions, ids) }
+	c, err := s.connect()
+	if err != nil {
+		_ = r.Close() // likewise
+		return nil, err
+	}
+	r.idle[0].Close() // nothing was written
+	r.idle[0] = c
+	return r, nil
+}
+
+// reuseIn finds who had the ids in some sessions, nil for all.
+func reuseIn(s *source, sessions []int64) (*reuse, error) {
+	bare := *s
+	bare.prepare = nil
+	if sessions != nil {
+		bare.prepare = func(c *sqlite.Conn) error { return arrange(c, sessions, nil) }
+	}
+	c, err := bare.connect()
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close() // nothing was written
+	return findReuse(c)
+}
+
+// arrange puts a temporary view before each table of which a Reader sees something else: with a session, the rows of
+// the given sessions only, unless they are nil; and with ids that were used again, those of their users, unless ids
+// is nil. The view has the name of the table.
+func arrange(c *sqlite.Conn, sessions []int64, ids *reuse) error {
 	tables, err := columnsOf(c, "select name from main.sqlite_schema where type = 'table'")
 	if err != nil {
 		return err
 	}
-	ids := strings.Trim(strings.ReplaceAll(fmt.Sprint(sessions), " ", ", "), "[]")
-	var script strings.Builder
-	script.WriteString("pragma temp_store = memory;\n")
-	for name, columns := range tables {
-		_, child := mergeChildren[name]
-		where := ""
-		switch {
-		case child: // read with its parent
-		case name == "session":
-			where = "id in (" + ids + ")"
-		case slices.Contains(columns, "session"):
-			where = "session in (" + ids + ")"
-		case slices.Contains(columns, "thread"):
-			where = "thread in (select id from main.thread where session in (" + ids + "))"
+	if err := exec(c, "pragma temp_store = memory"); err != nil {
+		return err
+	}
+	if ids != nil {
+		if err := ids.tell(c); err != nil {
+			return err
 		}
-		if where != "" {
-			fmt.Fprintf(&script, "create temp view %q as select * from main.%[1]q where %s;\n", name, where)
+	}
+	var script strings.Builder
+	for name, columns := range tables {
+		what, other := "*", false
+		if ids != nil {
+			list := make([]string, len(columns))
+			for i, column := range columns {
+				list[i] = ids.column(name, column, columns)
+				other = other || strings.HasSuffix(list[i], fmt.Sprintf(" as %q", column)) ||
+					strings.HasSuffix(list[i], " as "+column)
+			}
+			what = strings.Join(list, ", ")
+		}
+		where := whereSession(name, columns, sessions)
+		if where != "" || other {
+			fmt.Fprintf(&script, "create temp view %q as select %s from main.%[1]q x%[3]s;\n", name, what, where)
 		}
 	}
 	return execAll(c, script.String())
+}
+
+// whereSession is the condition for a table's rows of some sessions, nil for all; empty if it shows all rows.
+func whereSession(name string, columns []string, sessions []int64) string {
+	if sessions == nil {
+		return ""
+	}
+	ids := strings.Trim(strings.ReplaceAll(fmt.Sprint(sessions), " ", ", "), "[]")
+	_, child := mergeChildren[name]
+	switch {
+	case child: // read with its parent
+	case name == "session":
+		return " where id in (" + ids + ")"
+	case slices.Contains(columns, "session"):
+		return " where session in (" + ids + ")"
+	case slices.Contains(columns, "thread"):
+		return " where thread in (select id from main.thread where session in (" + ids + "))"
+	}
+	return ""
 }
 
 // Machines implements store.Merged. In files merged by an earlier Ingero, ids that two nodes use

@@ -47,7 +47,7 @@ func OpenReader(path string) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newReader(s, func(c *sqlite.Conn) error { return checkOurs(c, path, false) })
+	return newTables(s, nil)
 }
 
 // newReader takes over a source whose content must pass check.

@@ -117,8 +117,10 @@ func (w *Writer) writeState() error {
 
 func (w *Writer) writeDictionaries() error {
 	for _, t := range w.threads.fresh {
-		err := sqlitex.Execute(w.conn, "insert or replace into thread values (?, ?, ?, ?, ?, ?)",
-			&sqlitex.ExecOptions{Args: []any{t.id, w.session.id, int64(t.PID), int64(t.TID), t.comm, t.dispatch}})
+		err := sqlitex.Execute(w.conn, "insert or replace into thread values (?, ?, ?, ?, ?, ?, ?)",
+			&sqlitex.ExecOptions{Args: []any{
+				t.id, w.session.id, int64(t.PID), int64(t.TID), t.comm, t.dispatch, nullInt(t.ended),
+			}})
 		if err != nil {
 			return err
 		}
@@ -206,9 +208,9 @@ func (w *Writer) writeProcesses() error {
 		if p.Cgroup != "" {
 			cgroup = w.cgroups.id(p.Cgroup)
 		}
-		err := exec(w.conn, "insert or replace into process values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		err := exec(w.conn, "insert or replace into process values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 			p.id, w.session.id, int64(p.PID), int64(p.Parent), p.Name, p.Command, cgroup,
-			orNull(p.Rank), orNull(p.LocalRank), orNull(p.WorldSize), p.Traced, nullText(string(p.Framework)))
+			orNull(p.Rank), orNull(p.LocalRank), orNull(p.WorldSize), p.Traced, nullText(string(p.Framework)), nullInt(p.Born))
 		if err != nil {
 			return err
 		}

@@ -161,7 +161,7 @@ func (w *Writer) writeRows(b *store.Batch) error {
 func (w *Writer) endThreads(b *store.Batch) {
 	for i := range b.Lives {
 		if l := &b.Lives[i]; l.Kind == event.LifeExit {
-			w.endThread(l.Thread)
+			w.endThread(l.Thread, l.At)
 		}
 	}
 }
@@ -252,7 +252,7 @@ func (w *Writer) seriesOf(c *event.Call) *series {
 }
 
 // endThread forgets a thread whose ids may be used again.
-func (w *Writer) endThread(id event.Thread) {
+func (w *Writer) endThread(id event.Thread, at uint64) {
 	for key, s := range w.series {
 		if s.id == id {
 			w.closeGroup(s)
@@ -260,7 +260,7 @@ func (w *Writer) endThread(id event.Thread) {
 		}
 	}
 	clear(w.recent[:])
-	w.threads.forget(id)
+	w.threads.end(id, at)
 }
 
 func (w *Writer) closeGroup(s *series) {
