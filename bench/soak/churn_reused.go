@@ -1,0 +1,48 @@
+package soak
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/ingero-io/ingero/internal/cudastub"
+)
+
+// reused are programs with locks whose ids, and those of their threads, are the ones of a program before them, which
+// had another name. On a machine with few ids that happens by itself within minutes.
+var reused = churner{
+	name: "process and thread ids used again", after: 3 * time.Second, every: 10 * time.Second, round: sameID,
+	unable: func() string {
+		if _, err := os.Stat(lastPID); errors.Is(err, fs.ErrNotExist) {
+			return "the kernel has no " + lastPID
+		}
+		return ""
+	},
+}
+
+// lastPID is the id after which the kernel looks for the next free one (CONFIG_CHECKPOINT_RESTORE).
+const lastPID = "/proc/sys/kernel/ns_last_pid"
+
+func sameID(ctx context.Context, w *world) error {
+	if pid := w.reused.Load(); pid > 0 {
+		if err := os.WriteFile(lastPID, []byte(strconv.FormatInt(pid-1, 10)), 0o644); err != nil {
+			return err
+		}
+	}
+	faults := []string{"lock", "none", "pi-lock", "cond"}
+	n := w.next("generation")
+	loop, err := w.files.StartLoop(ctx, cudastub.Options{}, "--seconds", "6", "--pace-us", "10000", "--fault-ms", "40",
+		"--fault", faults[n%int64(len(faults))], "--name", fmt.Sprintf("churn-%d", n), "--culprit", fmt.Sprintf("held-%d", n))
+	if err != nil {
+		return err
+	}
+	w.reused.CompareAndSwap(0, int64(loop.PID()))
+	if _, err := loop.Wait(); err != nil && ctx.Err() == nil {
+		w.note(&w.harmed, "a program with locks (%d): %v", loop.PID(), err)
+	}
+	return nil
+}
