@@ -27,22 +27,48 @@ var reused = churner{
 // lastPID is the id after which the kernel looks for the next free one (CONFIG_CHECKPOINT_RESTORE).
 const lastPID = "/proc/sys/kernel/ns_last_pid"
 
+// usedAgain is what is counted when a program gets the id of an earlier one.
+const usedAgain = "id used again"
+
 func sameID(ctx context.Context, w *world) error {
-	if pid := w.reused.Load(); pid > 0 {
-		if err := os.WriteFile(lastPID, []byte(strconv.FormatInt(pid-1, 10)), 0o644); err != nil {
-			return err
-		}
-	}
-	faults := []string{"lock", "none", "pi-lock", "cond"}
 	n := w.next("generation")
-	loop, err := w.files.StartLoop(ctx, cudastub.Options{}, "--seconds", "6", "--pace-us", "10000", "--fault-ms", "40",
-		"--fault", faults[n%int64(len(faults))], "--name", fmt.Sprintf("churn-%d", n), "--culprit", fmt.Sprintf("held-%d", n))
+	loop, err := w.startAgain(ctx, n)
 	if err != nil {
 		return err
 	}
-	w.reused.CompareAndSwap(0, int64(loop.PID()))
 	if _, err := loop.Wait(); err != nil && ctx.Err() == nil {
 		w.note(&w.harmed, "a program with locks (%d): %v", loop.PID(), err)
 	}
 	return nil
+}
+
+// startAgain starts generation n, with the id of the first one. If another program was faster and got it, once more.
+func (w *world) startAgain(ctx context.Context, n int64) (loop *cudastub.LoopRun, err error) {
+	const attempts = 20
+	faults := []string{"lock", "none", "pi-lock", "cond"}
+	for range attempts {
+		want := w.reused.Load()
+		if want > 0 {
+			if err := os.WriteFile(lastPID, []byte(strconv.FormatInt(want-1, 10)), 0o644); err != nil {
+				return nil, err
+			}
+		}
+		loop, err = w.files.StartLoop(ctx, cudastub.Options{}, "--seconds", "6", "--pace-us", "10000", "--fault-ms", "40",
+			"--fault", faults[n%int64(len(faults))], "--name", fmt.Sprintf("churn-%d", n),
+			"--culprit", fmt.Sprintf("held-%d", n))
+		if err != nil {
+			return nil, err
+		}
+		switch got := int64(loop.PID()); want {
+		case 0:
+			w.reused.Store(got)
+			return loop, nil
+		case got:
+			w.next(usedAgain)
+			return loop, nil
+		}
+		_ = loop.Stop()    // before it has begun
+		_, _ = loop.Wait() // what it says of itself is of no interest
+	}
+	return w.files.StartLoop(ctx, cudastub.Options{}, "--seconds", "1", "--name", fmt.Sprintf("churn-%d", n))
 }

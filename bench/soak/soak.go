@@ -51,8 +51,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		return nil, errors.Join(err, w.steady.stop())
 	}
 	w.excuse(begin.Add(-grace), time.Now().Add(grace/2), "the tracer was started")
-	r, err := w.soak(ctx, o)
-	return r, err
+	return w.soak(ctx, o)
 }
 
 // soak is everything from the start of the tracer to its end.
