@@ -71,12 +71,13 @@ func (l lives) absent(p named, from, to float64) string {
 	if p.pid == 0 || l.blind {
 		return ""
 	}
+	nameless := p.name == "" || p.name == fmt.Sprintf("pid %d", p.pid)
 	var others []string
 	for _, x := range l.of[p.pid] {
 		if x.from > to+slack || x.to > 0 && x.to < from-slack {
 			continue
 		}
-		if x.unnamed || p.name == "" || slices.Contains(x.names, p.name) {
+		if x.unnamed || nameless || slices.Contains(x.names, p.name) {
 			return ""
 		}
 		others = append(others, x.names...)

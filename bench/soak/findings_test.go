@@ -30,6 +30,7 @@ func TestWrongFindings(t *testing.T) {
 		"there all the time":       {report.Cause{PID: 1, Process: "init"}, ""},
 		"there meanwhile":          {report.Cause{PID: 12, Process: "worker"}, ""},
 		"nobody":                   {report.Cause{}, ""},
+		"without a name":           {report.Cause{PID: 12, Process: "pid 12"}, ""},
 		"its name was not read":    {report.Cause{PID: 14, Process: "any"}, ""},
 		"gone long before":         {report.Cause{PID: 10, Process: "old"}, "it blames old (pid 10), which does not exist"},
 		"not there yet":            {report.Cause{PID: 13, Process: "late"}, "it blames late (pid 13), which does not exist"},

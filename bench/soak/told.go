@@ -151,11 +151,14 @@ func (x *life) call(pid uint32) {
 		return
 	}
 	x.add(strings.TrimSuffix(string(comm), "\n"))
-	if program, err := os.Readlink(dir + "/exe"); err == nil {
-		const longest = 15 // TASK_COMM_LEN without its end
-		base := strings.TrimSuffix(filepath.Base(program), " (deleted)")
-		x.add(base[:min(len(base), longest)])
+	program, err := os.Readlink(dir + "/exe")
+	if err != nil { // it has ended, or is a thread of the kernel, which takes other names without a word
+		x.unnamed = true
+		return
 	}
+	const longest = 15 // TASK_COMM_LEN without its end
+	base := strings.TrimSuffix(filepath.Base(program), " (deleted)")
+	x.add(base[:min(len(base), longest)])
 }
 
 func (x *life) add(name string) {

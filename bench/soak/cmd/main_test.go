@@ -28,6 +28,9 @@ esac
 func built(t *testing.T) (program, ingero string) {
 	t.Helper()
 	kerneltest.Require(t)
+	if _, err := exec.LookPath("gcc"); err != nil {
+		kerneltest.Lacks(t, "gcc is missing")
+	}
 	dir := t.TempDir()
 	program, ingero = filepath.Join(dir, "soak"), filepath.Join(dir, "ingero")
 	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
