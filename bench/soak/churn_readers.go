@@ -3,6 +3,7 @@ package soak
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -54,7 +55,7 @@ func (w *world) ask(ctx context.Context, args ...string) ([]byte, error) {
 		return nil, nil
 	}
 	said := ""
-	if exit, ok := err.(*exec.ExitError); ok {
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
 		said = string(exit.Stderr)
 	}
 	w.note(&w.unread, "ingero %s: %v: %s", args[0], err, said)
