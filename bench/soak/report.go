@@ -55,7 +55,7 @@ func (w *world) report(o Options, start sample, end ending, samples []sample) (*
 	warm := warmUp(o.Length)
 	r := &Report{
 		Minutes: o.Length.Minutes(), WarmUp: warm.Minutes(), Rows: slopes(samples, warm.Minutes()),
-		Churn: w.rounds.done, Skipped: w.skipped, Excused: map[string]int{},
+		Churn: w.rounds.done, Skipped: append([]string{}, w.skipped...), Excused: map[string]int{},
 	}
 	for _, s := range w.spans {
 		r.Excused[s.why] += int(s.to - s.from)

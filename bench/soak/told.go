@@ -116,7 +116,7 @@ func (t *told) event(e []byte, now float64) {
 			if parent := t.alive(id(1)); parent != nil {
 				x.names, x.unnamed = slices.Clone(parent.names), parent.unnamed
 			}
-			t.all.of[id(3)] = append(t.all.of[id(3)], x)
+			t.all.of[id(3)] = append(recent(t.all.of[id(3)], now), x)
 		}
 	case eventExec:
 		if x := t.alive(id(1)); x != nil {
@@ -132,6 +132,13 @@ func (t *told) event(e []byte, now float64) {
 			x.to = now
 		}
 	}
+}
+
+// recent leaves out lives that ended long before any window that is asked for. An id that is used again would otherwise
+// have more of them by the hour.
+func recent(of []*life, now float64) []*life {
+	const long = 300 // s
+	return slices.DeleteFunc(of, func(x *life) bool { return x.to > 0 && x.to < now-long })
 }
 
 // alive is the life of a process that was told last.

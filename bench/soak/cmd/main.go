@@ -106,6 +106,10 @@ func watched(args []string) (code int, err error) {
 		}
 		err = errors.Join(err, os.Remove(dir))
 	}()
+	// Programs that crash would leave core dumps.
+	if err := unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}); err != nil {
+		return 1, err
+	}
 	// What loses its parent becomes a child of this process, so that it is found.
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return 1, err
