@@ -55,9 +55,6 @@ func (t *tracer) start(ctx context.Context) error {
 	go t.watch(cmd, lines, said, started, gone)
 	select {
 	case <-started:
-		t.mu.Lock()
-		t.ready = true
-		t.mu.Unlock()
 		return nil
 	case <-gone:
 		return fmt.Errorf("the tracer ended at its start: %w: %s", t.err, said)
@@ -93,6 +90,9 @@ func (t *tracer) watch(cmd *exec.Cmd, lines io.Reader, said *tail, started, gone
 			var of struct{ Type string }
 			if json.Unmarshal(line, &of) == nil && of.Type == "start" {
 				begun = true
+				t.mu.Lock()
+				t.ready = true
+				t.mu.Unlock()
 				close(started)
 			}
 		}
