@@ -36,10 +36,18 @@ func sameID(ctx context.Context, w *world) error {
 	if err != nil {
 		return err
 	}
+	if err := nextID(w.reused.Load() + 1); err != nil { // of its first thread
+		return errors.Join(err, loop.Stop())
+	}
 	if _, err := loop.Wait(); err != nil && ctx.Err() == nil {
 		w.note(&w.harmed, "a program with locks (%d): %v", loop.PID(), err)
 	}
 	return nil
+}
+
+// nextID makes an id the next one that the kernel gives, if it is free.
+func nextID(id int64) error {
+	return os.WriteFile(lastPID, []byte(strconv.FormatInt(id-1, 10)), 0o644)
 }
 
 // startAgain starts generation n, with the id of the first one. If another program was faster and got it, once more.
@@ -49,7 +57,7 @@ func (w *world) startAgain(ctx context.Context, n int64) (loop *cudastub.LoopRun
 	for range attempts {
 		want := w.reused.Load()
 		if want > 0 {
-			if err := os.WriteFile(lastPID, []byte(strconv.FormatInt(want-1, 10)), 0o644); err != nil {
+			if err := nextID(want); err != nil {
 				return nil, err
 			}
 		}
