@@ -500,6 +500,13 @@ bench: build ## measure what tracing and recordings cost (root)
 	bin/ingero bench overhead
 	bin/ingero bench store
 
+MINUTES ?= 10
+
+.PHONY: soak
+soak: build ## leave the tracer running beside programs that come and go, crash, fill the disk and kill it (root, gcc; MINUTES=60; INGERO_SOAK_CLOCK=1: also set the clock; JSON=1)
+	$(GO) build -trimpath -o $(BIN)/soak ./bench/soak/cmd
+	$(BIN)/soak -ingero $(BIN)/ingero -minutes $(MINUTES) $(if $(JSON),-json)
+
 ACCURACY_SEEDS ?= 1 2 3
 
 .PHONY: accuracy

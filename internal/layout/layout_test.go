@@ -188,6 +188,8 @@ var table = []row{
 	{"internal/vm", "capture/probe"},
 	{"internal/testnet", "internal/kerneltest"},
 	{"bench/numbers", "bench/agent event internal/cudastub explain/report"},
+	{"bench/soak", "internal/cudastub explain/report"},
+	{"bench/soak/cmd", "bench/soak"},
 	{"internal/hollow", "capture/host/nvml internal/cudastub internal/real"},
 	{"internal/mcpconformance/cmd", "internal/mcpconformance serve/mcpserver serve/webserver"},
 	{"internal/vm/cmd", "internal/vm"},

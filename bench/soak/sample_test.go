@@ -1,0 +1,61 @@
+package soak
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/cilium/ebpf"
+
+	"github.com/ingero-io/ingero/internal/kerneltest"
+)
+
+// What is read of this process is what it does: it opens a file, makes a map, uses the CPU.
+func TestReadSample(t *testing.T) {
+	kerneltest.Require(t)
+	recording := filepath.Join(t.TempDir(), "x.db")
+	for name, bytes := range map[string]int{recording: 1000, recording + "-wal": 24} {
+		if err := os.WriteFile(name, make([]byte, bytes), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before, err := readSample(os.Getpid(), recording)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.Array, KeySize: 4, ValueSize: 4, MaxEntries: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	f, err := os.Open(recording)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var after sample
+	until(t, "CPU time is counted", func() bool {
+		if after, err = readSample(os.Getpid(), recording); err != nil {
+			t.Fatal(err)
+		}
+		return after.ticks > before.ticks
+	})
+	if after.maps != before.maps+1 || after.descriptors < before.descriptors+2 || after.file != 1024 ||
+		after.rss < 1<<20 || after.mappings == 0 {
+		t.Errorf("before %+v, after %+v", before, after)
+	}
+}
+
+func TestRates(t *testing.T) {
+	begin := time.Unix(1000, 0)
+	before := sample{at: begin, life: 1, ticks: 100, file: 5000}
+	s := sample{at: begin.Add(2 * time.Second), life: 1, ticks: 150, file: 9000}
+	if s.follow(&before); !s.rates || s.cpu != 0.25 || s.grown != 2000 {
+		t.Errorf("%+v", s)
+	}
+	next := sample{at: begin.Add(4 * time.Second), life: 2}
+	if next.follow(&s); next.rates {
+		t.Errorf("of another life: %+v", next)
+	}
+}
