@@ -67,6 +67,10 @@ func (c *counter) Write(b *store.Batch) error {
 
 func (c *counter) Flush(context.Context) error { return nil }
 
+func (c *counter) Skip(*store.Batch) {}
+
+func (c *counter) Lost() uint64 { return 0 }
+
 func (c *counter) Close() error {
 	c.closed = true
 	return nil

@@ -61,7 +61,11 @@ func (w *stackWriter) Write(b *store.Batch) error {
 }
 
 func (w *stackWriter) Flush(context.Context) error { return nil }
-func (w *stackWriter) Close() error                { return nil }
+
+func (w *stackWriter) Skip(*store.Batch) {}
+
+func (w *stackWriter) Lost() uint64 { return 0 }
+func (w *stackWriter) Close() error { return nil }
 
 // python returns the Python frames of a stack.
 func (w *stackWriter) python(id uint64) []pythonFrame {

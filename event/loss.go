@@ -33,7 +33,7 @@ const (
 	LostWake                           // wake-up not reported: the wait has no run-queue part
 	LostOffCPUThinned                  // off-CPU interval dropped by the per-thread rate limit
 	LostStall                          // stall of a CPU: ring full
-	LostStored                         // row not written: the store was behind or the disk full
+	LostStored                         // row not written: the disk was full, or the like
 	LostLate                           // milliseconds without probes on a library that was already in use
 	LostReclaim                        // span of memory reclaim: ring full
 	LostSocket                         // socket of a wait: ring full
@@ -144,8 +144,9 @@ var Losses = [NumLossKinds]LossInfo{
 		"stalls of a CPU (ring buffer full)",
 	},
 	LostStored: {
-		"stored", "rows", false, "rows not written because the store was behind or the disk full",
-		"rows (disk full, or the store behind)",
+		"stored", "rows", false,
+		"rows not written because the recording could not be, as while the disk was full; the view `pauses` says when and " +
+			"why, and exact statistics go on", "rows (the recording could not be written)",
 	},
 	LostLate: {
 		"late", "milliseconds", false,

@@ -182,6 +182,11 @@ type Writer interface {
 	// Flush makes everything written durable, including the roll-ups of the current second so
 	// far. It is called about once a second.
 	Flush(ctx context.Context) error
+	// Skip takes a batch that is not to be written, because writing failed (Unwritten). What is kept in
+	// memory is: names, what began and ended, and exact statistics. Other rows are lost.
+	Skip(b *Batch)
+	// Lost is how many rows were lost so far: event.LostStored.
+	Lost() uint64
 	// Close flushes, marks the session as stopped and closes the file.
 	Close() error
 }
@@ -271,6 +276,8 @@ type Reader interface {
 	// InFlight returns the calls of the window that did not return for a second or more, as
 	// last seen, with what their threads waited for.
 	InFlight(ctx context.Context, w Window) ([]event.InFlight, error)
+	// Pauses returns the stretches of time in the window in which nothing could be written, by time.
+	Pauses(ctx context.Context, w Window) ([]Pause, error)
 	// RankEvents returns what began or ended of ranks in the window, by time.
 	RankEvents(ctx context.Context, w Window) ([]RankEvent, error)
 	// Labels returns what processes said they worked on in the window, cut at its borders, by begin.

@@ -79,7 +79,11 @@ func (l *ledger) Write(b *store.Batch) error {
 }
 
 func (l *ledger) Flush(context.Context) error { return nil }
-func (l *ledger) Close() error                { return nil }
+
+func (l *ledger) Skip(*store.Batch) {}
+
+func (l *ledger) Lost() uint64 { return 0 }
+func (l *ledger) Close() error { return nil }
 
 func (l *ledger) isTraced(pid int) bool {
 	l.mu.Lock()

@@ -74,7 +74,7 @@ func (w *Writer) open() (err error) {
 	if err != nil {
 		return wrap(w.path, err)
 	}
-	w.conn.SetBusyTimeout(5 * time.Second)
+	w.conn.SetBusyTimeout(busyTimeout)
 	if err := checkOurs(w.conn, w.path, true); err != nil {
 		return err
 	}
@@ -150,6 +150,7 @@ func (w *Writer) startSession() error {
 		s.Arch = runtime.GOARCH
 	}
 	w.session.id++
+	w.flushed = s.Started
 	for i, cpus := range s.Nodes {
 		if err := exec(w.conn, "insert into memory_node values (?, ?, ?)", w.session.id, i, cpus); err != nil {
 			return err

@@ -13,6 +13,7 @@ import (
 var fileKind = &kind[event.File]{
 	tables: []table{{name: "file"}},
 	rows:   func(b *store.Batch) []event.File { return b.Files },
+	hold:   keepEach[event.File],
 	insert: func(w *Writer, _ []*boundStmt, f *event.File) error {
 		return exec(w.conn, "insert or replace into file values (?, ?, ?, ?)",
 			w.session.id, int64(f.PID), int64(f.Inode), f.Path)

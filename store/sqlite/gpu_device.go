@@ -12,6 +12,7 @@ import (
 var gpuDeviceKind = &kind[store.GPUDevice]{
 	tables: []table{{name: "gpu_device"}},
 	rows:   func(b *store.Batch) []store.GPUDevice { return b.GPUDevices },
+	hold:   keepEach[store.GPUDevice],
 	insert: func(w *Writer, _ []*boundStmt, d *store.GPUDevice) error {
 		var node any // null
 		if d.Node >= 0 {

@@ -12,6 +12,7 @@ import (
 var gpuProcessKind = &kind[store.GPUProcess]{
 	tables: []table{{name: "gpu_process", prune: "ts"}},
 	rows:   func(b *store.Batch) []store.GPUProcess { return b.GPUMemory },
+	hold:   keepEach[store.GPUProcess],
 	insert: func(w *Writer, _ []*boundStmt, p *store.GPUProcess) error {
 		var bytes any // null
 		if p.Known {

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"slices"
 
 	"zombiezen.com/go/sqlite"
 
@@ -19,6 +20,7 @@ var inFlightKind = &kind[event.InFlight]{
 		refs: map[string]string{"holder": "thread", "kernel": "stack"},
 	}},
 	rows: func(b *store.Batch) []event.InFlight { return b.InFlight },
+	hold: latestOfCall,
 	statements: []string{
 		"insert or replace into in_flight values (" + values(flightColumns+int(event.NumClasses)) + ")",
 	},
@@ -26,6 +28,19 @@ var inFlightKind = &kind[event.InFlight]{
 	query: `select f.*, a.a0, a.a1, a.a2, a.a3 from in_flight f left join args a on a.id = f.args
 		where max(f.seen, coalesce(f.end_ns, 0)) >= ?1 and f.start <= ?2 order by f.start, f.thread`,
 	scan: scanInFlight,
+}
+
+// latestOfCall holds the last reading of each call.
+func latestOfCall(held []event.InFlight, f *event.InFlight) []event.InFlight {
+	row := *f
+	row.Kernel = slices.Clone(f.Kernel)
+	for i := range held {
+		if held[i].Thread == f.Thread && held[i].Start == f.Start {
+			held[i] = row
+			return held
+		}
+	}
+	return append(held, row)
 }
 
 func insertInFlight(w *Writer, s []*boundStmt, f *event.InFlight) error {

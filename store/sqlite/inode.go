@@ -100,6 +100,12 @@ func (n *inode) unlock() {
 	_ = syscall.Flock(int(n.file.Fd()), syscall.LOCK_UN)
 }
 
+// removed reports whether the file has no name any more: what is written to it is gone at the end.
+func (n *inode) removed() bool {
+	var st syscall.Stat_t
+	return syscall.Fstat(int(n.file.Fd()), &st) == nil && st.Nlink == 0
+}
+
 func (n *inode) hasWriter() bool {
 	inodes.mu.Lock()
 	defer inodes.mu.Unlock()

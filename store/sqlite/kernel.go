@@ -12,6 +12,7 @@ import (
 var kernelKind = &kind[store.Kernel]{
 	tables: []table{{name: "kernel"}},
 	rows:   func(b *store.Batch) []store.Kernel { return b.Kernels },
+	hold:   keepEach[store.Kernel],
 	insert: func(w *Writer, _ []*boundStmt, k *store.Kernel) error {
 		return exec(w.conn, "insert or replace into kernel values (?, ?, ?, ?, ?, ?)",
 			w.session.id, int64(k.PID), int64(k.Func), k.Name, k.Symbol, int64(k.Source))

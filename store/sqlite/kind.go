@@ -44,6 +44,7 @@ var kinds = []recordKind{
 	labelKind,
 	rankEventKind,
 	rankStepKind,
+	pauseKind,
 }
 
 // kind is all that the store knows of a kind of record: its tables, and how its rows are written
@@ -51,6 +52,11 @@ var kinds = []recordKind{
 type kind[T any] struct {
 	tables []table                // the first one has the rows
 	rows   func(*store.Batch) []T // of a batch
+
+	// hold adds a row to those that are held until they are committed, so that it survives a transaction
+	// that fails, and a full disk: for rows that come only when something begins, ends or changes, as
+	// readers need each of them. Nil: rows are not held.
+	hold func(held []T, v *T) []T
 
 	// A Writer prepares the statements once. insert gets them in this order; it may execute
 	// others of its own.
@@ -89,8 +95,8 @@ type recordKind interface {
 	in() []table
 	sql() string // of its view
 	count(b *store.Batch) int
-	// prepare returns what inserts a batch's rows of this kind.
-	prepare(w *Writer) (func(*store.Batch) error, error)
+	// prepare returns what writes rows of this kind.
+	prepare(w *Writer) (rowWriter, error)
 }
 
 func (k *kind[T]) in() []table { return k.tables }
@@ -99,25 +105,16 @@ func (k *kind[T]) sql() string { return k.view }
 
 func (k *kind[T]) count(b *store.Batch) int { return len(k.rows(b)) }
 
-func (k *kind[T]) prepare(w *Writer) (func(*store.Batch) error, error) {
-	var s []*boundStmt
+func (k *kind[T]) prepare(w *Writer) (rowWriter, error) {
+	kw := &kindWriter[T]{w: w, kind: k}
 	for _, query := range k.statements {
 		b, err := newBinder(w.conn, query)
 		if err != nil {
 			return nil, err
 		}
-		s = append(s, b)
+		kw.statements = append(kw.statements, b)
 	}
-	return func(b *store.Batch) error {
-		rows := k.rows(b)
-		for i := range rows {
-			w.txRows++
-			if err := k.insert(w, s, &rows[i]); err != nil {
-				return err
-			}
-		}
-		return nil
-	}, nil
+	return kw, nil
 }
 
 // read returns the rows that the query finds with args.
@@ -143,19 +140,22 @@ func number(s *sqlite.Stmt, column int) uint64 { return uint64(s.ColumnInt64(col
 // prepareKinds prepares the statements of all kinds.
 func (w *Writer) prepareKinds() error {
 	for _, k := range kinds {
-		insert, err := k.prepare(w)
+		rows, err := k.prepare(w)
 		if err != nil {
 			return err
 		}
-		w.kinds = append(w.kinds, insert)
+		w.kinds = append(w.kinds, rows)
 	}
 	return nil
 }
 
 // insertKinds inserts what comes at low rates.
 func (w *Writer) insertKinds(b *store.Batch) error {
-	for _, insert := range w.kinds {
-		if err := insert(b); err != nil {
+	for i, k := range w.kinds {
+		if err := k.insert(b); err != nil {
+			for _, k := range w.kinds[i+1:] {
+				w.txRows += k.skip(b)
+			}
 			return err
 		}
 	}

@@ -14,6 +14,7 @@ import (
 var labelKind = &kind[event.Label]{
 	tables:     []table{{name: "label", prune: labelUsed}},
 	rows:       func(b *store.Batch) []event.Label { return b.Labels },
+	hold:       keepEach[event.Label],
 	statements: []string{"insert into label values (" + values(11) + ")"},
 	insert: func(w *Writer, s []*boundStmt, l *event.Label) error {
 		b := s[0]

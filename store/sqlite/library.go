@@ -13,6 +13,7 @@ import (
 var libraryKind = &kind[store.Library]{
 	tables: []table{{name: "library"}},
 	rows:   func(b *store.Batch) []store.Library { return b.Libraries },
+	hold:   keepEach[store.Library],
 	insert: func(w *Writer, _ []*boundStmt, l *store.Library) error {
 		return exec(w.conn, "insert or ignore into library values (?, ?, ?, ?, ?, ?, ?, ?)", w.session.id,
 			int64(l.PID), l.Path, l.BuildID, int64(l.Size), int64(l.At), l.Name, nullText(l.Version))

@@ -13,6 +13,7 @@ import (
 var lifeKind = &kind[event.Life]{
 	tables:     []table{{name: "life", initial: true, prune: "ts", refs: map[string]string{"parent": "thread"}}},
 	rows:       func(b *store.Batch) []event.Life { return b.Lives },
+	hold:       keepEach[event.Life],
 	statements: []string{"insert into life values (" + values(6) + ")"},
 	insert: func(w *Writer, s []*boundStmt, l *event.Life) error {
 		w.session.count(l.At, l.At, 0)

@@ -12,6 +12,7 @@ import (
 var limitKind = &kind[store.MemoryLimit]{
 	tables: []table{{name: "memory_limit", refs: map[string]string{"cgroup": ""}}},
 	rows:   func(b *store.Batch) []store.MemoryLimit { return b.Limits },
+	hold:   keepEach[store.MemoryLimit],
 	insert: func(w *Writer, _ []*boundStmt, l *store.MemoryLimit) error {
 		return exec(w.conn, "insert or replace into memory_limit values (?, ?, ?, ?)",
 			w.session.id, int64(l.PID), l.Cgroup, int64(l.Bytes))

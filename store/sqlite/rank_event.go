@@ -12,6 +12,7 @@ import (
 var rankEventKind = &kind[store.RankEvent]{
 	tables: []table{{name: "rank_event", prune: "ts"}},
 	rows:   func(b *store.Batch) []store.RankEvent { return b.RankEvents },
+	hold:   keepEach[store.RankEvent],
 	insert: func(w *Writer, _ []*boundStmt, e *store.RankEvent) error {
 		w.session.count(e.At, e.At, 0) // a recording may end with it
 		var rank any                   // null: all

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/ingero-io/ingero/event"
@@ -209,13 +210,18 @@ func (w *Writer) shed() {
 		}
 		for k, s := range w.sums {
 			if k.second == oldest {
-				w.lose(event.LostStored, s.calls)
+				w.lostStored(s.calls)
 				delete(w.sums, k)
 			}
 		}
 		for k := range w.siteSums {
 			if k.second == oldest {
 				delete(w.siteSums, k)
+			}
+		}
+		for k := range w.gapSums {
+			if k.second <= oldest {
+				delete(w.gapSums, k)
 			}
 		}
 		for _, s := range w.series {
@@ -229,4 +235,34 @@ func (w *Writer) shed() {
 			}
 		}
 	}
+	w.shedThreads()
+}
+
+// maxThreads bounds the threads in memory while none can be written.
+const maxThreads = 1 << 16
+
+// shedThreads drops the names of threads that have ended, if too many are to be written and no sum refers to
+// them.
+func (w *Writer) shedThreads() {
+	if len(w.threads.fresh) <= maxThreads {
+		return
+	}
+	used := map[*thread]bool{}
+	for _, s := range w.sums {
+		used[s.thread] = true
+	}
+	for _, s := range w.gapSums {
+		used[s.thread] = true
+	}
+	for _, s := range w.siteSums {
+		used[s.thread] = true
+	}
+	for _, s := range w.series {
+		used[s.thread] = true
+	}
+	w.threads.fresh = slices.DeleteFunc(w.threads.fresh, func(t *thread) bool {
+		drop := !used[t] && w.threads.latest[t.Thread] != t
+		t.fresh = !drop
+		return drop
+	})
 }

@@ -13,6 +13,7 @@ import (
 var schedulingKind = &kind[store.Scheduling]{
 	tables: []table{{name: "scheduling"}},
 	rows:   func(b *store.Batch) []store.Scheduling { return b.Scheduling },
+	hold:   keepEach[store.Scheduling],
 	insert: func(w *Writer, _ []*boundStmt, s *store.Scheduling) error {
 		return exec(w.conn, "insert or replace into scheduling values (?, ?, ?, ?, ?, ?, ?)", w.session.id,
 			int64(s.PID), int64(s.TID), int64(s.Policy), int64(s.Nice), int64(s.Realtime), nullText(s.CPUs))

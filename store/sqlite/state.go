@@ -45,6 +45,9 @@ type lossRow struct {
 	dirty bool
 }
 
+// maxQueued bounds the stacks in memory while none can be written; they have some 5 KiB each.
+const maxQueued = 4096
+
 // describe takes names, processes and stacks from a batch, before the events that refer to them.
 func (w *Writer) describe(b *store.Batch) {
 	for i := range b.Threads {
@@ -70,6 +73,10 @@ func (w *Writer) describe(b *store.Batch) {
 		s := &b.Stacks[i]
 		id := w.stackID(s.ID)
 		if id == 0 || w.framed[id] {
+			continue
+		}
+		if len(w.queued) >= maxQueued {
+			w.lostStored(1)
 			continue
 		}
 		w.framed[id] = true
@@ -99,7 +106,7 @@ func (w *Writer) kernelStack(addrs []uint64) int64 {
 // and the session's totals. Written entries stay marked until the commit.
 func (w *Writer) writeState() error {
 	for _, f := range []func() error{
-		w.writeFrames, w.writeProcesses, w.writeDictionaries, w.writeSums, w.writeLosses, w.writeSession,
+		w.writeFrames, w.writeProcesses, w.writeDictionaries, w.writeSums, w.writeLosses, w.writeOutage, w.writeSession,
 	} {
 		if err := f(); err != nil {
 			return err
@@ -258,6 +265,9 @@ func (w *Writer) committed() {
 	w.queued = nil
 	for _, p := range w.procs {
 		p.dirty = false
+	}
+	for _, k := range w.kinds {
+		k.committed()
 	}
 	now := uint64(w.opt.Now().UnixNano()) / second
 	for k, l := range w.losses {

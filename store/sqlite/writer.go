@@ -39,7 +39,7 @@ type Writer struct {
 	opt  Options
 
 	ins   inserts
-	kinds []func(*store.Batch) error // what inserts a batch's records of each kind
+	kinds []rowWriter // of all kinds, in their order
 
 	pageSize int64
 
@@ -75,6 +75,10 @@ type Writer struct {
 	txCalls  uint64 // of these, rows of call
 	txPruned uint64 // rows of call deleted
 	closed   bool
+
+	outage   outage
+	flushed  uint64 // Unix ns, when the last transaction was committed
+	lostRows uint64 // see Lost
 }
 
 var _ store.Writer = (*Writer)(nil)
@@ -96,31 +100,70 @@ func (w *Writer) Write(b *store.Batch) error {
 	if w.closed {
 		return errClosed
 	}
+	var errs error
+	w.count(b, func() {
+		if errs == nil {
+			errs = w.attempt(w.drain)
+		} else {
+			w.dropCalls() // what follows is lost, too: its caller tries again later
+		}
+	})
+	if errs == nil {
+		errs = w.writeRows(b)
+	} else {
+		w.dropCalls()
+		w.skipKinds(b)
+	}
+	w.endThreads(b)
+	return errs
+}
+
+// count takes a batch into what is kept in memory. full is called when many calls are pending.
+func (w *Writer) count(b *store.Batch, full func()) {
 	w.describe(b)
 	w.divide(b.Labels)
-	var errs error
 	for i := range b.Calls {
 		w.call(&b.Calls[i])
 		if len(w.pending) >= maxPending {
-			errs = errors.Join(errs, w.attempt(w.drain))
+			full()
 		}
 	}
 	w.countGaps(b.Gaps)
-	if hasKinds(b) {
-		errs = errors.Join(errs, w.attempt(func() error { return w.insertKinds(b) }))
-	}
-	if f := b.Footprint; f != nil && !f.IsZero() {
-		errs = errors.Join(errs, w.attempt(func() error { return w.insertFootprint(f) }))
-	}
 	for _, l := range b.Losses {
 		w.lose(l.Kind, l.Count)
 	}
+}
+
+// writeRows inserts what comes at low rates, with the rows that are held.
+func (w *Writer) writeRows(b *store.Batch) error {
+	f := b.Footprint
+	if f != nil && f.IsZero() {
+		f = nil
+	}
+	if !hasKinds(b) && f == nil && w.outage.from == 0 {
+		return nil
+	}
+	began := false
+	err := w.attempt(func() error {
+		began = true
+		if err := w.insertKinds(b); err != nil || f == nil {
+			return err
+		}
+		return w.insertFootprint(f)
+	})
+	if !began {
+		w.skipKinds(b)
+	}
+	return err
+}
+
+// endThreads forgets the threads that ended in a batch.
+func (w *Writer) endThreads(b *store.Batch) {
 	for i := range b.Lives {
 		if l := &b.Lives[i]; l.Kind == event.LifeExit {
 			w.endThread(l.Thread)
 		}
 	}
-	return errs
 }
 
 var errClosed = errors.New("write to a closed recording")
@@ -231,7 +274,7 @@ func (w *Writer) lose(k event.LossKind, n uint64) {
 	if n == 0 {
 		return
 	}
-	key := lossKey{uint64(w.opt.Now().UnixNano()) / second, k}
+	key := lossKey{w.lossSecond(), k}
 	row := w.losses[key]
 	if row == nil {
 		row = &lossRow{}
@@ -267,7 +310,7 @@ func (w *Writer) Flush(ctx context.Context) error {
 }
 
 // attempt runs f inside the transaction and undoes the transaction if it fails: its rows are
-// counted as dropped, while dictionaries and roll-ups stay in memory for the next one.
+// counted as dropped, while dictionaries, roll-ups and rows that are held stay in memory for the next one.
 func (w *Writer) attempt(f func() error) error {
 	err := w.begin()
 	if err == nil {
@@ -276,17 +319,19 @@ func (w *Writer) attempt(f func() error) error {
 	if err == nil {
 		return nil
 	}
-	dropped := w.txRows + uint64(len(w.pending))
-	w.pending = w.pending[:0]
+	w.failed(err)
+	w.lostStored(w.txRows)
 	w.rollback()
-	w.lose(event.LostStored, dropped)
-	w.shed()
-	return fmt.Errorf("write recording: %w", wrap(w.path, err))
+	w.dropCalls()
+	return &store.Unwritten{Why: w.outage.why, Err: fmt.Errorf("write recording: %w", wrap(w.path, err))}
 }
 
 func (w *Writer) begin() error {
 	if w.inTx {
 		return nil
+	}
+	if w.file.removed() {
+		return errRemoved
 	}
 	if err := w.ins.begin.run(); err != nil {
 		return err
@@ -301,6 +346,7 @@ func (w *Writer) commit() error {
 	}
 	w.inTx, w.txRows, w.txCalls, w.txPruned = false, 0, 0, 0
 	w.committed()
+	w.wrote()
 	return nil
 }
 
@@ -313,6 +359,9 @@ func (w *Writer) rollback() {
 	w.session.pruned -= w.txPruned
 	w.inTx, w.txRows, w.txCalls, w.txPruned = false, 0, 0, 0
 	w.tally = 0
+	for _, k := range w.kinds {
+		k.rolledBack()
+	}
 }
 
 // Close implements store.Writer. It is safe to call twice.

@@ -12,6 +12,7 @@ import (
 var xidKind = &kind[store.Xid]{
 	tables: []table{{name: "gpu_xid", machine: true}},
 	rows:   func(b *store.Batch) []store.Xid { return b.Xids },
+	hold:   keepEach[store.Xid],
 	insert: func(w *Writer, _ []*boundStmt, x *store.Xid) error {
 		w.session.count(x.At, x.At, 0) // a recording may begin or end with it
 		var gpu, name any              // null
