@@ -67,6 +67,11 @@ func Load(ctx context.Context, r store.Reader, w store.Window) (*Input, error) {
 			return nil, fmt.Errorf("read what an earlier version recorded: %w", err)
 		}
 	}
+	pauses, err := r.Pauses(ctx, in.Window)
+	if err != nil {
+		return nil, fmt.Errorf("read when nothing was written: %w", err)
+	}
+	w = in.loadPauses(pauses, w)
 	if err := in.loadWindow(ctx, r, w); err != nil {
 		return nil, err
 	}

@@ -49,7 +49,9 @@ func (ps *processes) ranks() map[uint32]collective.Rank {
 }
 
 // notes say what was recorded but cannot be judged.
-func (ev *evidence) notes() []string { return append(ev.host.stolenNote(), ev.unmatchedNote()...) }
+func (ev *evidence) notes() []string {
+	return slices.Concat(ev.in.pauseNotes(), ev.host.stolenNote(), ev.unmatchedNote())
+}
 
 func (ev *evidence) unmatchedNote() []string {
 	if ev.ranks.unmatched == 0 {
