@@ -27,7 +27,7 @@ type Options struct {
 	Stdin    io.Reader // of Command, as are the next two; nil: this process's own
 	Stdout   io.Writer
 	Stderr   io.Writer
-	Duration time.Duration // 0: until the context ends, or Command exits
+	Duration time.Duration // 0: until the context ends, or Command exits. It does not end Command
 	Record   *Recording    // nil: keep nothing
 	Backend  probe.Backend
 	Stack    probe.StackPolicy
@@ -53,6 +53,9 @@ type Options struct {
 	// Started is called once all libraries that exist are attached to. With Command, it is
 	// called just before its first instruction.
 	Started func(Start)
+	// Leave is closed when a Command that was asked to exit, because the context has ended, is to be left
+	// alone. Until then the run goes on until Command has exited.
+	Leave <-chan struct{}
 	// Busy are functions that report whether a client request is pending. With none pending,
 	// the agent runs at idle priority. They are called ten times a second or more, and must not
 	// block.
@@ -120,6 +123,7 @@ type Status struct {
 	GPUReader time.Duration // CPU time of the process that reads GPUs, since the start
 	RSS       uint64        // bytes
 	DBBytes   int64
+	Unwritten *Unwritten // nil while the recording is written
 }
 
 // Whereabouts is Where of call i in flight, empty if unknown.
@@ -156,16 +160,26 @@ type Summary struct {
 	DBBytes    int64
 	AllExited  bool              // the run ended because every process of Options.PIDs exited
 	FirstEvent time.Duration     // from the call of Run to the first drained call; 0 without one
-	ExitCode   int               // of Command
+	Began      bool              // Command was started; nothing ends it but itself and the user's wish
+	ExitCode   int               // of Command, if it has exited
+	Command    *Command          // Command if it still runs; the caller has to wait for it
 	Footprint  *report.Footprint // nil if none was taken
 }
 
-// Run traces until ctx ends, Duration has passed or Command exits. The end of ctx is not an error.
+// Run traces until ctx ends, Duration has passed or Command exits. The end of ctx is not an error. It
+// asks Command to exit, and then the run goes on until it has. Nothing else ends Command: if it still runs
+// when Run returns, also with an error, it is in the summary.
 func Run(ctx context.Context, o Options) (Summary, error) {
 	r, err := newRun(o)
 	if err != nil {
 		return Summary{}, err
 	}
-	defer r.close()
-	return r.run(ctx)
+	s, err := r.protect(func() (Summary, error) { return r.run(ctx) })
+	_, closed := r.protect(func() (Summary, error) {
+		r.close()
+		return Summary{}, nil
+	})
+	s.Began = r.command != nil && !r.command.held
+	s.Command, s.ExitCode = r.rest()
+	return s, errors.Join(err, closed)
 }

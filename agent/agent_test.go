@@ -4,6 +4,11 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -193,24 +198,130 @@ func TestACommandIsTracedFromItsFirstInstruction(t *testing.T) {
 	}
 }
 
-// TestACommandThatIgnoresSIGTERMIsKilled also checks that a command can have its own input and output.
-func TestACommandThatIgnoresSIGTERMIsKilled(t *testing.T) {
+// A command that was asked to exit may take any time: it is recorded until it has, and never killed. It has its
+// own input and output.
+func TestACommandThatIgnoresSIGTERMIsWaitedFor(t *testing.T) {
 	kerneltest.Require(t)
-	if testing.Short() {
-		t.Skip("takes six seconds")
-	}
 	var out bytes.Buffer
 	o := newCounter().options()
-	o.Command = []string{"sh", "-c", `trap "" TERM; read line; echo "got $line"; while :; do sleep 0.1; done`}
-	o.Stdin, o.Stdout = strings.NewReader("a line\n"), &out
+	o.Command = []string{"sh", "-c", `trap "echo asked" TERM; echo ready; until read line; do :; done; echo "got $line"; exit 7`}
+	read, write := io.Pipe()
 	ctx, stop := context.WithCancel(t.Context())
-	o.Started = func(agent.Start) { time.AfterFunc(time.Second, stop) }
+	o.Stdin, o.Stdout = read, lineFunc(func(line string) {
+		out.WriteString(line)
+		switch line {
+		case "ready\n":
+			stop()
+		case "asked\n":
+			fmt.Fprintln(write, "a line")
+			write.Close()
+		}
+	})
 	s, err := agent.Run(ctx, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.ExitCode != 128+int(syscall.SIGKILL) || out.String() != "got a line\n" {
-		t.Errorf("exit code %d, output %q", s.ExitCode, out.String())
+	if s.ExitCode != 7 || s.Command != nil || out.String() != "ready\nasked\ngot a line\n" {
+		t.Errorf("exit code %d, still running: %v, output %q", s.ExitCode, s.Command != nil, out.String())
+	}
+}
+
+// lineFunc is called with what is written, which is a line at a time.
+type lineFunc func(string)
+
+func (f lineFunc) Write(b []byte) (int, error) {
+	f(string(b))
+	return len(b), nil
+}
+
+// running fails the test unless a command still runs, and ends it.
+func running(t *testing.T, s *agent.Summary) {
+	t.Helper()
+	if s.Command == nil {
+		t.Fatalf("the command ended with exit code %d", s.ExitCode)
+	}
+	select {
+	case <-s.Command.Exited():
+		t.Fatalf("the command ended with exit code %d", s.Command.ExitCode())
+	default:
+	}
+	s.Command.Stop()
+	<-s.Command.Exited()
+	if code := s.Command.ExitCode(); code != 128+int(syscall.SIGTERM) {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+func TestTheEndOfTracingDoesNotEndTheCommand(t *testing.T) {
+	kerneltest.Require(t)
+	t.Run("duration", func(t *testing.T) {
+		c := newCounter()
+		o := c.options()
+		o.Command = []string{"sleep", "1000"}
+		o.Duration = time.Second
+		s, err := agent.Run(t.Context(), o)
+		if err != nil || !c.closed {
+			t.Errorf("%v; recording closed: %v", err, c.closed)
+		}
+		running(t, &s)
+	})
+	t.Run("left", func(t *testing.T) {
+		o := newCounter().options()
+		o.Command = []string{"sh", "-c", `trap "" TERM; echo ready; exec sleep 1000`}
+		ctx, stop := context.WithCancel(t.Context())
+		leave := make(chan struct{})
+		o.Leave = leave
+		o.Stdout = lineFunc(func(string) {
+			stop()
+			close(leave)
+		})
+		s, err := agent.Run(ctx, o)
+		if err != nil || s.Command == nil {
+			t.Fatalf("%v; the command ended with exit code %d", err, s.ExitCode)
+		}
+		if err := syscall.Kill(s.Command.PID(), syscall.SIGKILL); err != nil {
+			t.Error(err)
+		}
+		<-s.Command.Exited()
+	})
+	for name, fail := range map[string]func(*agent.Options){
+		"a sink panics": func(o *agent.Options) { o.Sinks = append(o.Sinks, panicking{}) },
+		"the loop panics": func(o *agent.Options) {
+			o.RankEvents = func([]store.RankEvent) []store.RankEvent { panic("a bug") }
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := newCounter().options()
+			o.Command = []string{"sleep", "1000"}
+			fail(&o)
+			s, err := agent.Run(t.Context(), o)
+			if err == nil || !strings.Contains(err.Error(), "a bug") {
+				t.Errorf("the error is %v", err)
+			}
+			running(t, &s)
+		})
+	}
+}
+
+// panicking is a sink with a bug.
+type panicking struct{}
+
+func (panicking) Batch(*store.Batch) {}
+
+func (panicking) Second(*agent.Status) { panic("a bug") }
+
+func TestNoCommandIsStartedIfTheRecordingCannotBeOpened(t *testing.T) {
+	kerneltest.Require(t)
+	mark := filepath.Join(t.TempDir(), "began")
+	o := newCounter().options()
+	o.Command = []string{"touch", mark}
+	full := errors.New("disk is full")
+	o.Record.Open = func(store.Session) (store.Writer, error) { return nil, full }
+	if s, err := agent.Run(t.Context(), o); !errors.Is(err, full) || s.Began {
+		t.Errorf("%v; began: %v", err, s.Began)
+	}
+	if _, err := os.Stat(mark); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the command ran (%v)", err)
 	}
 }
 

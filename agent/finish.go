@@ -7,36 +7,15 @@ import (
 	"github.com/ingero-io/ingero/capture/probe"
 )
 
-// endCommand asks the command to exit and records until it has. If it ignores SIGTERM, it gets
-// SIGKILL after a while: the recording must be closed, and the user must not wait for ever.
-func (r *run) endCommand() {
-	r.command.stop()
-	late := time.After(patience)
-	for {
-		select {
-		case <-r.command.exited:
-			return
-		case <-late:
-			r.log.Warn("the command does not end; killing it", "pid", r.command.cmd.Process.Pid)
-			r.command.kill()
-		case <-time.After(r.period()):
-			r.drainAll()
-		}
-	}
-}
-
 // drainAll empties the ring, and waits for the recorder as long as needed.
 func (r *run) drainAll() { r.drain(r.recorder.item) }
 
-// finish stops the probes, drains what is left and closes the recording.
+// finish stops the probes, drains what is left and closes the recording. A command that runs goes on.
 func (r *run) finish() (Summary, error) {
 	r.schedPolicy.hurry()
 	r.drainAll() // between two looks, or a call that returned would seem unfinished
-	last := r.recorder.item()
-	r.followers.ending(last)
-	r.recorder.send(last)
-	if r.command != nil {
-		r.endCommand()
+	if !r.asking.asked() {
+		r.ending()
 	}
 	r.watcher.Drain(func(m probe.Mapped) {
 		r.followers.mapped(m)
@@ -47,11 +26,12 @@ func (r *run) finish() (Summary, error) {
 	err := errors.Join(r.followers.stop(&s), r.tracer.DetachAll())
 	r.drainAll()
 	r.followers.ended(r.exiting.take(r.exiting.gone()))
-	last = r.recorder.item()
+	last := r.recorder.item()
 	status := r.tick(last, time.Now(), true)
 	r.followers.close()
 	err = errors.Join(err, r.recorder.close()) // from here on, no other goroutine uses the status
 	s.Elapsed, s.Calls, s.Processes, s.Losses = status.Elapsed, status.Calls, status.Processes, status.Losses
+	s.Losses = r.recorder.allLost(s.Losses)
 	s.Libraries, s.FirstEvent, s.DBBytes = r.targets.libraries(), r.drained.first, r.recorder.size()
 	s.CPU, s.MaxRSS = usage()
 	s.GPUReader = status.GPUReader
@@ -59,16 +39,20 @@ func (r *run) finish() (Summary, error) {
 	if r.opts.Record != nil {
 		s.Path = r.opts.Record.Path
 	}
-	if r.command != nil {
-		s.ExitCode = r.command.exitCode()
-	}
 	return s, err
+}
+
+// ending records what would be over if the command had ended.
+func (r *run) ending() {
+	last := r.recorder.item()
+	r.followers.ending(last)
+	r.recorder.send(last)
 }
 
 // close releases what newRun and start made. After finish, only the tracer is left to unload.
 func (r *run) close() {
 	if r.command != nil && r.command.held {
-		r.command.cmd.Process.Kill()
+		r.command.kill()
 	}
 	r.followers.close()
 	if r.recorder != nil {

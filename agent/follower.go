@@ -43,8 +43,8 @@ type follower struct {
 	turn func(now time.Time)
 	// second is called once a second, and a last time when all records have been taken.
 	second func(*second)
-	// ending is called at the end of a run, before its command is asked to exit. It may add
-	// records.
+	// ending is called before the run's command is asked to exit, or else at the end of a run. It may
+	// add records.
 	ending func(*workItem)
 	// stop detaches the observer's own programs, while the tracer's are still attached. Their
 	// counters go into the last second.
@@ -65,7 +65,7 @@ type shared struct {
 
 // beginning describes the start of a run to followers.
 type beginning struct {
-	command *command // nil: no command
+	command *Command // nil: no command
 	started Start    // for Options.Started; a follower may add to it
 }
 

@@ -90,8 +90,17 @@ func (l *Live) Close() error {
 	return nil
 }
 
+// warn says once that the diagnosis fails, until it works again: a disk may be full, or fail for a while.
+func (l *Live) warn(what string, err error, said bool) bool {
+	if !said {
+		l.log.Warn(what+"; it is tried again each second", "err", err)
+	}
+	return true
+}
+
 func (l *Live) loop(ctx context.Context) {
 	var r store.Reader
+	said := false
 	defer func() {
 		if r != nil {
 			_ = r.Close() // a reader has no data to lose
@@ -111,15 +120,18 @@ func (l *Live) loop(ctx context.Context) {
 		if r == nil {
 			opened, err := l.open()
 			if err != nil {
-				l.log.Warn("cannot read the recording for the live diagnosis", "err", err)
-				return
+				said = l.warn("cannot read the recording for the live diagnosis", err, said)
+				continue
 			}
 			r = opened
 		}
 		began := time.Now()
 		if err := l.diagnose(ctx, r, now); err != nil && ctx.Err() == nil {
-			l.log.Warn("cannot diagnose the recording", "err", err)
-			return
+			said = l.warn("cannot diagnose the recording", err, said)
+			_ = r.Close() // likewise; it is opened again
+			r = nil
+		} else {
+			said = false
 		}
 		l.left.left -= time.Since(began)
 	}

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -60,15 +61,18 @@ type recorder struct {
 	work    chan *workItem
 	sent    queueLag
 	done    chan struct{}
-	failed  chan error // the first error, at most one
-	err     error      // set before done is closed
+	failed  chan error // a panic, at most one
+	err     error      // the same, set before done is closed
+	pause   pause
+	lost    uint64 // rows that could not be written
+	guarded bool   // there is a command, which must be waited for
 	closing sync.Once
 }
 
 func newRecorder(o *Options, b probe.Backend, log *slog.Logger) (*recorder, error) {
 	fs := proc.New(o.ProcRoot)
 	r := &recorder{
-		sinks: o.Sinks, log: log, native: elf.New(fs), kernel: kallsyms.New(""), seen: map[uint64]bool{},
+		sinks: o.Sinks, log: log, guarded: len(o.Command) > 0, native: elf.New(fs), kernel: kallsyms.New(""), seen: map[uint64]bool{},
 		where: map[uint64]string{}, ranks: node.NewMeter(),
 		free: make(chan *workItem, workItems), work: make(chan *workItem, workItems),
 		done: make(chan struct{}), failed: make(chan error, 1),
@@ -144,19 +148,35 @@ func (r *recorder) send(u *workItem) {
 func (r *recorder) loop() {
 	defer close(r.done)
 	for u := range r.work {
-		r.fill(u)
-		r.measure(u)
-		r.locate(u)
-		r.write(u)
-		for _, s := range r.sinks {
-			s.Batch(&u.batch)
-			if u.status != nil {
-				u.status.DBBytes = r.size()
-				s.Second(u.status)
-			}
+		if r.err == nil {
+			r.handle(u)
 		}
 		r.sent.finished.Add(1)
 		r.free <- u
+	}
+}
+
+// handle takes a work item. If it panics, none is taken from then on, and the run ends: it has to wait for
+// its command.
+func (r *recorder) handle(u *workItem) {
+	if r.guarded {
+		defer func() {
+			if p := recover(); p != nil {
+				r.err = panicked(p)
+				r.failed <- r.err
+			}
+		}()
+	}
+	r.fill(u)
+	r.measure(u)
+	r.locate(u)
+	r.write(u, time.Now())
+	for _, s := range r.sinks {
+		s.Batch(&u.batch)
+		if u.status != nil {
+			u.status.DBBytes = r.size()
+			s.Second(u.status)
+		}
 	}
 }
 
@@ -168,21 +188,60 @@ func (r *recorder) measure(u *workItem) {
 	}
 }
 
-// write stores a work item. After the first error it stores nothing more: the loop ends the run,
-// and the part before stays readable.
-// the run, and what came before stays readable.
-func (r *recorder) write(u *workItem) {
-	if r.writer == nil || r.err != nil {
+// write stores a work item. While the recording cannot be written, it is tried again from time to time.
+func (r *recorder) write(u *workItem, now time.Time) {
+	if r.writer == nil {
 		return
 	}
-	err := r.writer.Write(&u.batch)
-	if err == nil && u.flush {
-		err = r.writer.Flush(context.Background())
+	if r.pause.due(now) {
+		err := r.writer.Write(&u.batch)
+		if tries := r.pause.on(); err == nil && (u.flush || tries) {
+			if err = r.writer.Flush(context.Background()); err == nil {
+				r.resumed(now)
+			}
+		}
+		if err != nil {
+			r.paused(now, err)
+		}
+	} else {
+		r.writer.Skip(&u.batch)
 	}
-	if err != nil {
-		r.err = fmt.Errorf("write %s: %w", r.path, err)
-		r.failed <- r.err
+	if n := r.writer.Lost(); n > r.lost { // the writer has recorded them: this is for the sinks
+		u.batch.Losses = append(u.batch.Losses, event.Loss{Kind: event.LostStored, Count: n - r.lost})
+		r.lost = n
 	}
+	if s := u.status; s != nil {
+		s.Losses, s.Unwritten = r.allLost(s.Losses), r.pause.unwritten()
+	}
+}
+
+// paused says that the recording cannot be written, once.
+func (r *recorder) paused(now time.Time, err error) {
+	why := err.Error()
+	if u := new(store.Unwritten); errors.As(err, &u) {
+		why = u.Why
+	}
+	if r.pause.failed(now, why) {
+		r.log.Warn("the recording cannot be written: "+why+". Tracing goes on, and what happens meanwhile is counted but not "+
+			"recorded; it is tried again until it can be written", "path", r.path, "err", err)
+	}
+}
+
+// resumed says that the recording is written again.
+func (r *recorder) resumed(now time.Time) {
+	if u := r.pause.wrote(); u != nil {
+		r.log.Warn("the recording is written again", "path", r.path, "after", now.Sub(u.Since).Round(time.Second),
+			"rows_lost", r.writer.Lost())
+	}
+}
+
+// allLost is a list of losses with the rows that were not written. After close it has those that close lost.
+func (r *recorder) allLost(list []event.Loss) []event.Loss {
+	list = slices.DeleteFunc(slices.Clone(list), func(l event.Loss) bool { return l.Kind == event.LostStored })
+	if r.lost > 0 {
+		list = append(list, event.Loss{Kind: event.LostStored, Count: r.lost})
+	}
+	return list
 }
 
 // fill converts records to a batch.
@@ -312,9 +371,10 @@ func (r *recorder) close() error {
 			}
 		}
 		if r.writer != nil {
-			if e := r.writer.Close(); e != nil && !errors.Is(err, e) && r.err == nil {
-				err = fmt.Errorf("close %s: %w", r.path, e)
+			if e := r.writer.Close(); e != nil {
+				err = errors.Join(err, fmt.Errorf("close %s: %w", r.path, e))
 			}
+			r.lost = r.writer.Lost()
 		}
 	})
 	return err

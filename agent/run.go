@@ -30,7 +30,8 @@ type run struct {
 	shared
 	began       time.Time
 	watcher     watcher
-	command     *command // nil: no command
+	command     *Command // nil: no command
+	asking      asking
 	followers   followers
 	recorder    *recorder
 	exiting     exiting
@@ -81,13 +82,20 @@ func (r *run) run(ctx context.Context) (Summary, error) {
 		defer timer.Stop()
 		end = timer.C
 	}
-	var exited chan struct{}
+	var exited <-chan struct{}
 	if r.command != nil {
 		exited = r.command.exited
 	}
+	done := ctx.Done()
 	for {
 		select {
-		case <-ctx.Done():
+		case <-done:
+			if r.command == nil {
+				return r.finish()
+			}
+			r.ask()
+			done = nil // this wish is met; the next one is Leave
+		case <-r.asking.leave:
 			return r.finish()
 		case <-end:
 			return r.finish()
@@ -99,8 +107,10 @@ func (r *run) run(ctx context.Context) (Summary, error) {
 		default:
 		}
 		if err := r.turn(); err != nil {
-			return Summary{}, errors.Join(err, r.recorder.close())
+			s, after := r.finish()
+			return s, errors.Join(err, after)
 		}
+		r.asking.waiting(r.log, r.command, time.Now())
 		if len(r.opts.PIDs) > 0 && len(r.targets.processTree) == 0 {
 			s, err := r.finish()
 			s.AllExited = true
@@ -109,13 +119,14 @@ func (r *run) run(ctx context.Context) (Summary, error) {
 	}
 }
 
-// start attaches to all existing libraries, then lets the command run.
+// start attaches to all existing libraries, then lets the command run. The recording is opened first: if
+// that fails, no program has been started.
 func (r *run) start() error {
-	if err := r.attach(); err != nil {
-		return err
-	}
 	var err error
 	if r.recorder, err = newRecorder(r.opts, r.tracer.Backend(), r.log); err != nil {
+		return err
+	}
+	if err := r.attach(); err != nil {
 		return err
 	}
 	b := beginning{command: r.command, started: Start{Backend: r.tracer.Backend()}}

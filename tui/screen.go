@@ -175,6 +175,9 @@ func (m *Model) bottom() []string {
 	if strings.HasPrefix(lost, "DROPPED") {
 		i = bad
 	}
+	if u := s.Unwritten; u != nil {
+		lost, i = "NOT RECORDED since "+u.Since.Format(time.TimeOnly)+": "+report.OneLine(u.Why), bad
+	}
 	return append(lines, m.paint(i, lost)+rest)
 }
 

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -88,6 +90,65 @@ var errFailing = errors.New("nobody reads")
 type failing struct{}
 
 func (failing) Write([]byte) (int, error) { return 0, errFailing }
+
+// A full disk does not end the run: the lines are written once there is room, each whole.
+func TestLinesWaitWhileTheDiskIsFull(t *testing.T) {
+	disk := &smallDisk{room: 3, full: make(chan struct{})}
+	o := newOutlet(disk, func() { t.Error("the run ends") })
+	o.print([]byte("first\n"), true)
+	<-disk.full
+	disk.grow(1000)
+	o.print([]byte("second\n"), true)
+	if err := o.close(); err != nil || disk.String() != "first\nsecond\n" {
+		t.Errorf("%v; written is %q", err, disk.String())
+	}
+}
+
+// What waits for a disk that stays full has bounds, also of lines that are required.
+func TestLinesThatWaitForADiskAreBounded(t *testing.T) {
+	disk := &smallDisk{full: make(chan struct{})}
+	o := newOutlet(disk, func() {})
+	line := bytes.Repeat([]byte("x"), 1<<10)
+	o.print(line, true)
+	<-disk.full
+	for range 4 * maxWaiting / len(line) {
+		o.print(line, true)
+	}
+	if err := o.close(); !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("the error is %v", err)
+	}
+	if o.bytes > 3*maxWaiting {
+		t.Errorf("%d bytes wait", o.bytes)
+	}
+}
+
+// smallDisk has room for some bytes.
+type smallDisk struct {
+	mu   sync.Mutex
+	room int
+	once sync.Once
+	full chan struct{} // closed when it is first full
+	bytes.Buffer
+}
+
+func (d *smallDisk) grow(n int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.room += n
+}
+
+func (d *smallDisk) Write(b []byte) (int, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	n := min(len(b), d.room)
+	d.room -= n
+	d.Buffer.Write(b[:n])
+	if n < len(b) {
+		d.once.Do(func() { close(d.full) })
+		return n, syscall.ENOSPC
+	}
+	return n, nil
+}
 
 // Lines are written in their order, each whole.
 func TestLinesStayInOrder(t *testing.T) {

@@ -53,8 +53,11 @@ with "ingero mcp --http"; a token is read from $INGERO_MCP_TOKEN or ~/.ingero/mc
 With --dashboard other nodes can, as with "ingero dashboard"; their token is in
 $INGERO_NODE_TOKEN or ~/.ingero/node-token.
 
-It runs until Ctrl+C, --duration, or the end of COMMAND, whose exit code it then
-passes on. On a terminal it shows calls, ledgers, findings, memory and nodes in tabs
+It runs until Ctrl+C, --duration, or the end of COMMAND, whose exit code it passes on.
+COMMAND is never killed, whatever happens to the tracer. Ctrl+C asks it to exit (SIGTERM)
+and is recorded until it has; a second one leaves it running. --duration ends only the
+tracing. While the recording cannot be written, as on a full disk, tracing goes on and
+what is missing is counted. On a terminal it shows calls, ledgers, findings, memory and nodes in tabs
 (? lists the keys), otherwise a line a second. It needs root, or the capabilities that
 "ingero check" names.`,
 		Example: `  sudo ingero trace                                 everything that uses CUDA
@@ -131,12 +134,12 @@ func (c *console) trace(ctx context.Context, f *traceFlags, command []string) er
 	if t.opts.Labels != nil {
 		defer func() { _ = t.opts.Labels.Close() }() // if the run never began
 	}
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, leave, stop := wishes(ctx, len(command) > 0)
 	defer stop()
-	context.AfterFunc(ctx, stop) // a second signal ends the program at once
-	// A closed pipe must not kill the run: writes fail instead. (Not signal.Ignore, which a
-	// traced command would inherit.)
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	t.opts.Leave = leave
+	// A closed pipe, or a file that may not grow, must not kill the run: writes fail instead. (Not
+	// signal.Ignore, which a traced command would inherit.)
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE, syscall.SIGXFSZ)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if len(t.opts.PIDs) > 0 {
@@ -150,13 +153,10 @@ func (c *console) trace(ctx context.Context, f *traceFlags, command []string) er
 	if sum.Elapsed > 0 {
 		err = errors.Join(err, t.view.summary(&sum, t.next(&sum)))
 	}
-	if err != nil || sum.ExitCode == 0 {
+	if len(command) == 0 || !sum.Began {
 		return err
 	}
-	if ctx.Err() != nil || f.duration > 0 && sum.Elapsed >= f.duration {
-		return nil // this program ended the command
-	}
-	return exitCode(sum.ExitCode)
+	return c.passOn(ctx, leave, &sum, err)
 }
 
 // watch runs the tracer. Its recording is diagnosed live, and served to AI agents if an address is

@@ -37,7 +37,7 @@ func (f *traceFlags) add(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.VarP((*pidList)(&f.pids), "pid", "p", "trace these processes and their children (4821,4822)")
 	fl.StringVarP(&f.user, "user", "u", "", "trace the processes of this user (name or number)")
-	fl.DurationVarP(&f.duration, "duration", "d", 0, "stop after this long (60s)")
+	fl.DurationVarP(&f.duration, "duration", "d", 0, "stop tracing after this long (60s); a COMMAND goes on")
 	fl.StringVar(&f.db, "db", "",
 		"record to this file; what is in it is kept (default $"+databaseEnv+", else ~/.ingero/ingero.db)")
 	fl.StringVar(&f.out, "out", "", "another name for --db")

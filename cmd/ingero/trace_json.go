@@ -102,8 +102,11 @@ func newJSONView(out io.Writer, r *agent.Recording) *jsonView {
 }
 
 func (v *jsonView) run(ctx context.Context, o agent.Options) (agent.Summary, error) {
-	ctx, v.cancel = context.WithCancel(ctx)
-	defer v.cancel()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if len(o.Command) == 0 { // which goes on without a reader of this output
+		v.cancel = cancel
+	}
 	o.Started = v.started
 	o.Sinks = append(o.Sinks, v)
 	return agent.Run(ctx, o)
@@ -180,6 +183,13 @@ type jsonSecond struct {
 	GPUReader     int64             `json:"gpu_reader_cpu_ns"` // CPU time of that process, since the start
 	RSS           uint64            `json:"tracer_rss_bytes"`
 	DBBytes       int64             `json:"db_bytes"`
+	NotRecorded   *jsonUnwritten    `json:"not_recorded,omitempty"` // while the recording cannot be written
+}
+
+// jsonUnwritten says since when the recording cannot be written, and why.
+type jsonUnwritten struct {
+	Since int64  `json:"since_ns"`
+	Why   string `json:"why"`
 }
 
 type jsonFlight struct {
@@ -252,6 +262,9 @@ func (v *jsonView) Second(s *agent.Status) {
 		if o.Calls >= minMedian {
 			v.usual[opKey{o.PID, o.Op}] = o.P50
 		}
+	}
+	if u := s.Unwritten; u != nil {
+		l.NotRecorded = &jsonUnwritten{u.Since.UnixNano(), u.Why}
 	}
 	v.budget, v.left = maxCallLines, 0
 	v.offer(l)

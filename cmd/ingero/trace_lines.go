@@ -57,8 +57,11 @@ func (v *lineView) offer(line string) { v.lines.print([]byte(line+"\n"), false) 
 const shortSecond = 500 * time.Millisecond
 
 func (v *lineView) run(ctx context.Context, o agent.Options) (agent.Summary, error) {
-	ctx, v.cancel = context.WithCancel(ctx)
-	defer v.cancel()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if len(o.Command) == 0 { // which goes on without a reader of this output
+		v.cancel = cancel
+	}
 	o.Started = v.started
 	o.Sinks = append(o.Sinks, v)
 	return agent.Run(ctx, o)
@@ -134,6 +137,9 @@ func (v *lineView) Second(s *agent.Status) {
 		o := s.Ops[0]
 		line += fmt.Sprintf("  busiest: %s %s %s/s, p50 %s, p99 %s, max %s", clean(o.Comm), o.Op, report.Rate(o.PerSecond),
 			duration(o.P50), duration(o.P99), duration(o.Max))
+	}
+	if s.Unwritten != nil {
+		line += "  NOT RECORDED: " + s.Unwritten.Why
 	}
 	v.offer(line)
 	for i := range s.InFlight[:min(len(s.InFlight), maxFlights)] {
