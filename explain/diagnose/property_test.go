@@ -240,6 +240,10 @@ func (r reader) Processes(context.Context) ([]store.Process, error)  { return r.
 func (r reader) Threads(context.Context) ([]store.ThreadInfo, error) { return r.in.Threads, nil }
 func (r reader) Libraries(context.Context) ([]store.Library, error)  { return r.in.Libraries, r.err }
 
+func (r reader) Pauses(context.Context, store.Window) ([]store.Pause, error) {
+	return r.in.Pauses, r.err
+}
+
 func (r reader) OpStats(context.Context, store.Window) ([]store.OpStat, error) {
 	return r.in.Ops, nil
 }
@@ -379,6 +383,7 @@ func TestLoadReadsEverything(t *testing.T) {
 	want.GPUMemory, want.Xids = []store.GPUProcess{{At: 7, GPU: 1, PID: 100, Bytes: 5, Known: true}},
 		[]store.Xid{{At: 8, GPU: 1, Code: 79}}
 	want.RankEvents = []store.RankEvent{{At: 9, ID: "a", Rank: 5}}
+	want.Pauses = []store.Pause{{From: 8, To: 9, Why: "the disk was full"}}
 	want.InFlight = []event.InFlight{{Thread: event.Thread{PID: 1, TID: 1}, Stack: 44}}
 	got, err := diagnose.Load(t.Context(), reader{in: want}, store.Window{})
 	if err != nil {
@@ -387,6 +392,9 @@ func TestLoadReadsEverything(t *testing.T) {
 	if d := cmp.Diff(want.OffCPU, got.OffCPU, cmp.Transformer("nil", func(s []uint64) int { return len(s) }),
 		cmp.Transformer("nilc", func(s []event.Culprit) int { return len(s) })); d != "" {
 		t.Errorf("rows differ: %s", d)
+	}
+	if d := cmp.Diff(want.Pauses, got.Pauses); d != "" || got.Part {
+		t.Errorf("a part: %v; pauses differ: %s", got.Part, d)
 	}
 	if got.Node != "n1" || got.CPUs != 4 || got.Window != (store.Window{From: 5, To: 100}) || got.Stacks[42].ID != 42 ||
 		got.Stacks[43].ID != 43 || got.Stacks[44].ID != 44 || len(got.Memory) != 1 {

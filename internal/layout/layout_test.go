@@ -115,7 +115,8 @@ var table = []row{
 	{"cluster/arrivals", "event store"},
 	{"cluster/fleetagent", "cluster/node cluster/wire store"},
 	{"explain/recording", "event account/ledger explain/report account/stats store"},
-	{"store/sqlite", "event account/footprint capture/host/framework capture/host/owner account/stats store"},
+	{"store/sqlite", `event account/footprint capture/host/framework capture/host/owner account/stats store
+		internal/lists`},
 	{"store/apart", "store store/sqlite"},
 	{"store/source", "explain/recording store store/sqlite"},
 	{"store/sqlite/storetest", "event store store/sqlite"},
