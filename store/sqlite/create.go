@@ -184,6 +184,8 @@ func checkOurs(c *sqlite.Conn, path string, allowEmpty bool) error {
 		return fmt.Errorf("%s: %w: it has no tables; record one with ingero trace --db %s", path, store.ErrForeign, path)
 	case id != applicationID:
 		return foreign(c, path)
+	case version < 1:
+		return fmt.Errorf("%s: %w: it has schema %d, and the first one is 1", path, store.ErrForeign, version)
 	case version > schemaVersion:
 		return fmt.Errorf("%s: %w: it has schema %d, this one reads up to %d; update Ingero", path, store.ErrNewer, version,
 			schemaVersion)
