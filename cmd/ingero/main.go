@@ -12,6 +12,8 @@ import (
 	"runtime/debug"
 	"syscall"
 	"time"
+
+	"github.com/ingero-io/ingero/internal/plain"
 )
 
 func main() {
@@ -77,7 +79,7 @@ func (c *console) report(err error) int {
 	case errors.As(err, &code):
 		return int(code)
 	}
-	fmt.Fprintf(c.err, "ingero: %v\n", err)
+	fmt.Fprintf(c.err, "ingero: %s\n", plain.Lines(err.Error())) // it may quote names of files and input
 	if h := hint(err); h != "" {
 		fmt.Fprintln(c.err, h)
 	}

@@ -33,7 +33,8 @@ var table = []row{
 	{"account/stats", ""},
 	{"event/eventtest", "event"},
 	{"event/eventtext", "event"},
-	{"explain/report", "event"},
+	{"internal/plain", ""},
+	{"explain/report", "event internal/plain"},
 
 	// Readers of the machine.
 	{"capture/host/cgroup", ""},
@@ -94,7 +95,7 @@ var table = []row{
 	{"cluster/ownwork", "account/collective cluster/health event"},
 	{"cluster/replicas", "cluster/health"},
 	{"cluster/simulate", "cluster/health cluster/replicas"},
-	{"cluster/wire", "cluster/health"},
+	{"cluster/wire", "cluster/health internal/plain"},
 	{"cluster/rawcodec", ""},
 	{"cluster/cohorts", "cluster/health cluster/wire"},
 	{"cluster/fleetserver", "cluster/cohorts cluster/health cluster/rawcodec cluster/wire"},
@@ -103,9 +104,9 @@ var table = []row{
 	{"cluster/eventsocket", "cluster/wire internal/unixsocket"},
 	{"cluster/agentsocket", "cluster/wire internal/unixsocket"},
 	{"cluster/sink", "cluster/health cluster/wire"},
-	{"cluster/cmd/straggler-sink", "cluster/eventsocket cluster/sink cluster/wire internal/commands"},
+	{"cluster/cmd/straggler-sink", "cluster/eventsocket cluster/sink cluster/wire internal/commands internal/plain"},
 	{"cluster/cmd/ingero-fleet", `cluster/cohorts cluster/fleetserver cluster/health cluster/load cluster/simulate
-		cluster/wire internal/commands`},
+		cluster/wire internal/commands internal/plain`},
 
 	// What is kept.
 	{"store", "event capture/host/framework capture/host/owner internal/lists account/stats"},
@@ -154,9 +155,9 @@ var table = []row{
 	{"serve/nodeapi/wire", "explain/report store"},
 	{"serve/webserver", ""},
 	{"export", "event export/parquet explain/report store"},
-	{"fleet", "explain/compare serve/nodeapi/wire explain/report store"},
+	{"fleet", "explain/compare serve/nodeapi/wire explain/report internal/plain store"},
 	{"serve/mcpserver", "serve/webserver"},
-	{"serve/mcpshape", ""},
+	{"serve/mcpshape", "internal/plain"},
 	{"serve/nodeapi", `explain/compare explain/diagnose event serve/nodeapi/lanes serve/nodeapi/wire explain/recording
 		explain/report account/stats store serve/webserver`},
 	{"serve/mcptool", `demo explain/compare explain/diagnose docs event fleet internal/doctor explain/recording explain/report
@@ -202,7 +203,7 @@ var table = []row{
 
 	// The command line and the terminal.
 	{"tui", "agent event fleet serve/nodeapi/wire explain/report store account/live"},
-	{"cmd/ingero", `agent bench bench/accuracy bench/agent bench/straggler internal/config serve/dashboard demo
+	{"cmd/ingero", `internal/plain agent bench bench/accuracy bench/agent bench/straggler internal/config serve/dashboard demo
 		cluster/agentsocket cluster/arrivals cluster/eventsocket cluster/fleetagent cluster/fleetclient cluster/health
 		cluster/node
 		cluster/wire
