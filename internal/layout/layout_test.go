@@ -154,7 +154,7 @@ var table = []row{
 	{"serve/nodeapi/lanes", "event explain/recording store"},
 	{"serve/nodeapi/wire", "explain/report store"},
 	{"serve/webserver", ""},
-	{"export", "event export/parquet explain/report store"},
+	{"export", "internal/plain event export/parquet explain/report store"},
 	{"fleet", "explain/compare serve/nodeapi/wire explain/report internal/plain store"},
 	{"serve/mcpserver", "serve/webserver"},
 	{"serve/mcpshape", "internal/plain"},

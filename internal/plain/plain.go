@@ -62,6 +62,16 @@ func Marked(s string) string {
 	}, s)
 }
 
+// Controls is Marked for a file that another program shows and no terminal does: only control characters go.
+func Controls(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return '?'
+		}
+		return r
+	}, s)
+}
+
 // colour is how the colour sequences of our own begin, and colourEnd how they end.
 const colour, colourEnd = "\x1b[", 'm'
 
