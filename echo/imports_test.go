@@ -35,9 +35,9 @@ var table = []struct{ name, imports string }{
 	{"echo/store/storetest", "echo/question echo/row echo/store"},
 	{"echo/mcptool", "echo/arrival echo/cost echo/outlier echo/question echo/store serve/mcpshape"},
 	{"echo/api", "echo/access echo/mcptool echo/store serve/webserver"},
-	{"echo/cmd/ingero-echo", `cluster/load echo/access echo/api echo/cost echo/demo echo/ingest echo/intake echo/load
-		echo/mcptool echo/store
-		echo/store/clickhouse echo/store/duckdb internal/commands internal/smallfile serve/mcpserver serve/webserver`},
+	{"echo/cmd/ingero-echo", `cluster/load echo/access echo/api echo/cost echo/demo echo/ingest echo/intake
+		echo/load echo/mcptool echo/store echo/store/clickhouse echo/store/duckdb internal/commands
+		internal/smallfile serve/mcpserver serve/webserver internal/plain`},
 }
 
 // pure packages have no I/O and no clock.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/ingero-io/ingero/explain/report"
+	"github.com/ingero-io/ingero/internal/plain"
 	"github.com/ingero-io/ingero/store"
 )
 
@@ -47,10 +47,10 @@ func (t *timeline) labels(ctx context.Context) error {
 		ends[of][n] = l.To
 		t.to.band(&band{
 			pid: l.PID, track: trackOf(l, n), start: l.From, dur: l.To - l.From,
-			name: report.Printable(l.Key + " " + l.Value),
+			name: plain.Controls(l.Key + " " + l.Value),
 			args: []arg{
 				{name: "key", kind: text, s: l.Key},
-				{name: "value", kind: text, s: report.Printable(l.Value)},
+				{name: "value", kind: text, s: plain.Controls(l.Value)},
 			},
 		})
 	}

@@ -10,7 +10,8 @@ import (
 	"net/url"
 	"strings"
 	"syscall"
-	"unicode"
+
+	"github.com/ingero-io/ingero/internal/plain"
 )
 
 // addressKey is the key for a node's address in the context of a request, and so of its handshake.
@@ -85,7 +86,7 @@ func closed(err error) bool {
 func printable(s string) string {
 	const most = 500
 	s = strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
+		if plain.Odd(r) {
 			return ' '
 		}
 		return r

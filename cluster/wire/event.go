@@ -7,10 +7,10 @@ import (
 	"math"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/ingero-io/ingero/cluster/health"
+	"github.com/ingero-io/ingero/internal/plain"
 )
 
 // The published types of straggler events. Other verdicts have the names of their kinds.
@@ -180,10 +180,10 @@ func clip(s string) string { return printable(s, maxName) }
 // printable makes a text printable and cuts it to most bytes.
 func printable(s string, most int) string {
 	s = strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
-			return r
+		if plain.Odd(r) {
+			return '?'
 		}
-		return '?'
+		return r
 	}, s[:min(len(s), most+utf8.UTFMax)])
 	if len(s) <= most {
 		return s

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ingero-io/ingero/explain/diagnose"
 	"github.com/ingero-io/ingero/explain/report"
+	"github.com/ingero-io/ingero/internal/plain"
 )
 
 // explainFlags are the flags of explain.
@@ -121,7 +122,7 @@ func (c *console) writeReport(r *report.Report, brief bool) error {
 
 // writeJSON prints one value as indented JSON.
 func writeJSON(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
+	e := json.NewEncoder(plain.JSONWriter{To: w})
 	e.SetIndent("", "  ")
 	e.SetEscapeHTML(false)
 	return e.Encode(v)

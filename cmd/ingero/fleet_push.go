@@ -19,6 +19,7 @@ import (
 	"github.com/ingero-io/ingero/agent"
 	"github.com/ingero-io/ingero/cluster/wire"
 	"github.com/ingero-io/ingero/explain/diagnose"
+	"github.com/ingero-io/ingero/internal/plain"
 	"github.com/ingero-io/ingero/store"
 	"github.com/ingero-io/ingero/store/sqlite"
 )
@@ -313,7 +314,7 @@ func (p *pusher) show(e *wire.Event, who string) {
 		fmt.Fprintln(p.c.out, eventLine(e, who))
 		return
 	}
-	j := json.NewEncoder(p.c.out)
+	j := json.NewEncoder(plain.JSONWriter{To: p.c.out})
 	j.SetEscapeHTML(false)
 	if err := j.Encode(jsonEvent{"event", e.At.UnixNano(), e}); err != nil {
 		p.log.Warn("an event cannot be printed", "err", err)

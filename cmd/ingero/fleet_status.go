@@ -19,6 +19,7 @@ import (
 
 	"github.com/ingero-io/ingero/cluster/fleetclient"
 	"github.com/ingero-io/ingero/cluster/wire"
+	"github.com/ingero-io/ingero/internal/plain"
 )
 
 // fleetCommand has what is asked of a fleet.
@@ -154,7 +155,7 @@ func (c *console) printFleetStatus(list *wire.CohortList, f *fleetStatusFlags) e
 
 // printStatus prints a status as JSON.
 func (c *console) printStatus(f *fleetStatusFlags, v any) error {
-	e := json.NewEncoder(c.out)
+	e := json.NewEncoder(plain.JSONWriter{To: c.out})
 	if !f.watch {
 		e.SetIndent("", "  ")
 	}

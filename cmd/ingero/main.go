@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/ingero-io/ingero/internal/plain"
 	"github.com/ingero-io/ingero/store/sqlite"
 )
 
@@ -85,7 +86,7 @@ func (c *console) report(err error) int {
 	case errors.As(err, &code):
 		return int(code)
 	}
-	fmt.Fprintf(c.err, "ingero: %v\n", err)
+	fmt.Fprintf(c.err, "ingero: %s\n", plain.Lines(err.Error())) // it may quote names of files and input
 	if h := hint(err); h != "" {
 		fmt.Fprintln(c.err, h)
 	}

@@ -6,12 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/ingero-io/ingero/explain/report"
 	"github.com/ingero-io/ingero/export"
+	"github.com/ingero-io/ingero/internal/plain"
 	"github.com/ingero-io/ingero/store"
 )
 
@@ -28,7 +30,7 @@ var rowWriters = []struct {
 }{
 	{"table", writeTable},
 	{"json", writeJSONRows},
-	{"csv", func(c *console, rows rowSource) error { return export.CSV(c.out, named{rows}) }},
+	{"csv", writeCSV},
 }
 
 func formats() []string {
@@ -46,6 +48,35 @@ func rowWriterFor(format string) (rowWriter, error) {
 		}
 	}
 	return nil, usage("--format %q is unknown; use %s", format, strings.Join(formats(), ", "))
+}
+
+// writeCSV writes values byte for byte, except to a terminal, which escape codes in them would drive.
+func writeCSV(c *console, rows rowSource) error {
+	if c.isTerminal(c.out) {
+		return export.CSV(c.out, shown{named{rows}})
+	}
+	return export.CSV(c.out, named{rows})
+}
+
+// shown is rows for a terminal.
+type shown struct{ rowSource }
+
+func (s shown) Columns() []string {
+	names := slices.Clone(s.rowSource.Columns())
+	for i, n := range names {
+		names[i] = plain.Line(n)
+	}
+	return names
+}
+
+func (s shown) Values() []any {
+	values := slices.Clone(s.rowSource.Values())
+	for i, v := range values {
+		if text, ok := v.(string); ok {
+			values[i] = plain.Line(text)
+		}
+	}
+	return values
 }
 
 // readFull reads all of r into b; more than fits is an error.
@@ -179,7 +210,7 @@ func writeJSONRows(c *console, rows rowSource) error {
 			if err != nil {
 				return fmt.Errorf("write row as JSON: %w", err)
 			}
-			b.Write(value)
+			b.Write(plain.JSON(value))
 		}
 		b.WriteByte('}')
 		if _, err := c.out.Write(b.Bytes()); err != nil {
@@ -229,7 +260,7 @@ func objectKeys(names []string) ([][]byte, error) {
 		if i == 0 {
 			lead = '{'
 		}
-		keys = append(keys, append(append([]byte{lead}, key...), ':'))
+		keys = append(keys, append(append([]byte{lead}, plain.JSON(key)...), ':'))
 	}
 	return keys, nil
 }

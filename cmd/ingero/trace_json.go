@@ -12,6 +12,7 @@ import (
 	"github.com/ingero-io/ingero/cluster/wire"
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/explain/report"
+	"github.com/ingero-io/ingero/internal/plain"
 	"github.com/ingero-io/ingero/store"
 )
 
@@ -123,7 +124,7 @@ func (v *jsonView) encode(line any, must bool) {
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	_ = e.Encode(line) // all lines are structs of this file, which can be encoded
-	v.lines.print(b.Bytes(), must)
+	v.lines.print(plain.JSON(b.Bytes()), must)
 }
 
 type jsonProcess struct {

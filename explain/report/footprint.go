@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"strings"
 )
 
 // Footprint is the system calls of processes and what they used. The lists are sorted, most first.
@@ -105,7 +104,7 @@ func (f *Footprint) Verdict() string {
 	}
 	who := "no process"
 	if n := len(f.Processes); n > 0 {
-		who = fmt.Sprintf("%s (%d)", strings.Map(printable, f.Processes[0].Process), f.Processes[0].PID)
+		who = fmt.Sprintf("%s (%d)", Printable(f.Processes[0].Process), f.Processes[0].PID)
 		switch {
 		case n == 2:
 			who += " and another process"

@@ -1,17 +1,18 @@
 package report
 
-import (
-	"strings"
-	"unicode"
-)
+import "github.com/ingero-io/ingero/internal/plain"
 
-// Printable replaces control characters: a process may give itself any name, and names are written
-// to terminals.
-func Printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return '?'
-		}
-		return r
-	}, s)
+// Printable replaces what a process may have put into a name to deceive who reads it: names are written to terminals.
+func Printable(s string) string { return plain.Marked(s) }
+
+// OneLine makes any text one line of known width that cannot move a terminal's cursor: unprintable
+// characters are written as in Go, \x1b.
+func OneLine(s string) string { return plain.Line(s) }
+
+// clean cleans a line of a report, whose own colours stay.
+func (t *text) clean(s string) string {
+	if t.color {
+		return plain.Coloured(s)
+	}
+	return plain.Line(s)
 }

@@ -118,7 +118,8 @@ func (t *text) paint(code, s string) string {
 	return "\x1b[" + code + "m" + s + "\x1b[0m"
 }
 
-func (t *text) line(s string) { t.b.WriteString(strings.TrimRight(s, " ") + "\n") }
+// line is the only outlet: it cleans what others named, such as files, and leaves our colours.
+func (t *text) line(s string) { t.b.WriteString(t.clean(strings.TrimRight(s, " ")) + "\n") }
 
 // wrap writes s behind a label, its further lines indented below the first.
 func (t *text) wrap(label, s string) {
@@ -127,7 +128,9 @@ func (t *text) wrap(label, s string) {
 	}
 }
 
-func (t *text) wrapped(label, s string) []string { return Wrapped(t.width, label, s) }
+func (t *text) wrapped(label, s string) []string {
+	return Wrapped(t.width, label, t.clean(strings.Join(strings.Fields(s), " ")))
+}
 
 // head says what the report covers.
 func (t *text) head(r *Report) {

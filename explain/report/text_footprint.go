@@ -103,20 +103,12 @@ func (t *text) more(n int) {
 
 // fit cuts s in its middle: the end of a path says most, then its beginning.
 func fit(s string, width int) string {
-	r := []rune(strings.Map(printable, s))
+	r := []rune(Printable(s))
 	if len(r) <= width {
 		return string(r)
 	}
 	head := (width - 1) / 3
 	return string(r[:head]) + "…" + string(r[len(r)-(width-1-head):])
-}
-
-// printable makes text from a traced program safe for a terminal.
-func printable(r rune) rune {
-	if strconv.IsPrint(r) {
-		return r
-	}
-	return '?'
 }
 
 func number(n uint64) string {
@@ -357,7 +349,7 @@ func (t *text) programTable(f *Footprint) {
 func (t *text) libraryTable(f *Footprint) {
 	var names []string
 	for _, l := range f.Libraries {
-		names = append(names, strings.Map(printable, l.Path[strings.LastIndexByte(l.Path, '/')+1:]))
+		names = append(names, Printable(l.Path[strings.LastIndexByte(l.Path, '/')+1:]))
 	}
 	if len(names) == 0 {
 		return

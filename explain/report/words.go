@@ -2,41 +2,11 @@ package report
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/ingero-io/ingero/event"
 )
-
-// OneLine makes any text one line of known width that cannot move a terminal's cursor: unprintable
-// characters are written as in Go, \x1b.
-func OneLine(s string) string {
-	if utf8.ValidString(s) && !strings.ContainsFunc(s, odd) {
-		return s
-	}
-	var b strings.Builder
-	for i := 0; i < len(s); {
-		r, n := utf8.DecodeRuneInString(s[i:])
-		switch {
-		case r == utf8.RuneError && n == 1:
-			fmt.Fprintf(&b, `\x%02x`, s[i])
-		case odd(r):
-			b.WriteString(strings.Trim(strconv.QuoteRuneToASCII(r), "'"))
-		default:
-			b.WriteString(s[i : i+n])
-		}
-		i += n
-	}
-	return b.String()
-}
-
-// odd reports whether a character is not printed, or changes the width of others.
-func odd(r rune) bool {
-	return !unicode.IsPrint(r) || r >= '\ufe00' && r <= '\ufe0f' // these change the width of what they follow
-}
 
 // Plural returns "1 call", "2 calls".
 func Plural(n uint64, one string) string {

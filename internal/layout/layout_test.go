@@ -34,7 +34,8 @@ var table = []row{
 	{"account/stats", ""},
 	{"event/eventtest", "event"},
 	{"event/eventtext", "event"},
-	{"explain/report", "event"},
+	{"internal/plain", ""},
+	{"explain/report", "event internal/plain"},
 
 	// Readers of the machine.
 	{"capture/limit", ""},
@@ -96,7 +97,7 @@ var table = []row{
 	{"cluster/ownwork", "account/collective cluster/health event"},
 	{"cluster/replicas", "cluster/health"},
 	{"cluster/simulate", "cluster/health cluster/replicas"},
-	{"cluster/wire", "cluster/health"},
+	{"cluster/wire", "cluster/health internal/plain"},
 	{"cluster/rawcodec", ""},
 	{"cluster/cohorts", "cluster/health cluster/wire"},
 	{"cluster/fleetserver", "cluster/cohorts cluster/health cluster/rawcodec cluster/wire"},
@@ -105,9 +106,10 @@ var table = []row{
 	{"cluster/eventsocket", "cluster/wire internal/unixsocket"},
 	{"cluster/agentsocket", "cluster/wire internal/unixsocket"},
 	{"cluster/sink", "cluster/health cluster/wire"},
-	{"cluster/cmd/straggler-sink", "cluster/eventsocket cluster/sink cluster/wire internal/commands"},
-	{"cluster/cmd/ingero-fleet", `cluster/cohorts cluster/fleetserver cluster/health cluster/load cluster/simulate
-		cluster/wire internal/commands internal/smallfile`},
+	{"cluster/cmd/straggler-sink", `cluster/eventsocket cluster/sink cluster/wire internal/commands
+		internal/plain`},
+	{"cluster/cmd/ingero-fleet", `cluster/cohorts cluster/fleetserver cluster/health cluster/load
+		cluster/simulate cluster/wire internal/commands internal/smallfile internal/plain`},
 
 	// What is kept.
 	{"store", "event capture/host/framework capture/host/owner internal/lists account/stats"},
@@ -160,10 +162,10 @@ var table = []row{
 	{"serve/nodeapi/lanes", "event explain/recording store"},
 	{"serve/nodeapi/wire", "explain/report store"},
 	{"serve/webserver", "internal/smallfile"},
-	{"export", "event export/parquet explain/report store"},
-	{"fleet", "explain/compare serve/nodeapi/wire explain/report store"},
+	{"export", "event export/parquet explain/report store internal/plain"},
+	{"fleet", "explain/compare serve/nodeapi/wire explain/report store internal/plain"},
 	{"serve/mcpserver", "serve/webserver"},
-	{"serve/mcpshape", ""},
+	{"serve/mcpshape", "internal/plain"},
 	{"serve/nodeapi", `explain/compare explain/diagnose event serve/nodeapi/lanes serve/nodeapi/wire explain/recording
 		explain/report account/stats store serve/webserver`},
 	{"serve/mcptool", `demo explain/compare explain/diagnose docs event fleet internal/doctor explain/recording explain/report
@@ -213,15 +215,13 @@ var table = []row{
 
 	// The command line and the terminal.
 	{"tui", "agent event fleet serve/nodeapi/wire explain/report store account/live"},
-	{"cmd/ingero", `agent bench bench/accuracy bench/agent bench/straggler internal/config internal/smallfile serve/dashboard demo
-		cluster/agentsocket cluster/arrivals cluster/eventsocket cluster/fleetagent cluster/fleetclient cluster/health
-		cluster/node
-		cluster/wire
-		explain/compare explain/diagnose explain/label event export fleet capture/host/proc capture/label capture/label/socket
-		internal/commands internal/cudastub internal/doctor
-		serve/mcpserver
-		serve/mcptool metrics serve/nodeapi capture/probe capture/probe/coverage explain/recording explain/report
-		store store/apart store/source store/sqlite tui serve/webserver`},
+	{"cmd/ingero", `agent bench bench/accuracy bench/agent bench/straggler internal/config internal/smallfile
+		serve/dashboard demo cluster/agentsocket cluster/arrivals cluster/eventsocket cluster/fleetagent
+		cluster/fleetclient cluster/health cluster/node cluster/wire explain/compare explain/diagnose
+		explain/label event export fleet capture/host/proc capture/label capture/label/socket internal/commands
+		internal/cudastub internal/doctor serve/mcpserver serve/mcptool metrics serve/nodeapi capture/probe
+		capture/probe/coverage explain/recording explain/report store store/apart store/source store/sqlite tui
+		serve/webserver internal/plain`},
 }
 
 // ofFiles are the packages that open the files of recordings: the command line, and packages

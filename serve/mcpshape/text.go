@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
+
+	"github.com/ingero-io/ingero/internal/plain"
 )
 
 // quotes are added only here: they are replaced within names.
@@ -24,8 +26,7 @@ func Visible(s string) string {
 		switch {
 		case r == '\n' || r == '\t' || r == '\r':
 			return ' '
-		case unicode.IsControl(r), unicode.In(r, unicode.Cf, unicode.Co, unicode.Zl, unicode.Zp, unicode.Variation_Selector,
-			unicode.Other_Default_Ignorable_Code_Point):
+		case plain.Odd(r) && !unicode.Is(unicode.Zs, r): // other spaces are for Quoted
 			return '?'
 		}
 		return r

@@ -25,6 +25,7 @@ import (
 	"github.com/ingero-io/ingero/cluster/sink"
 	"github.com/ingero-io/ingero/cluster/wire"
 	"github.com/ingero-io/ingero/internal/commands"
+	"github.com/ingero-io/ingero/internal/plain"
 )
 
 // version and commit are set by the linker (see the Makefile).
@@ -76,7 +77,7 @@ there, unchanged (POST).`,
 	commands.Add(cmd, commands.Of(version, commit), func(err error) error { return err })
 	cmd.SetArgs(args)
 	if err := cmd.ExecuteContext(ctx); err != nil {
-		fmt.Fprintf(errs, "straggler-sink: %v\n", err)
+		fmt.Fprintf(errs, "straggler-sink: %s\n", plain.Lines(err.Error()))
 		return 1
 	}
 	return 0

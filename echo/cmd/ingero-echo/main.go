@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ingero-io/ingero/internal/commands"
+	"github.com/ingero-io/ingero/internal/plain"
 )
 
 // version and commit are set by the linker (see the Makefile).
@@ -67,7 +68,7 @@ func run(ctx context.Context, args []string, out, errs io.Writer, env func(strin
 	if err == nil {
 		return 0
 	}
-	fmt.Fprintf(errs, "ingero-echo: %v\n", err)
+	fmt.Fprintf(errs, "ingero-echo: %s\n", plain.Lines(err.Error()))
 	if errors.As(err, new(usageError)) {
 		return exitUsage
 	}

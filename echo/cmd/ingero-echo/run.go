@@ -69,7 +69,7 @@ func (f *serveFlags) servers(ctx context.Context, s *settings, file store.Store,
 		}},
 		{"questions", "--mcp-addr", f.api, func(l net.Listener) error { return f.overHTTP(ctx, l, s, questions, end) }},
 		{"health", "--health-addr", f.health, func(l net.Listener) error {
-			return plain(ctx, l, healthHandler(file, queue, in, s.logger), s.logger)
+			return withoutTLS(ctx, l, healthHandler(file, queue, in, s.logger), s.logger)
 		}},
 	} {
 		if one.at == "" {
@@ -124,8 +124,8 @@ func (f *serveFlags) overHTTP(ctx context.Context, l net.Listener, s *settings, 
 	})
 }
 
-// plain answers without TLS and without asking for a token, until ctx ends.
-func plain(ctx context.Context, l net.Listener, h http.Handler, logger *slog.Logger) error {
+// withoutTLS answers without TLS and without asking for a token, until ctx ends.
+func withoutTLS(ctx context.Context, l net.Listener, h http.Handler, logger *slog.Logger) error {
 	srv := &http.Server{
 		Handler: h, ReadHeaderTimeout: headerTime, ReadTimeout: headerTime, WriteTimeout: idleTime, IdleTimeout: idleTime,
 		MaxHeaderBytes: maxHeader, ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelDebug),
