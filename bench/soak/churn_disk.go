@@ -17,7 +17,7 @@ var fullDisk = churner{
 }
 
 func fillDisk(ctx context.Context, w *world) error {
-	const long = 6 * time.Second
+	const long = 12 * time.Second // a few pages may still fit into what the recording has already
 	from := time.Now()
 	w.setFull(true)
 	free, err := fill(w.disk)
