@@ -8,8 +8,7 @@ import (
 	"regexp"
 	"slices"
 
-	"golang.org/x/sys/unix"
-
+	"github.com/ingero-io/ingero/capture/privilege"
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/internal/elffile"
 )
@@ -186,7 +185,7 @@ func (l *Library) choose(f *elf.File, byName map[string][]elf.Symbol) *Found {
 // openRegular opens a regular file for reading. It does not block if the path is a
 // FIFO.
 func openRegular(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	f, err := privilege.Open(path)
 	if err != nil {
 		return nil, err
 	}

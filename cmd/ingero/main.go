@@ -12,6 +12,8 @@ import (
 	"runtime/debug"
 	"syscall"
 	"time"
+
+	"github.com/ingero-io/ingero/capture/privilege"
 )
 
 func main() {
@@ -34,6 +36,10 @@ func run(args []string) (code int) {
 			code = exitFailure
 		}
 	}()
+	var err error
+	if c.scope, err = privilege.Lower(); err != nil { // before anything that the user chose is looked at
+		return c.report(err)
+	}
 	root := newRoot(c)
 	root.SetArgs(knownArguments(args))
 	return c.report(root.ExecuteContext(context.Background()))
@@ -46,6 +52,7 @@ type console struct {
 	env      func(string) string
 	now      func() time.Time // current time, to judge the age of recordings
 	config   string           // the configuration that --config names
+	scope    privilege.Scope  // whose processes the user may trace
 }
 
 // The exit codes. A traced command's own code is passed through.

@@ -36,12 +36,13 @@ var table = []row{
 	{"explain/report", "event"},
 
 	// Readers of the machine.
+	{"capture/privilege", ""},
 	{"capture/host/cgroup", ""},
 	{"capture/host/framework", ""},
-	{"capture/host/proc", ""},
+	{"capture/host/proc", "capture/privilege"},
 	{"internal/elffile", ""},
-	{"capture/host/cudalib", "internal/elffile"},
-	{"capture/host/owner", "capture/host/cgroup capture/host/proc"},
+	{"capture/host/cudalib", "capture/privilege internal/elffile"},
+	{"capture/host/owner", "capture/host/cgroup capture/host/proc capture/privilege"},
 	{"capture/host/nvml", "capture/host/cudalib"},
 	{"capture/label", ""},
 	{"capture/label/socket", "capture/host/proc capture/label event internal/unixsocket"},
@@ -49,10 +50,10 @@ var table = []row{
 	// Names of addresses.
 	{"capture/symbol/kallsyms", "event"},
 	{"capture/symbol/gpukernel", ""},
-	{"capture/symbol/python", "capture/bpf event capture/host/proc internal/elffile"},
+	{"capture/symbol/python", "capture/bpf event capture/host/proc capture/privilege internal/elffile"},
 	{"capture/symbol/addrspace", "capture/host/proc"},
-	{"capture/symbol/elf", "event capture/host/proc internal/elffile capture/symbol/addrspace"},
-	{"capture/symbol/unwind", "capture/host/proc capture/symbol/addrspace"},
+	{"capture/symbol/elf", "event capture/host/proc capture/privilege internal/elffile capture/symbol/addrspace"},
+	{"capture/symbol/unwind", "capture/host/proc capture/privilege capture/symbol/addrspace"},
 
 	// From the kernel to records.
 	{"capture/probe/kernel", "event"},
@@ -65,21 +66,21 @@ var table = []row{
 	{"capture/probe/sched", "event"},
 	{"capture/probe/syscalls", "event capture/probe/kernel"},
 	{"capture/probe/tcp", "event capture/probe/kernel"},
-	{"capture/probe", `capture/bpf event capture/host/proc internal/elffile internal/lists
+	{"capture/probe", `capture/bpf event capture/host/proc capture/privilege internal/elffile internal/lists
 		capture/probe/blockio capture/probe/call capture/probe/gpukernel capture/probe/inflight capture/probe/kernel
 		capture/probe/memory capture/probe/pages capture/probe/sched capture/probe/syscalls
 		capture/probe/tcp capture/symbol/python capture/symbol/unwind`},
 	{"capture/probe/cuda", "event capture/host/cudalib capture/probe"},
-	{"capture/probe/discover", "capture/host/cudalib capture/host/proc capture/probe"},
+	{"capture/probe/discover", "capture/host/cudalib capture/host/proc capture/privilege capture/probe"},
 	{"capture/probe/driver", "event capture/host/cudalib capture/probe"},
 	{"capture/probe/nccl", "event capture/host/cudalib capture/probe"},
 	{"capture/probe/nvtx", "event capture/host/cudalib capture/probe"},
-	{"capture/probe/coverage", `event capture/host/cudalib capture/host/proc internal/elffile capture/probe
+	{"capture/probe/coverage", `event capture/host/cudalib capture/host/proc capture/privilege internal/elffile capture/probe
 		capture/probe/discover`},
 	{"capture/probe/graph", "event capture/probe capture/probe/cuda"},
 	{"capture/probe/all", `capture/probe capture/probe/cuda capture/probe/driver capture/probe/graph
 		capture/probe/nccl capture/probe/nvtx`},
-	{"internal/doctor", `capture/host/cudalib capture/host/nvml capture/host/proc capture/probe
+	{"internal/doctor", `capture/host/cudalib capture/host/nvml capture/host/proc capture/privilege capture/probe
 		capture/probe/all capture/probe/coverage capture/probe/memory capture/symbol/python capture/symbol/unwind
 		internal/tested`},
 
@@ -133,7 +134,7 @@ var table = []row{
 	// The running tracer.
 	{"agent", `account/collective explain/change explain/diagnose event account/footprint capture/host/cgroup
 		capture/host/cudalib capture/host/framework capture/host/nvml capture/host/owner capture/host/proc
-		account/memory capture/label/socket capture/probe capture/probe/all capture/probe/discover cluster/node
+		capture/privilege account/memory capture/label/socket capture/probe capture/probe/all capture/probe/discover cluster/node
 		explain/report account/stats store
 		capture/symbol/elf capture/symbol/kallsyms capture/symbol/gpukernel capture/symbol/python`},
 	{"account/live", "event explain/report store"},
@@ -206,7 +207,7 @@ var table = []row{
 		cluster/agentsocket cluster/arrivals cluster/eventsocket cluster/fleetagent cluster/fleetclient cluster/health
 		cluster/node
 		cluster/wire
-		explain/compare explain/diagnose explain/label event export fleet capture/host/proc capture/label capture/label/socket
+		explain/compare explain/diagnose explain/label event export fleet capture/host/proc capture/privilege capture/label capture/label/socket
 		internal/commands internal/cudastub internal/doctor
 		serve/mcpserver
 		serve/mcptool metrics serve/nodeapi capture/probe capture/probe/coverage explain/recording explain/report

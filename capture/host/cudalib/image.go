@@ -10,8 +10,8 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"syscall"
 
+	"github.com/ingero-io/ingero/capture/privilege"
 	"github.com/ingero-io/ingero/internal/elffile"
 )
 
@@ -27,7 +27,7 @@ var ErrNotELF = errors.New("not a 64-bit ELF file")
 
 // OpenImage opens the file at path. It never blocks, as a FIFO would.
 func OpenImage(path string) (*Image, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	f, err := privilege.Open(path)
 	if err != nil {
 		return nil, err
 	}

@@ -6,13 +6,17 @@ package proc
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"syscall"
+
+	"github.com/ingero-io/ingero/capture/privilege"
 )
 
 // FS is a proc file system.
@@ -37,7 +41,7 @@ func (f FS) PIDs() ([]int, error) { return numbers(f.root) }
 func (f FS) Threads(pid int) ([]int, error) { return numbers(f.path(pid, "task")) }
 
 func numbers(dir string) ([]int, error) {
-	d, err := os.ReadDir(dir)
+	d, err := privilege.ReadDir(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +57,7 @@ func numbers(dir string) ([]int, error) {
 
 // Comm is the task name of a thread; tid may be the process id.
 func (f FS) Comm(pid, tid int) (string, error) {
-	b, err := os.ReadFile(f.path(pid, "task", strconv.Itoa(tid), "comm"))
+	b, err := privilege.ReadFile(f.path(pid, "task", strconv.Itoa(tid), "comm"))
 	return strings.TrimSuffix(string(b), "\n"), err
 }
 
@@ -62,7 +66,7 @@ const maxCommand = 1 << 10
 
 // Command is the command line with spaces between the arguments.
 func (f FS) Command(pid int) (string, error) {
-	b, err := os.ReadFile(f.path(pid, "cmdline"))
+	b, err := privilege.ReadFile(f.path(pid, "cmdline"))
 	if err != nil {
 		return "", err
 	}
@@ -82,7 +86,7 @@ func (f FS) Parent(pid int) (int, error) {
 
 // stat is /proc/PID/stat after the process's name: its state, its parent, and more.
 func (f FS) stat(pid int) ([]string, error) {
-	b, err := os.ReadFile(f.path(pid, "stat"))
+	b, err := privilege.ReadFile(f.path(pid, "stat"))
 	if err != nil {
 		return nil, err
 	}
@@ -115,10 +119,17 @@ func (f FS) UID(pid int) (uint32, error) {
 	return s.Uid, nil
 }
 
+// Readable reports whether the kernel lets this program look at a process as a debugger does (ptrace(2),
+// PTRACE_MODE_READ), with the capabilities that it has for processes.
+func (f FS) Readable(pid int) bool {
+	_, err := privilege.Readlink(f.path(pid, "exe"))
+	return !errors.Is(err, fs.ErrPermission)
+}
+
 // Environ returns the values of the wanted environment variables, as the
 // process was started with.
 func (f FS) Environ(pid int, names ...string) (map[string]string, error) {
-	b, err := os.ReadFile(f.path(pid, "environ"))
+	b, err := privilege.ReadFile(f.path(pid, "environ"))
 	if err != nil {
 		return nil, err
 	}
@@ -135,13 +146,13 @@ func (f FS) Environ(pid int, names ...string) (map[string]string, error) {
 // such as "socket:[1234]".
 func (f FS) OpenFiles(pid int) []string {
 	dir := f.path(pid, "fd")
-	entries, err := os.ReadDir(dir)
+	entries, err := privilege.ReadDir(dir)
 	if err != nil {
 		return nil
 	}
 	var r []string
 	for _, e := range entries {
-		if target, err := os.Readlink(filepath.Join(dir, e.Name())); err == nil {
+		if target, err := privilege.Readlink(filepath.Join(dir, e.Name())); err == nil {
 			r = append(r, target)
 		}
 	}
@@ -154,7 +165,7 @@ func (f FS) OpenFile(pid, fd int) string {
 	if fd < 0 {
 		return ""
 	}
-	target, err := os.Readlink(f.path(pid, "fd", strconv.Itoa(fd)))
+	target, err := privilege.Readlink(f.path(pid, "fd", strconv.Itoa(fd)))
 	if err != nil {
 		return ""
 	}
@@ -164,7 +175,7 @@ func (f FS) OpenFile(pid, fd int) string {
 // Cgroups returns the process's control groups by controller; the empty name is
 // the version 2 hierarchy.
 func (f FS) Cgroups(pid int) (map[string]string, error) {
-	b, err := os.ReadFile(f.path(pid, "cgroup"))
+	b, err := privilege.ReadFile(f.path(pid, "cgroup"))
 	if err != nil {
 		return nil, err
 	}
@@ -204,7 +215,7 @@ func (f FS) Code(pid int) ([]Mapping, error) {
 }
 
 func (f FS) mappings(pid int, wanted func(*Mapping) bool) ([]Mapping, error) {
-	file, err := os.Open(f.path(pid, "maps"))
+	file, err := privilege.Open(f.path(pid, "maps"))
 	if err != nil {
 		return nil, err
 	}
@@ -260,13 +271,13 @@ func parseMapping(line string) (m Mapping, ok bool) {
 // if there is another file by now, through the kernel's own reference.
 func (f FS) Open(pid int, m Mapping) (string, error) {
 	p := f.path(pid, "root", m.Path)
-	if i, err := os.Stat(p); err == nil {
+	if i, err := privilege.Stat(p); err == nil {
 		if s, ok := i.Sys().(*syscall.Stat_t); ok && s.Ino == m.Inode {
 			return p, nil
 		}
 	}
 	p = f.path(pid, "map_files", fmt.Sprintf("%x-%x", m.Start, m.End))
-	if _, err := os.Stat(p); err != nil {
+	if _, err := privilege.Stat(p); err != nil {
 		return "", fmt.Errorf("open %s of process %d: %w", m.Path, pid, err)
 	}
 	return p, nil

@@ -3,7 +3,8 @@ package elf
 import (
 	"errors"
 	"os"
-	"syscall"
+
+	"github.com/ingero-io/ingero/capture/privilege"
 )
 
 // fileID identifies a file on the machine, as /proc/PID/maps shows it.
@@ -22,7 +23,7 @@ var errNotRegular = errors.New("not a regular file")
 // open opens a file that a traced process has chosen. It must not block, as
 // opening a FIFO would.
 func open(name string) (*os.File, fileVersion, error) {
-	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	f, err := privilege.Open(name)
 	if err != nil {
 		return nil, fileVersion{}, err
 	}

@@ -4,12 +4,11 @@ import (
 	"debug/elf"
 	"encoding/binary"
 	"errors"
-	"os"
 	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/ingero-io/ingero/capture/host/proc"
+	"github.com/ingero-io/ingero/capture/privilege"
 	"github.com/ingero-io/ingero/internal/elffile"
 )
 
@@ -28,7 +27,7 @@ type image struct {
 type stamp struct{ size, modifiedNS int64 }
 
 func stampOf(name string) (stamp, error) {
-	i, err := os.Stat(name)
+	i, err := privilege.Stat(name)
 	if err != nil {
 		return stamp{}, err
 	}
@@ -38,7 +37,7 @@ func stampOf(name string) (stamp, error) {
 // readImage reads a file that a traced process has chosen. It must not block, as
 // opening a FIFO would.
 func readImage(name string) (*image, error) {
-	file, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	file, err := privilege.Open(name)
 	if err != nil {
 		return nil, err
 	}

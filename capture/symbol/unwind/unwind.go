@@ -14,9 +14,9 @@ import (
 	"io"
 	"os"
 	"runtime"
-	"syscall"
 
 	"github.com/ingero-io/ingero/capture/host/proc"
+	"github.com/ingero-io/ingero/capture/privilege"
 	"github.com/ingero-io/ingero/capture/symbol/addrspace"
 )
 
@@ -246,7 +246,7 @@ func (u *Unwinder) open(pid int, m *addrspace.Mapping[*file]) (f *file, found bo
 		return &file{}, false
 	}
 	// A traced process has chosen the file. Opening must not block, as with a FIFO.
-	r, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	r, err := privilege.Open(name)
 	if err != nil {
 		return &file{}, false
 	}
@@ -317,13 +317,8 @@ func readVDSO() ([]byte, error) {
 		if m.Path != "[vdso]" {
 			continue
 		}
-		mem, err := os.Open("/proc/self/mem")
-		if err != nil {
-			return nil, err
-		}
-		defer mem.Close()
 		b := make([]byte, m.End-m.Start)
-		_, err = mem.ReadAt(b, int64(m.Start))
+		_, err = privilege.ReadMemory(self, m.Start, b)
 		return b, err
 	}
 	return nil, errNoVDSO
