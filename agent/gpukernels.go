@@ -5,8 +5,7 @@ import (
 	"time"
 	"unique"
 
-	"golang.org/x/sys/unix"
-
+	"github.com/ingero-io/ingero/capture/privilege"
 	"github.com/ingero-io/ingero/capture/probe"
 	"github.com/ingero-io/ingero/capture/symbol/elf"
 	"github.com/ingero-io/ingero/event"
@@ -251,7 +250,7 @@ func readString(pid int, addr uint64) string {
 	var text []byte
 	for len(text) < most {
 		b := make([]byte, min(page-int(addr%page), most-len(text))) // up to the end of the page: the next one may be missing
-		n, err := unix.ProcessVMReadv(pid, []unix.Iovec{iovec(b)}, []unix.RemoteIovec{{Base: uintptr(addr), Len: len(b)}}, 0)
+		n, err := privilege.ReadMemory(pid, addr, b)
 		if err != nil || n == 0 {
 			return ""
 		}
@@ -263,10 +262,4 @@ func readString(pid int, addr uint64) string {
 		text, addr = append(text, b[:n]...), addr+uint64(n)
 	}
 	return string(text)
-}
-
-func iovec(b []byte) unix.Iovec {
-	v := unix.Iovec{Base: &b[0]}
-	v.SetLen(len(b))
-	return v
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/ingero-io/ingero/capture/host/cudalib"
 	"github.com/ingero-io/ingero/capture/host/proc"
+	"github.com/ingero-io/ingero/capture/privilege"
 	"github.com/ingero-io/ingero/capture/probe"
 	"github.com/ingero-io/ingero/capture/probe/discover"
 )
@@ -180,7 +181,7 @@ func keyOf(path string) (fileKey, error) {
 
 // statOf is what the kernel says of a file.
 func statOf(path string) (*syscall.Stat_t, error) {
-	i, err := os.Stat(path)
+	i, err := privilege.Stat(path)
 	if err != nil {
 		return nil, err
 	}

@@ -73,7 +73,7 @@ func unpack(files fs.FS, name, path string) (truth cudastub.Truth, err error) {
 	if err != nil {
 		return truth, err
 	}
-	return truth, os.WriteFile(path, db, 0o644)
+	return truth, os.WriteFile(path, db, 0o600)
 }
 
 // Pack stores a recording and its truth in dir, in the form that replay reads.

@@ -5,7 +5,8 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"syscall"
+
+	"github.com/ingero-io/ingero/capture/privilege"
 )
 
 // Exceeded says which limit something exceeds.
@@ -40,14 +41,9 @@ func Is(err error) bool {
 // ErrNotRegular says that a path is no regular file: a FIFO, a device or a folder.
 var ErrNotRegular = errors.New("not a regular file")
 
-// open opens a file without waiting, as opening a FIFO would, and without taking a terminal.
-func open(path string) (*os.File, error) {
-	return os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY|syscall.O_CLOEXEC, 0)
-}
-
 // Open opens a regular file for reading that a stranger may have chosen.
 func Open(path string) (*os.File, error) {
-	f, err := open(path)
+	f, err := privilege.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +60,7 @@ func Open(path string) (*os.File, error) {
 
 // ReadFile reads a file, but no more than most bytes of it. whole is false if there are more.
 func ReadFile(path string, most int) (b []byte, whole bool, err error) {
-	f, err := open(path)
+	f, err := privilege.Open(path)
 	if err != nil {
 		return nil, false, err
 	}

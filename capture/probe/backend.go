@@ -10,6 +10,7 @@ import (
 
 	"github.com/ingero-io/ingero/capture/limit"
 	"github.com/ingero-io/ingero/capture/probe/call"
+	"github.com/ingero-io/ingero/capture/probe/kernel"
 	"github.com/ingero-io/ingero/internal/elffile"
 )
 
@@ -182,7 +183,7 @@ func (v *variant) open(prepare func(*ebpf.CollectionSpec) error, opts ebpf.Colle
 	if err := prepare(s); err != nil {
 		return nil, err
 	}
-	c, err := ebpf.NewCollectionWithOptions(s, opts)
+	c, err := kernel.Load(s, opts)
 	if err != nil {
 		return nil, explain(fmt.Errorf("load: %w", err))
 	}

@@ -6,6 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/ingero-io/ingero/capture/bpf"
+	"github.com/ingero-io/ingero/capture/privilege"
 	"github.com/ingero-io/ingero/capture/probe/inflight"
 	"github.com/ingero-io/ingero/capture/probe/sched"
 	"github.com/ingero-io/ingero/capture/symbol/python"
@@ -194,9 +195,7 @@ func (t *Tracer) flightPython(w *bpf.WireFlightRec) ([]python.Frame, uint64) {
 		if len(b) == 0 {
 			return true
 		}
-		local := []unix.Iovec{{Base: &b[0]}}
-		local[0].SetLen(len(b))
-		n, err := unix.ProcessVMReadv(int(w.Tgid), local, []unix.RemoteIovec{{Base: uintptr(addr), Len: len(b)}}, 0)
+		n, err := privilege.ReadMemory(int(w.Tgid), addr, b)
 		return err == nil && n == len(b)
 	}, &layout, w.ThreadPointer)
 }
@@ -231,9 +230,7 @@ func (t *Tracer) copyStack(w *bpf.WireFlightRec) *unwind.Memory {
 		remote = append(remote, unix.RemoteIovec{Base: uintptr(w.Sp + at), Len: int(part)})
 		at += part
 	}
-	local := []unix.Iovec{{Base: &data[0]}}
-	local[0].SetLen(len(data))
-	got, err := unix.ProcessVMReadv(int(w.Tgid), local, remote, 0)
+	got, err := privilege.ReadParts(int(w.Tgid), remote, data)
 	if err != nil {
 		got = 0
 	}

@@ -9,6 +9,8 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
+
+	"github.com/ingero-io/ingero/capture/privilege"
 )
 
 // Attach types and flags of include/uapi/linux/bpf.h.
@@ -74,10 +76,18 @@ func multiLink(path string, prog *ebpf.Program, targets []Target, pid int, attac
 		cookies: uint64(uintptr(unsafe.Pointer(&cookies[0]))),
 		count:   uint32(len(targets)), pid: uint32(pid),
 	}
-	fd, _, errno := unix.Syscall(unix.SYS_BPF, bpfLinkCreate, uintptr(unsafe.Pointer(&a)), unsafe.Sizeof(a))
+	var fd uintptr
+	err = privilege.For(path, func() error {
+		r, _, errno := unix.Syscall(unix.SYS_BPF, bpfLinkCreate, uintptr(unsafe.Pointer(&a)), unsafe.Sizeof(a))
+		if errno != 0 {
+			return errno
+		}
+		fd = r
+		return nil
+	})
 	runtime.KeepAlive(prog)
-	if errno != 0 {
-		return nil, fmt.Errorf("attach to %d functions of %s: %w", len(targets), path, errno)
+	if err != nil {
+		return nil, fmt.Errorf("attach to %d functions of %s: %w", len(targets), path, err)
 	}
 	f := os.NewFile(fd, "uprobe-link")
 	return f.Close, nil
@@ -85,7 +95,15 @@ func multiLink(path string, prog *ebpf.Program, targets []Target, pid int, attac
 
 // perfLinks attaches prog to each target through a perf event of its own.
 // Closing such a link takes the kernel about a tenth of a second.
-func perfLinks(path string, prog *ebpf.Program, targets []Target, pid int, ret bool) (closers, error) {
+func perfLinks(path string, prog *ebpf.Program, targets []Target, pid int, ret bool) (c closers, err error) {
+	err = privilege.For(path, func() (err error) {
+		c, err = openPerfLinks(path, prog, targets, pid, ret)
+		return err
+	})
+	return c, err
+}
+
+func openPerfLinks(path string, prog *ebpf.Program, targets []Target, pid int, ret bool) (closers, error) {
 	exe, err := link.OpenExecutable(path)
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)

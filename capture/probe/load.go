@@ -34,7 +34,7 @@ func (t *Tracer) load() error {
 	if err := t.prepareSched(spec); err != nil {
 		return err
 	}
-	if t.sched, err = ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{Cache: t.types}); err != nil {
+	if t.sched, err = kernel.Load(spec, ebpf.CollectionOptions{Cache: t.types}); err != nil {
 		return explain(fmt.Errorf("load scheduler programs: %w", err))
 	}
 	t.shared = map[string]*ebpf.Map{}

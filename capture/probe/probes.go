@@ -147,5 +147,5 @@ func (t *Tracer) share(spec *ebpf.CollectionSpec) (*ebpf.Collection, error) {
 			replace[name] = m
 		}
 	}
-	return ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{MapReplacements: replace, Cache: t.types})
+	return kernel.Load(spec, ebpf.CollectionOptions{MapReplacements: replace, Cache: t.types})
 }

@@ -40,7 +40,7 @@ what /proc lets it see, and says how many processes it could not look at.`,
 			if covers {
 				return c.coverage(doctor.Options{Backend: backend}, asJSON)
 			}
-			r := doctor.Examine(doctor.Options{Backend: backend, Sudo: c.underSudo()})
+			r := doctor.Examine(doctor.Options{Backend: backend, Sudo: c.underSudo(), Scope: c.scope})
 			if asJSON {
 				err = writeJSON(c.out, r)
 			} else {

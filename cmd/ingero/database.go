@@ -8,7 +8,9 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/ingero-io/ingero/internal/config"
 )
@@ -103,6 +105,15 @@ func (c *console) newRecording(asked string) (*recordingFile, error) {
 	_, err = os.Lstat(path)
 	f.fresh = errors.Is(err, fs.ErrNotExist)
 	return f, nil
+}
+
+// stateEnv is set by systemd: the folders that a unit's StateDirectory names, with colons between (systemd.exec(5)).
+const stateEnv = "STATE_DIRECTORY"
+
+// ofService reports whether the file is in a folder that systemd keeps for a service. The folder's mode says who may
+// enter, and the members of the service's group may then read recordings.
+func (f *recordingFile) ofService(env func(string) string) bool {
+	return slices.Contains(strings.Split(env(stateEnv), ":"), filepath.Dir(f.path))
 }
 
 // folder is where Ingero keeps what belongs to the user.

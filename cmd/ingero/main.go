@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/ingero-io/ingero/capture/privilege"
 	"github.com/ingero-io/ingero/internal/plain"
 	"github.com/ingero-io/ingero/store/sqlite"
 )
@@ -40,6 +41,10 @@ func run(args []string) (code int) {
 			code = exitFailure
 		}
 	}()
+	var err error
+	if c.scope, err = privilege.Lower(); err != nil { // before anything that the user chose is looked at
+		return c.report(err)
+	}
 	root := newRoot(c)
 	root.SetArgs(knownArguments(args))
 	return c.report(root.ExecuteContext(context.Background()))
@@ -54,7 +59,8 @@ type console struct {
 	// limitSQLite bounds what SQLite takes in this process, in bytes; nil: it is not bounded, or it is already.
 	limitSQLite func(int64) error
 
-	config string // the configuration that --config names
+	config string          // the configuration that --config names
+	scope  privilege.Scope // whose processes the user may trace
 }
 
 // The exit codes. A traced command's own code is passed through.

@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/ingero-io/ingero/capture/privilege"
 	"github.com/ingero-io/ingero/capture/probe"
 	"github.com/ingero-io/ingero/capture/probe/coverage"
 	"github.com/ingero-io/ingero/internal/commands"
@@ -32,6 +34,8 @@ Start here:
 		SilenceErrors: true,
 		Args:          noSuchCommand,
 		RunE:          func(*cobra.Command, []string) error { return c.firstScreen() },
+
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return takeCapabilities(cmd) },
 	}
 	root.SetOut(c.out)
 	root.SetErr(c.err)
@@ -60,6 +64,20 @@ Start here:
 	root.SuggestionsMinimumDistance = 2
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
 	return root
+}
+
+// capable are the commands that load eBPF programs. All others give up capabilities for good.
+var capable = []string{"trace", "check", "demo", "bench"}
+
+// takeCapabilities keeps the capabilities of a command that traces.
+func takeCapabilities(cmd *cobra.Command) error {
+	for cmd.HasParent() && cmd.Parent().HasParent() {
+		cmd = cmd.Parent()
+	}
+	if slices.Contains(capable, cmd.Name()) {
+		return privilege.Raise()
+	}
+	return privilege.Drop()
 }
 
 // noSuchCommand refuses a first word that is not a command.
@@ -114,7 +132,7 @@ func hint(err error) string {
 			self = "ingero"
 		}
 		return "next: sudo " + strings.Join(os.Args, " ") +
-			"\n  or, once, to trace without root: sudo setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search+ep " + self
+			"\n  or, once, to trace without root as a member of a group: " + doctor.GiveCapabilities(self)
 	case errors.Is(err, probe.ErrLockedDown):
 		return "next: boot with lockdown=integrity, or without secure boot"
 	case errors.Is(err, probe.ErrNoBTF), errors.Is(err, probe.ErrUnsupported):

@@ -244,17 +244,8 @@ func (t *tracing) options(f *traceFlags, command []string) error {
 	if o.Backend, err = probe.ParseBackend(t.c.env(probe.BackendEnv)); err != nil {
 		return err
 	}
-	fs := proc.New("")
-	for _, p := range f.pids {
-		if _, err := fs.Comm(int(p), int(p)); err != nil {
-			return fmt.Errorf("there is no process %d; it may have ended. List the CUDA processes with: ingero check", p)
-		}
-		o.PIDs = append(o.PIDs, int(p))
-	}
-	if f.user != "" {
-		if o.UID, err = lookupUser(f.user); err != nil {
-			return err
-		}
+	if err := t.whose(f); err != nil {
+		return err
 	}
 	if t.conf, err = config.Find(f.fleet.file, t.c.env); err != nil {
 		return err
@@ -281,7 +272,9 @@ func (t *tracing) record(f *traceFlags, maxBytes int64) (err error) {
 	t.opts.Record = &agent.Recording{
 		Path: t.file.path, Node: t.node, Version: build().Version, Flags: strings.Join(os.Args[1:], " "),
 		Open: func(s store.Session) (store.Writer, error) {
-			w, err := sqlite.OpenWriter(t.file.path, sqlite.Options{Session: s, MaxBytes: maxBytes})
+			w, err := sqlite.OpenWriter(t.file.path, sqlite.Options{
+				Session: s, MaxBytes: maxBytes, Group: t.file.ofService(t.c.env),
+			})
 			if err != nil {
 				return nil, err
 			}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"os/user"
 	"slices"
 	"strconv"
@@ -9,6 +10,8 @@ import (
 
 	"github.com/ingero-io/ingero/agent"
 	"github.com/ingero-io/ingero/capture/host/proc"
+	"github.com/ingero-io/ingero/capture/privilege"
+	"github.com/ingero-io/ingero/internal/doctor"
 	"github.com/ingero-io/ingero/store"
 	"github.com/ingero-io/ingero/tui"
 )
@@ -48,6 +51,37 @@ func (t *tracing) choose(f *traceFlags) error {
 		t.view = t.lines(out, noProcess, f)
 	}
 	t.log, t.opts.Logger = log, t.c.logger(log)
+	return nil
+}
+
+// whose converts the flags that say whose processes are traced. Who may trace only his own traces those of all that
+// is his without a flag.
+func (t *tracing) whose(f *traceFlags) (err error) {
+	o := &t.opts
+	fs := proc.New("")
+	for _, p := range f.pids {
+		if _, err := fs.Comm(int(p), int(p)); err != nil {
+			return fmt.Errorf("there is no process %d; it may have ended. List the CUDA processes with: ingero check", p)
+		}
+		if t.c.scope == privilege.Own && !fs.Readable(int(p)) {
+			return fmt.Errorf("process %d is not yours: %s", p, doctor.OnlyOwn())
+		}
+		o.PIDs = append(o.PIDs, int(p))
+	}
+	if f.user != "" {
+		if o.UID, err = lookupUser(f.user); err != nil {
+			return err
+		}
+	}
+	if t.c.scope != privilege.Own {
+		return nil
+	}
+	if f.user != "" && o.UID != os.Getuid() {
+		return fmt.Errorf("the processes of user %s are not yours: %s", f.user, doctor.OnlyOwn())
+	}
+	if len(o.PIDs) == 0 && len(o.Command) == 0 {
+		o.UID = os.Getuid()
+	}
 	return nil
 }
 

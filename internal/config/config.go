@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"time"
 
@@ -94,10 +93,10 @@ func read(path string) (*Config, error) {
 	d := yaml.NewDecoder(bytes.NewReader(b))
 	d.KnownFields(true) // a mistyped key would be ignored in silence
 	if err := d.Decode(c); err != nil && !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("the configuration %s: %s", path, strings.Join(strings.Fields(err.Error()), " "))
+		return nil, fmt.Errorf("the configuration %s: %s", path, mistakes(err))
 	}
 	if c.DB != "" && !filepath.IsAbs(c.DB) {
-		return nil, fmt.Errorf("the configuration %s: db: %q is not an absolute path", path, c.DB)
+		return nil, fmt.Errorf("the configuration %s: db is not an absolute path", path)
 	}
 	c.Path = path
 	return c, nil

@@ -77,14 +77,24 @@ func TestFileIsLookedForInOrder(t *testing.T) {
 func TestMistakesAreReported(t *testing.T) {
 	dir := t.TempDir()
 	for text, want := range map[string]string{
-		"nodes: [a:1]":            "field nodes not found",
-		"fleet: {timeout: often}": "often",
-		"fleet: [":                "yaml",
-		"\x00":                    "yaml",
+		"nodes: [secret:1]":                       "line 1: there is no such key; there are node, db",
+		"\nsecret: secret":                        "line 2: there is no such key",
+		"fleet: {timeout: secret}":                "line 1: the value must be a duration",
+		"node: x\nfleet: {no_tls: secret}":        "line 2: the value must be true or false",
+		"fleet: secret":                           "line 1: the value must be keys with values",
+		"root:$6$secret:1:0:::\nbin:secret:1::\n": "line 1: there is no such key",
+		"node: [secret]":                          "line 1: the value must be a text",
+		"node: a\nnode: secret":                   "a key that is there already",
+		"fleet: {nodes: {secret: secret}}":        "line 1: the value must be a list",
+		"fleet: {nodes: [secret":                  "line 1: this is no YAML",
+		"node: *secret":                           "this is no YAML",
+		"node: !secret x\n\tsecret":               "this is no YAML",
+		"db: secret":                              "db is not an absolute path",
+		"\x00secret":                              "this is no YAML",
 	} {
 		path := write(t, filepath.Join(dir, "wrong.yaml"), text)
 		if _, err := config.Find(path, os.Getenv); err == nil || !strings.Contains(err.Error(), want) ||
-			strings.Contains(err.Error(), "\n") {
+			strings.Contains(err.Error(), "\n") || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ingero-io/ingero/capture/host/proc"
+	"github.com/ingero-io/ingero/capture/privilege"
 	"github.com/ingero-io/ingero/capture/probe"
 	"github.com/ingero-io/ingero/capture/probe/all"
 	"github.com/ingero-io/ingero/capture/probe/coverage"
@@ -72,7 +73,8 @@ type Options struct {
 	Root    string   // empty: /
 	NVML    []string // the only folders in which NVIDIA's management library is looked for; nil: the machine's
 	Backend probe.Backend
-	Sudo    bool // this program was started by sudo: commands to run next begin with it
+	Scope   privilege.Scope // whose processes the user may trace
+	Sudo    bool            // this program was started by sudo: commands to run next begin with it
 }
 
 func (o *Options) defaults() {

@@ -16,7 +16,7 @@ import (
 // Hardening is what the machine, or the container or namespace of this process, forbids
 // or says that it forbids.
 type Hardening struct {
-	Capabilities  uint64 // effective ones of this process
+	Capabilities  uint64 // permitted ones of this process: they are raised only where they are needed
 	UserNamespace bool   // capabilities are valid only in a namespace
 	Seccomp       bool   // system calls are filtered
 	Lockdown      string // none, integrity or confidentiality; empty: the kernel has no lockdown
@@ -57,7 +57,7 @@ func ReadHardening(proc, sys string) Hardening {
 	for line := range strings.Lines(string(status)) {
 		key, value, _ := strings.Cut(line, ":")
 		switch value = strings.TrimSpace(value); key {
-		case "CapEff":
+		case "CapPrm":
 			h.Capabilities, _ = strconv.ParseUint(value, 16, 64)
 		case "Seccomp":
 			h.Seccomp = value == "2" // a filter
@@ -175,7 +175,7 @@ func (h *Hardening) whyNot(call, what string, err error) coverage.Reason {
 		if call == "perf" && h.PerfParanoid > 0 {
 			r.Why += fmt.Sprintf(" (kernel.perf_event_paranoid is %d)", h.PerfParanoid)
 		}
-		r.Next = "run it with sudo, or once: sudo setcap " + setcap + " " + self()
+		r.Next = "run it with sudo, or once: " + GiveCapabilities(self())
 	case h.Seccomp:
 		r.Code, r.Why = "seccomp_"+call, fmt.Sprintf("a seccomp filter refuses the system call %s", syscalls[call])
 		r.Next = "in a container, use --security-opt seccomp=unconfined or a profile that allows " + syscalls[call] +
@@ -193,6 +193,17 @@ func (h *Hardening) whyNot(call, what string, err error) coverage.Reason {
 		r.Next = "look into the audit log (ausearch -m avc; journalctl -k), or run it outside the confined domain"
 	}
 	return r
+}
+
+// GiveCapabilities is the command that lets the members of a group trace with the program at path, and nobody else.
+func GiveCapabilities(path string) string {
+	return "sudo chown root:ingero " + path + "; sudo chmod 750 " + path + "; sudo setcap " + setcap + " " + path
+}
+
+// OnlyOwn says why a user may trace only his own processes, and what to do.
+func OnlyOwn() string {
+	return "everybody can execute this program, which has capabilities, so each user traces only what is his own; " +
+		"run it with sudo, or let only a group execute it, which may then trace all: " + GiveCapabilities(self())
 }
 
 // setcap is the argument of setcap that lets a program trace without root.

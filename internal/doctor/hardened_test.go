@@ -110,7 +110,7 @@ func TestHardeningIsRead(t *testing.T) {
 		"proc/sys/kernel/perf_event_paranoid":       "4\n",
 		"proc/sys/kernel/unprivileged_bpf_disabled": "1\n",
 		"proc/sys/kernel/osrelease":                 "5.10.0-26-amd64\n",
-		"proc/self/status":                          "Name:\tx\nCapEff:\t0000000000000400\nSeccomp:\t2\nSeccomp_filters:\t1\n",
+		"proc/self/status":                          "Name:\tx\nCapPrm:\t0000000000000400\nSeccomp:\t2\nSeccomp_filters:\t1\n",
 		"proc/self/uid_map":                         "         0       1000          1\n",
 		"sys/kernel/security/lockdown":              "none integrity [confidentiality]\n",
 		"sys/kernel/btf/vmlinux":                    "",

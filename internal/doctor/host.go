@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/ingero-io/ingero/capture/privilege"
 	"github.com/ingero-io/ingero/capture/probe"
 )
 
@@ -59,11 +60,16 @@ func (e *exam) privileges() Check {
 	}
 	missing := e.hardening.lacks()
 	switch {
+	case e.opts.Scope == privilege.Own && e.hardening.Capabilities != 0:
+		return Check{
+			Name: "privileges", Status: Warning, Detail: who + ", who may trace only own processes",
+			Remedy: OnlyOwn(),
+		}
 	case len(missing) > 0:
 		return Check{
 			// the trial of the back end decides
 			Name: "privileges", Status: Warning, Detail: who + ", without " + strings.Join(missing, ", "),
-			Remedy: "run it with sudo, or once: sudo setcap " + setcap + " " + self(),
+			Remedy: "run it with sudo, or once: " + GiveCapabilities(self()),
 		}
 	case e.hardening.UserNamespace:
 		return Check{
@@ -71,6 +77,9 @@ func (e *exam) privileges() Check {
 			Detail: who + " of a user namespace (rootless container): its capabilities do not reach the kernel",
 			Remedy: "run it on the host, or in a container that is not rootless",
 		}
+	}
+	if e.opts.Scope == privilege.Group {
+		who += ", who may trace all processes, as only members of a group can execute this program"
 	}
 	return Check{Name: "privileges", Status: OK, Detail: who + ", with all capabilities that tracing needs"}
 }

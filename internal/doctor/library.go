@@ -13,6 +13,7 @@ import (
 
 	"github.com/ingero-io/ingero/capture/host/cudalib"
 	"github.com/ingero-io/ingero/capture/host/proc"
+	"github.com/ingero-io/ingero/capture/privilege"
 	"github.com/ingero-io/ingero/capture/probe"
 )
 
@@ -63,7 +64,7 @@ func (e *exam) library(path, name string, seen map[[2]uint64]bool) {
 	if lib == nil {
 		return
 	}
-	if i, err := os.Stat(path); err == nil {
+	if i, err := privilege.Stat(path); err == nil {
 		if s, ok := i.Sys().(*syscall.Stat_t); ok {
 			key := [2]uint64{uint64(s.Dev), s.Ino}
 			if seen[key] {

@@ -77,7 +77,7 @@ func Next(s *Situation) Step {
 	case denied && s.Container:
 		return Step{"start the container with " + inContainer, "tracing needs these rights"}
 	case denied:
-		return Step{"sudo ingero check", "tracing needs root, or once: sudo setcap " + setcap + " " + self()}
+		return Step{"sudo ingero check", "tracing needs root, or once: " + GiveCapabilities(self())}
 	case s.Refused != nil:
 		return Step{s.Refused.Next, s.Refused.Why}
 	case s.Tried && s.Remedy != "":

@@ -36,15 +36,16 @@ var table = []row{
 	{"event/eventtext", "event"},
 	{"internal/plain", ""},
 	{"explain/report", "event internal/plain"},
+	{"capture/privilege", ""},
 
 	// Readers of the machine.
 	{"capture/limit", ""},
 	{"capture/host/cgroup", "capture/limit"},
 	{"capture/host/framework", ""},
-	{"capture/host/proc", "capture/limit"},
+	{"capture/host/proc", "capture/limit capture/privilege"},
 	{"internal/elffile", "capture/limit"},
-	{"capture/host/cudalib", "capture/limit internal/elffile"},
-	{"capture/host/owner", "capture/host/cgroup capture/host/proc capture/limit"},
+	{"capture/host/cudalib", "capture/limit internal/elffile capture/privilege"},
+	{"capture/host/owner", "capture/host/cgroup capture/host/proc capture/limit capture/privilege"},
 	{"capture/host/nvml", "capture/host/cudalib"},
 	{"capture/label", ""},
 	{"capture/label/socket", "capture/host/proc capture/label event internal/unixsocket"},
@@ -52,10 +53,13 @@ var table = []row{
 	// Names of addresses.
 	{"capture/symbol/kallsyms", "event"},
 	{"capture/symbol/gpukernel", ""},
-	{"capture/symbol/python", "capture/bpf event capture/host/proc capture/limit internal/elffile"},
+	{"capture/symbol/python", `capture/bpf event capture/host/proc capture/limit internal/elffile
+		capture/privilege`},
 	{"capture/symbol/addrspace", "capture/host/proc capture/limit"},
-	{"capture/symbol/elf", "event capture/host/proc capture/limit internal/elffile capture/symbol/addrspace"},
-	{"capture/symbol/unwind", "capture/host/proc capture/limit internal/elffile capture/symbol/addrspace"},
+	{"capture/symbol/elf", `event capture/host/proc capture/limit internal/elffile capture/symbol/addrspace
+		capture/privilege`},
+	{"capture/symbol/unwind", `capture/host/proc capture/limit internal/elffile capture/symbol/addrspace
+		capture/privilege`},
 
 	// From the kernel to records.
 	{"capture/probe/kernel", "event"},
@@ -69,22 +73,22 @@ var table = []row{
 	{"capture/probe/syscalls", "event capture/probe/kernel"},
 	{"capture/probe/tcp", "event capture/probe/kernel"},
 	{"capture/probe", `capture/bpf event capture/host/proc capture/limit internal/elffile internal/lists
-		capture/probe/blockio capture/probe/call capture/probe/gpukernel capture/probe/inflight capture/probe/kernel
-		capture/probe/memory capture/probe/pages capture/probe/sched capture/probe/syscalls
-		capture/probe/tcp capture/symbol/python capture/symbol/unwind`},
+		capture/probe/blockio capture/probe/call capture/probe/gpukernel capture/probe/inflight
+		capture/probe/kernel capture/probe/memory capture/probe/pages capture/probe/sched capture/probe/syscalls
+		capture/probe/tcp capture/symbol/python capture/symbol/unwind capture/privilege`},
 	{"capture/probe/cuda", "event capture/host/cudalib capture/probe"},
-	{"capture/probe/discover", "capture/host/cudalib capture/host/proc capture/probe"},
+	{"capture/probe/discover", "capture/host/cudalib capture/host/proc capture/probe capture/privilege"},
 	{"capture/probe/driver", "event capture/host/cudalib capture/probe"},
 	{"capture/probe/nccl", "event capture/host/cudalib capture/probe"},
 	{"capture/probe/nvtx", "event capture/host/cudalib capture/probe"},
-	{"capture/probe/coverage", `event capture/host/cudalib capture/host/proc capture/limit internal/elffile capture/probe
-		capture/probe/discover`},
+	{"capture/probe/coverage", `event capture/host/cudalib capture/host/proc capture/limit internal/elffile
+		capture/probe capture/probe/discover capture/privilege`},
 	{"capture/probe/graph", "event capture/probe capture/probe/cuda"},
 	{"capture/probe/all", `capture/probe capture/probe/cuda capture/probe/driver capture/probe/graph
 		capture/probe/nccl capture/probe/nvtx`},
 	{"internal/doctor", `capture/host/cudalib capture/host/nvml capture/host/proc capture/probe
-		capture/probe/all capture/probe/coverage capture/probe/memory capture/symbol/python capture/symbol/unwind
-		internal/tested`},
+		capture/probe/all capture/probe/coverage capture/probe/memory capture/symbol/python
+		capture/symbol/unwind internal/tested capture/privilege`},
 
 	// What is accounted for.
 	{"account/collective", "event"},
@@ -140,10 +144,10 @@ var table = []row{
 
 	// The running tracer.
 	{"agent", `account/collective explain/change explain/diagnose event account/footprint capture/host/cgroup
-		capture/host/cudalib capture/host/framework capture/host/nvml capture/host/owner capture/host/proc capture/limit
-		account/memory capture/label/socket capture/probe capture/probe/all capture/probe/discover cluster/node
-		explain/report account/stats store
-		capture/symbol/elf capture/symbol/kallsyms capture/symbol/gpukernel capture/symbol/python`},
+		capture/host/cudalib capture/host/framework capture/host/nvml capture/host/owner capture/host/proc
+		capture/limit account/memory capture/label/socket capture/probe capture/probe/all capture/probe/discover
+		cluster/node explain/report account/stats store capture/symbol/elf capture/symbol/kallsyms
+		capture/symbol/gpukernel capture/symbol/python capture/privilege`},
 	{"account/live", "event explain/report store"},
 
 	// Programs that measure themselves.
@@ -221,7 +225,7 @@ var table = []row{
 		explain/label event export fleet capture/host/proc capture/label capture/label/socket internal/commands
 		internal/cudastub internal/doctor serve/mcpserver serve/mcptool metrics serve/nodeapi capture/probe
 		capture/probe/coverage explain/recording explain/report store store/apart store/source store/sqlite tui
-		serve/webserver internal/plain`},
+		serve/webserver internal/plain capture/privilege`},
 }
 
 // ofFiles are the packages that open the files of recordings: the command line, and packages

@@ -22,7 +22,7 @@ func OpenWriter(path string, o Options) (*Writer, error) {
 	if o.Seed == 0 {
 		o.Seed = rand.Uint64()
 	}
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o644)
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, o.mode())
 	if err == nil {
 		// A file that did not exist has no locks.
 		err = f.Close()

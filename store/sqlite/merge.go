@@ -158,6 +158,11 @@ func (m *merger) publish() error {
 		return fmt.Errorf("write %s: %w", m.output, err)
 	}
 	if m.options.Overwrite {
+		if old, err := os.Stat(m.output); err == nil { // who could read it still can
+			if err := os.Chmod(m.file, old.Mode().Perm()); err != nil {
+				return fmt.Errorf("write %s: %w", m.output, err)
+			}
+		}
 		if err := os.Rename(m.file, m.output); err != nil {
 			return fmt.Errorf("write %s: %w", m.output, err)
 		}
@@ -196,7 +201,14 @@ var mergePragmas = []string{
 
 // create opens the file that the merged recording is written to.
 func (m *merger) create() (err error) {
-	if m.conn, err = sqlite.OpenConn(m.file, sqlite.OpenReadWrite|sqlite.OpenCreate|sqlite.OpenURI); err != nil {
+	f, err := os.OpenFile(m.file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, private)
+	if err == nil {
+		err = f.Close()
+	}
+	if err != nil {
+		return openError(m.output, err)
+	}
+	if m.conn, err = sqlite.OpenConn(m.file, sqlite.OpenReadWrite|sqlite.OpenURI); err != nil {
 		return wrap(m.output, err)
 	}
 	m.conn.SetInterrupt(m.ctx.Done())

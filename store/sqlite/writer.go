@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"strings"
 	"time"
@@ -26,9 +27,23 @@ type Options struct {
 	RawRate int
 	// Seed is the seed for choosing among thinned calls; 0 means an arbitrary one.
 	Seed uint64
+	// Group lets the group of a new file read it, too; without it only the owner may.
+	Group bool
 	// Now is the clock of sessions and losses, nil means time.Now.
 	Now func() time.Time
 }
+
+// mode is that of a new file. SQLite gives its log and index, which hold the same, that of the file.
+func (o *Options) mode() fs.FileMode {
+	if o.Group {
+		return 0o640
+	}
+	return private
+}
+
+// private is the mode of a new recording: it tells of other users' programs, and the umask of who records is usually
+// made for what everybody may read.
+const private = 0o600
 
 // Writer records a session into an SQLite file. It implements store.Writer and
 // is used by one goroutine.

@@ -2,7 +2,9 @@ package owner
 
 import (
 	"cmp"
+	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +15,7 @@ import (
 	"github.com/ingero-io/ingero/capture/host/cgroup"
 	"github.com/ingero-io/ingero/capture/host/proc"
 	"github.com/ingero-io/ingero/capture/limit"
+	"github.com/ingero-io/ingero/capture/privilege"
 )
 
 // Reader finds the owners of one machine's processes. It is used by one goroutine.
@@ -103,7 +106,7 @@ func (r *Reader) name(pid int, o *Owner, env map[string]string) {
 	named, ok := r.pods[key]
 	if !ok {
 		for _, root := range r.roots {
-			named.merge(podNames(root, *o))
+			_ = privilege.With(func() error { named.merge(podNames(root, *o)); return nil }) // it has no error
 		}
 		if len(r.pods) >= maxPods {
 			clear(r.pods)
@@ -127,25 +130,34 @@ func (r *Reader) name(pid int, o *Owner, env map[string]string) {
 // inside reads the first line of a small file as the process sees it. The process controls its
 // content: links cannot lead outside its root, and only a regular file is read.
 func (r *Reader) inside(pid int, name string) string {
-	root, err := os.OpenRoot(r.path(pid, "root"))
-	if err != nil {
-		return ""
-	}
-	defer func() { _ = root.Close() }() // only a descriptor
-	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return ""
-	}
-	defer f.Close()
-	if i, err := f.Stat(); err != nil || !i.Mode().IsRegular() {
-		return ""
-	}
-	b, err := io.ReadAll(io.LimitReader(f, 256))
+	var b []byte
+	err := privilege.With(func() (err error) {
+		b, err = within(r.path(pid, "root"), name)
+		return err
+	})
 	if err != nil {
 		return ""
 	}
 	line, _, _ := strings.Cut(string(b), "\n")
 	return strings.TrimSpace(line)
+}
+
+// within reads the beginning of a file below a folder, out of which no link leads.
+func within(dir, name string) ([]byte, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = root.Close() }() // only a descriptor
+	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if i, err := f.Stat(); err != nil || !i.Mode().IsRegular() {
+		return nil, errors.Join(err, fs.ErrInvalid)
+	}
+	return io.ReadAll(io.LimitReader(f, 256))
 }
 
 // inner is the process's id in its own PID namespace, 0 if that is this one.

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,6 +18,7 @@ import (
 	"syscall"
 
 	"github.com/ingero-io/ingero/capture/limit"
+	"github.com/ingero-io/ingero/capture/privilege"
 )
 
 // FS is a proc file system.
@@ -42,7 +44,7 @@ func (f FS) Threads(pid int) ([]int, error) { return numbers(f.path(pid, "task")
 
 // numbers lists the names in a folder that are numbers, of limit.Tasks names.
 func numbers(dir string) ([]int, error) {
-	d, err := os.Open(dir)
+	d, err := privilege.Open(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -127,6 +129,13 @@ func (f FS) UID(pid int) (uint32, error) {
 	return s.Uid, nil
 }
 
+// Readable reports whether the kernel lets this program look at a process as a debugger does (ptrace(2),
+// PTRACE_MODE_READ), with the capabilities that it has for processes.
+func (f FS) Readable(pid int) bool {
+	_, err := privilege.Readlink(f.path(pid, "exe"))
+	return !errors.Is(err, fs.ErrPermission)
+}
+
 // Environ returns the values of the wanted environment variables, as the
 // process was started with, as far as they are within the first limit.Environ bytes.
 func (f FS) Environ(pid int, names ...string) (map[string]string, error) {
@@ -148,7 +157,7 @@ func (f FS) Environ(pid int, names ...string) (map[string]string, error) {
 // such as "socket:[1234]"; of a process with very many, of limit.Descriptors.
 func (f FS) OpenFiles(pid int) []string {
 	dir := f.path(pid, "fd")
-	d, err := os.Open(dir)
+	d, err := privilege.Open(dir)
 	if err != nil {
 		return nil
 	}
@@ -156,7 +165,7 @@ func (f FS) OpenFiles(pid int) []string {
 	d.Close()                                     // read only
 	var r []string
 	for _, n := range names {
-		if target, err := os.Readlink(filepath.Join(dir, n)); err == nil {
+		if target, err := privilege.Readlink(filepath.Join(dir, n)); err == nil {
 			r = append(r, target)
 		}
 	}
@@ -169,7 +178,7 @@ func (f FS) OpenFile(pid, fd int) string {
 	if fd < 0 {
 		return ""
 	}
-	target, err := os.Readlink(f.path(pid, "fd", strconv.Itoa(fd)))
+	target, err := privilege.Readlink(f.path(pid, "fd", strconv.Itoa(fd)))
 	if err != nil {
 		return ""
 	}
@@ -221,7 +230,7 @@ func (f FS) Code(pid int) ([]Mapping, error) {
 // mappings lists some of a process's mappings: of one with more than limit.Mappings or limit.MapsBytes, the
 // first ones. Mappings of one file share its path.
 func (f FS) mappings(pid int, wanted func(*Mapping) bool) ([]Mapping, error) {
-	file, err := os.Open(f.path(pid, "maps"))
+	file, err := privilege.Open(f.path(pid, "maps"))
 	if err != nil {
 		return nil, err
 	}
@@ -292,13 +301,13 @@ func parseMapping(line string) (m Mapping, ok bool) {
 // if there is another file by now, through the kernel's own reference.
 func (f FS) Open(pid int, m Mapping) (string, error) {
 	p := f.path(pid, "root", m.Path)
-	if i, err := os.Stat(p); err == nil {
+	if i, err := privilege.Stat(p); err == nil {
 		if s, ok := i.Sys().(*syscall.Stat_t); ok && s.Ino == m.Inode {
 			return p, nil
 		}
 	}
 	p = f.path(pid, "map_files", fmt.Sprintf("%x-%x", m.Start, m.End))
-	if _, err := os.Stat(p); err != nil {
+	if _, err := privilege.Stat(p); err != nil {
 		return "", fmt.Errorf("open %s of process %d: %w", m.Path, pid, err)
 	}
 	return p, nil

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"github.com/ingero-io/ingero/capture/privilege"
 )
 
 // Usage is a process's use of memory: running totals of faults, and its current memory.
@@ -65,7 +67,7 @@ const maxDescriptors = 1024
 // OpenPaths returns the paths of those of the files with the inodes that the process has open.
 func (f FS) OpenPaths(pid int, inodes []uint64) map[uint64]string {
 	dir := f.path(pid, "fd")
-	d, err := os.Open(dir)
+	d, err := privilege.Open(dir)
 	if err != nil {
 		return nil
 	}
@@ -75,10 +77,10 @@ func (f FS) OpenPaths(pid int, inodes []uint64) map[uint64]string {
 	for _, n := range names {
 		var st syscall.Stat_t
 		p := filepath.Join(dir, n)
-		if syscall.Stat(p, &st) != nil || !slices.Contains(inodes, st.Ino) || st.Mode&syscall.S_IFMT != syscall.S_IFREG {
+		if privilege.For(p, func() error { return syscall.Stat(p, &st) }) != nil || !slices.Contains(inodes, st.Ino) || st.Mode&syscall.S_IFMT != syscall.S_IFREG {
 			continue
 		}
-		if target, err := os.Readlink(p); err == nil && strings.HasPrefix(target, "/") {
+		if target, err := privilege.Readlink(p); err == nil && strings.HasPrefix(target, "/") {
 			r[st.Ino] = target
 		}
 	}

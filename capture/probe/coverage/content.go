@@ -1,10 +1,10 @@
 package coverage
 
 import (
-	"os"
 	"syscall"
 
 	"github.com/ingero-io/ingero/capture/host/cudalib"
+	"github.com/ingero-io/ingero/capture/privilege"
 	"github.com/ingero-io/ingero/capture/probe"
 	"github.com/ingero-io/ingero/capture/probe/discover"
 )
@@ -21,7 +21,7 @@ type content struct {
 
 func (e *exam) content(f *discover.File) *content {
 	var key fileKey
-	if i, err := os.Stat(f.Path); err == nil {
+	if i, err := privilege.Stat(f.Path); err == nil {
 		if s, ok := i.Sys().(*syscall.Stat_t); ok {
 			key = fileKey{uint64(s.Dev), s.Ino}
 			if c := e.functions[key]; c != nil {

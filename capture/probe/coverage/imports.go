@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"cmp"
 	"debug/elf"
-	"os"
 	"slices"
 	"strings"
 	"syscall"
 
 	"github.com/ingero-io/ingero/capture/limit"
+	"github.com/ingero-io/ingero/capture/privilege"
 	"github.com/ingero-io/ingero/capture/probe/discover"
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/internal/elffile"
@@ -111,7 +111,7 @@ type symbols struct {
 // none.
 func (e *exam) symbols(path string) *symbols {
 	var key fileKey
-	if i, err := os.Stat(path); err == nil {
+	if i, err := privilege.Stat(path); err == nil {
 		if s, ok := i.Sys().(*syscall.Stat_t); ok {
 			key = fileKey{uint64(s.Dev), s.Ino}
 		}

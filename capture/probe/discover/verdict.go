@@ -1,10 +1,10 @@
 package discover
 
 import (
-	"os"
 	"syscall"
 
 	"github.com/ingero-io/ingero/capture/host/cudalib"
+	"github.com/ingero-io/ingero/capture/privilege"
 )
 
 // mapKey is a file as /proc/PID/maps shows it.
@@ -43,7 +43,7 @@ const maxVerdicts = 1 << 16
 
 // verdict begins to look into a file; nil if it is none that could be one.
 func (f *Finder) verdict(path string) *verdict {
-	info, err := os.Stat(path)
+	info, err := privilege.Stat(path)
 	if err != nil || !info.Mode().IsRegular() {
 		return nil
 	}

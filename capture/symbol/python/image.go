@@ -3,12 +3,12 @@ package python
 import (
 	"debug/elf"
 	"encoding/binary"
-	"os"
 	"slices"
 	"strings"
 
 	"github.com/ingero-io/ingero/capture/host/proc"
 	"github.com/ingero-io/ingero/capture/limit"
+	"github.com/ingero-io/ingero/capture/privilege"
 	"github.com/ingero-io/ingero/internal/elffile"
 )
 
@@ -28,7 +28,7 @@ type image struct {
 type stamp struct{ size, modifiedNS int64 }
 
 func stampOf(name string) (stamp, error) {
-	i, err := os.Stat(name)
+	i, err := privilege.Stat(name)
 	if err != nil {
 		return stamp{}, err
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/ingero-io/ingero/capture/host/proc"
 	"github.com/ingero-io/ingero/capture/limit"
+	"github.com/ingero-io/ingero/capture/privilege"
 	"github.com/ingero-io/ingero/capture/symbol/addrspace"
 )
 
@@ -329,13 +330,8 @@ func readVDSO() ([]byte, error) {
 		if m.Path != "[vdso]" {
 			continue
 		}
-		mem, err := os.Open("/proc/self/mem")
-		if err != nil {
-			return nil, err
-		}
-		defer mem.Close()
 		b := make([]byte, m.End-m.Start)
-		_, err = mem.ReadAt(b, int64(m.Start))
+		_, err = privilege.ReadMemory(self, m.Start, b)
 		return b, err
 	}
 	return nil, errNoVDSO
