@@ -13,11 +13,14 @@ import (
 type Exceeded struct {
 	What string // "names of symbols"
 	Has  uint64 // what there is, as far as it is known; 0: more than Most
-	Most uint64
+	Most uint64 // 0: it is never read
 	Unit string // "bytes"
 }
 
 func (e *Exceeded) Error() string {
+	if e.Most == 0 {
+		return e.What + " are not read"
+	}
 	if e.Has <= e.Most {
 		return fmt.Sprintf("more than %d %s of %s, which is the limit", e.Most, e.Unit, e.What)
 	}

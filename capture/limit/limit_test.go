@@ -26,6 +26,10 @@ func TestWhatExceedsALimitIsSaid(t *testing.T) {
 	if want := "more than 5 bytes of names, which is the limit"; !limit.Is(err) || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
+	err = &limit.Exceeded{What: "compressed names"}
+	if want := "compressed names are not read"; !limit.Is(err) || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
 	if limit.Is(os.ErrNotExist) || limit.Is(nil) {
 		t.Error("another error exceeds a limit")
 	}

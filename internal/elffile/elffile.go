@@ -191,7 +191,7 @@ func (f *File) nameSections(from *Section, places []uint32) error {
 // section that ends behind the end of the file is damaged.
 func (s *Section) Data(what string, most uint64) ([]byte, error) {
 	if s.Flags&elf.SHF_COMPRESSED != 0 {
-		return nil, &limit.Exceeded{What: "unpacked " + what, Unit: "bytes"}
+		return nil, &limit.Exceeded{What: "compressed " + what}
 	}
 	if err := limit.Check(what, s.FileSize, most, "bytes"); err != nil {
 		return nil, err

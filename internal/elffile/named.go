@@ -93,7 +93,7 @@ func (f *File) Find(q Query) ([]Symbol, error) {
 // compressed: no linker compresses these.
 func CheckSymbols(s, texts *Section) error {
 	if (s.Flags|texts.Flags)&elf.SHF_COMPRESSED != 0 {
-		return &limit.Exceeded{What: "unpacked symbols", Unit: "bytes"}
+		return &limit.Exceeded{What: "compressed symbols"}
 	}
 	if err := limit.Check("symbols", s.FileSize/SymbolSize, limit.Symbols, "entries"); err != nil {
 		return err

@@ -81,7 +81,7 @@ var sizes = []Attack{
 	})},
 	{"sparse relocations", "relocations of 1 TB, and a function that jumps through one", ok(func() *image {
 		m := dynamic(one, launch, part{name: ".rela.plt", kind: elf.SHT_RELA, link: section(0), size: terabyte})
-		m.parts = append(m.parts, part{name: ".text", kind: elf.SHT_PROGBITS, at: codeAt, data: jump})
+		m.parts = append(m.parts, part{name: ".text", kind: elf.SHT_PROGBITS, at: CodeAt, data: jump})
 		return m
 	})},
 	{"sparse .rodata", "constants of 1 TB, to be searched for the runtime's texts", ok(func() *image {
@@ -90,14 +90,14 @@ var sizes = []Attack{
 	})},
 	{"sparse notes", "notes of 1 TB", ok(func() *image {
 		m := dynamic(one, launch, part{name: ".note.gnu.build-id", kind: elf.SHT_NOTE, size: terabyte})
-		m.programs = append(m.programs, elf.Prog64{Type: uint32(elf.PT_NOTE), Off: codeAt, Filesz: terabyte})
+		m.programs = append(m.programs, elf.Prog64{Type: uint32(elf.PT_NOTE), Off: CodeAt, Filesz: terabyte})
 		return m
 	})},
 	{"absurd notes", "a note whose name and build id have 4 GB", ok(func() *image {
 		note := append(words(0xffffffff, 0xffffffff, 3), "GNU\x00"...)
 		m := dynamic(one, launch, part{name: ".note.gnu.build-id", kind: elf.SHT_NOTE, data: note},
-			part{name: ".text", kind: elf.SHT_PROGBITS, at: codeAt, data: note})
-		m.programs = append(m.programs, elf.Prog64{Type: uint32(elf.PT_NOTE), Off: codeAt, Filesz: uint64(len(note))})
+			part{name: ".text", kind: elf.SHT_PROGBITS, at: CodeAt, data: note})
+		m.programs = append(m.programs, elf.Prog64{Type: uint32(elf.PT_NOTE), Off: CodeAt, Filesz: uint64(len(note))})
 		return m
 	})},
 	{"far segments", "segments that end behind the last address", ok(func() *image {

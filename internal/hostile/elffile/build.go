@@ -30,11 +30,16 @@ type image struct {
 	machine  elf.Machine
 }
 
+// CodeAt is the address and the offset in the file, in bytes, of a segment with CodeSize bytes of code that every
+// file has: who maps it there makes a reader look up addresses in it.
+const (
+	CodeAt   = 0x10000
+	CodeSize = 0x10000
+)
+
 const (
 	page       = 4096
 	headerSize = 64
-	codeAt     = 0x10000 // address and offset of the segment with code that base has
-	codeSize   = 0x10000
 )
 
 // base is an image with a segment of code, so that addresses in it are looked up.
@@ -42,8 +47,8 @@ func base(parts ...part) *image {
 	return &image{
 		machine: elf.EM_X86_64, parts: parts,
 		programs: []elf.Prog64{{
-			Type: uint32(elf.PT_LOAD), Flags: uint32(elf.PF_R | elf.PF_X), Off: codeAt, Vaddr: codeAt, Filesz: codeSize,
-			Memsz: codeSize, Align: page,
+			Type: uint32(elf.PT_LOAD), Flags: uint32(elf.PF_R | elf.PF_X), Off: CodeAt, Vaddr: CodeAt, Filesz: CodeSize,
+			Memsz: CodeSize, Align: page,
 		}},
 	}
 }
@@ -74,7 +79,7 @@ func (m *image) write(path string) error {
 	defer f.Close()
 	names := []byte{0}
 	headers := []elf.Section64{{}}
-	at := uint64(codeAt + codeSize)
+	at := uint64(CodeAt + CodeSize)
 	put := func(p part) error {
 		h := elf.Section64{
 			Name: uint32(len(names)), Type: uint32(p.kind), Flags: uint64(p.flags), Addr: p.addr, Off: at, Link: p.link,
@@ -120,7 +125,7 @@ func (m *image) writeHeaders(f *os.File, headers []elf.Section64, at uint64, cou
 	var b bytes.Buffer
 	h := elf.Header64{
 		Ident: [16]byte{0x7f, 'E', 'L', 'F', 2, 1, 1}, Type: uint16(elf.ET_DYN), Machine: uint16(m.machine), Version: 1,
-		Entry: codeAt, Ehsize: headerSize, Phoff: headerSize, Phentsize: 56, Phnum: uint16(len(m.programs)),
+		Entry: CodeAt, Ehsize: headerSize, Phoff: headerSize, Phentsize: 56, Phnum: uint16(len(m.programs)),
 		Shoff: at, Shentsize: 64, Shnum: count, Shstrndx: uint16(len(headers) - 1),
 	}
 	for _, v := range []any{&h, m.programs} {
@@ -160,7 +165,7 @@ func symbols(n int, name func(i int) uint32) []byte {
 	for i := range n {
 		b = binary.LittleEndian.AppendUint32(b, name(i))
 		b = append(b, byte(elf.STB_GLOBAL)<<4|byte(elf.STT_FUNC), 0, 1, 0)
-		b = binary.LittleEndian.AppendUint64(b, codeAt+uint64(i)%codeSize)
+		b = binary.LittleEndian.AppendUint64(b, CodeAt+uint64(i)%CodeSize)
 		b = binary.LittleEndian.AppendUint64(b, 16)
 	}
 	return b

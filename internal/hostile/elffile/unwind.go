@@ -65,21 +65,21 @@ var tables = []Attack{
 	})},
 	{"sparse .eh_frame_hdr", "a search table with 4 G entries", ok(func() *image {
 		hdr := append([]byte{1, 0x1b, 3, 0x3b}, words(0, 0xffffffff)...)
-		m := base(part{name: ".text", kind: elf.SHT_PROGBITS, at: codeAt, data: hdr}, part{name: "x", size: terabyte})
+		m := base(part{name: ".text", kind: elf.SHT_PROGBITS, at: CodeAt, data: hdr}, part{name: "x", size: terabyte})
 		m.programs = append(m.programs, elf.Prog64{
-			Type: uint32(elf.PT_GNU_EH_FRAME), Off: codeAt, Vaddr: codeAt, Filesz: 1 << 39,
+			Type: uint32(elf.PT_GNU_EH_FRAME), Off: CodeAt, Vaddr: CodeAt, Filesz: 1 << 39,
 		})
 		return m
 	})},
 	{"tables over each other", "symbols, names, notes and unwind tables that are the same bytes, and refer to themselves",
 		ok(func() *image {
-			m := dynamic(part{at: codeAt, size: 0x8000}, part{at: codeAt, size: 0x8000},
-				part{name: ".symtab", kind: elf.SHT_SYMTAB, at: codeAt, size: 0x8000, link: section(2)},
-				part{name: ".dynamic", kind: elf.SHT_DYNAMIC, at: codeAt, size: 0x8000, link: section(1)},
-				part{name: ".eh_frame", kind: elf.SHT_PROGBITS, at: codeAt, addr: codeAt, size: 0x8000},
-				part{name: ".rela.plt", kind: elf.SHT_RELA, at: codeAt, size: 0x8000, link: section(5)},
-				part{name: ".text", kind: elf.SHT_PROGBITS, at: codeAt, data: symbols(1000, func(i int) uint32 { return uint32(i) })})
-			m.programs = append(m.programs, elf.Prog64{Type: uint32(elf.PT_NOTE), Off: codeAt, Filesz: 0x8000})
+			m := dynamic(part{at: CodeAt, size: 0x8000}, part{at: CodeAt, size: 0x8000},
+				part{name: ".symtab", kind: elf.SHT_SYMTAB, at: CodeAt, size: 0x8000, link: section(2)},
+				part{name: ".dynamic", kind: elf.SHT_DYNAMIC, at: CodeAt, size: 0x8000, link: section(1)},
+				part{name: ".eh_frame", kind: elf.SHT_PROGBITS, at: CodeAt, addr: CodeAt, size: 0x8000},
+				part{name: ".rela.plt", kind: elf.SHT_RELA, at: CodeAt, size: 0x8000, link: section(5)},
+				part{name: ".text", kind: elf.SHT_PROGBITS, at: CodeAt, data: symbols(1000, func(i int) uint32 { return uint32(i) })})
+			m.programs = append(m.programs, elf.Prog64{Type: uint32(elf.PT_NOTE), Off: CodeAt, Filesz: 0x8000})
 			return m
 		})},
 }
@@ -104,5 +104,5 @@ func interpreter(a, b uint64) *image {
 		binary.LittleEndian.PutUint64(offsets[24+8*i:], v)
 	}
 	return dynamic(one, part{data: []byte("\x00_PyRuntime\x00")},
-		part{name: ".text", kind: elf.SHT_PROGBITS, at: codeAt, data: offsets})
+		part{name: ".text", kind: elf.SHT_PROGBITS, at: CodeAt, data: offsets})
 }
