@@ -171,7 +171,9 @@ func direct(rm pmetric.ResourceMetrics) (p wire.Push, ok bool, err error) {
 	}
 	of := m.Gauge().DataPoints().At(0).Attributes()
 	data, is := of.Get(wire.DataAttribute)
-	if !is || data.Type() != pcommon.ValueTypeBytes || of.Len() != 1 {
+	order, ordered := of.Get(wire.OrderAttribute)
+	if !is || data.Type() != pcommon.ValueTypeBytes || ordered && order.Type() != pcommon.ValueTypeBytes ||
+		of.Len() != 1 && !(ordered && of.Len() == 2) {
 		return p, false, nil
 	}
 	var node, cluster string
@@ -188,7 +190,9 @@ func direct(rm pmetric.ResourceMetrics) (p wire.Push, ok bool, err error) {
 			return p, false, nil
 		}
 	}
-	p, err = wire.NewPush(node, cluster, int32(world), data.Bytes().AsRaw())
+	if p, err = wire.NewPush(node, cluster, int32(world), data.Bytes().AsRaw()); err == nil && ordered {
+		err = p.SetOrder(order.Bytes().AsRaw())
+	}
 	return p, true, err
 }
 

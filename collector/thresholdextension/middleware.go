@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
 
+	"github.com/ingero-io/ingero/cluster/fleetserver"
 	"github.com/ingero-io/ingero/cluster/wire"
 )
 
@@ -22,7 +23,8 @@ var (
 
 // response keeps the answer to a request until the response is written. A component that sets it later gets an error.
 type response struct {
-	write func(a wire.Answer, fields map[string][]string) error
+	write   func(a wire.Answer, fields map[string][]string) error
+	cluster string // of pushes that name none, from the request's address
 
 	mu     sync.Mutex // guards the rest
 	fields map[string][]string
@@ -65,7 +67,10 @@ func (t *Threshold) GetHTTPHandler(context.Context) (extensionmiddleware.WrapHTT
 	reads := t.fleet.Reads()
 	return func(_ context.Context, base http.Handler) (http.Handler, error) {
 		pushes := t.fleet.DataPushes(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
-			r := &response{write: func(a wire.Answer, fields map[string][]string) error { return a.SetHTTP(fields) }}
+			r := &response{
+				write:   func(a wire.Answer, fields map[string][]string) error { return a.SetHTTP(fields) },
+				cluster: fleetserver.ClusterOf(q),
+			}
 			base.ServeHTTP(&writer{ResponseWriter: w, response: r}, q.WithContext(
 				context.WithValue(q.Context(), responseKey{}, r)))
 		}))

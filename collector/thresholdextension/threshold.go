@@ -95,7 +95,11 @@ func (t *Threshold) Shutdown(ctx context.Context) error {
 // to the response of the request in ctx.
 func (t *Threshold) Take(ctx context.Context, pushes []wire.Push, err error) cohorts.Taken {
 	r := responseOf(ctx)
-	return t.fleet.Take(pushes, err, func(a wire.Answer) error {
+	cluster := ""
+	if r != nil {
+		cluster = r.cluster
+	}
+	return t.fleet.Take(cluster, pushes, err, func(a wire.Answer) error {
 		if r == nil {
 			t.telemetry.Unanswered.Add(ctx, 1)
 			return nil
