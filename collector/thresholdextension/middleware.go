@@ -14,6 +14,7 @@ import (
 
 	"github.com/ingero-io/ingero/cluster/fleetserver"
 	"github.com/ingero-io/ingero/cluster/wire"
+	"github.com/ingero-io/ingero/internal/crosssite"
 )
 
 var (
@@ -64,7 +65,7 @@ func responseOf(ctx context.Context) *response {
 // but data for the fleet itself: no component of the pipeline uses any of it. It also answers the GET endpoints:
 // agents poll at the address that they push to.
 func (t *Threshold) GetHTTPHandler(context.Context) (extensionmiddleware.WrapHTTPHandlerFunc, error) {
-	reads := t.fleet.Reads()
+	reads := crosssite.Handler(t.fleet.Reads(), false)
 	return func(_ context.Context, base http.Handler) (http.Handler, error) {
 		pushes := t.fleet.DataPushes(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 			r := &response{

@@ -22,6 +22,8 @@ var table = []row{
 	{"capture/bpf", ""},
 	{"internal/commands", ""},
 	{"internal/config", ""},
+	{"internal/crosssite", ""},
+	{"internal/crosssite/crosssitetest", ""},
 	{"docs", ""},
 	{"event", ""},
 	{"internal/lists", ""},
@@ -103,9 +105,9 @@ var table = []row{
 	{"cluster/eventsocket", "cluster/wire internal/unixsocket"},
 	{"cluster/agentsocket", "cluster/wire internal/unixsocket"},
 	{"cluster/sink", "cluster/health cluster/wire"},
-	{"cluster/cmd/straggler-sink", "cluster/eventsocket cluster/sink cluster/wire internal/commands"},
+	{"cluster/cmd/straggler-sink", "cluster/eventsocket cluster/sink cluster/wire internal/commands internal/crosssite"},
 	{"cluster/cmd/ingero-fleet", `cluster/cohorts cluster/fleetserver cluster/health cluster/load cluster/simulate
-		cluster/wire internal/commands`},
+		cluster/wire internal/commands internal/crosssite`},
 
 	// What is kept.
 	{"store", "event capture/host/framework capture/host/owner internal/lists account/stats"},
@@ -149,10 +151,10 @@ var table = []row{
 	// What is sent and served.
 	{"serve/dashboard", ""},
 	{"export/parquet", ""},
-	{"metrics", "cluster/arrivals cluster/health cluster/wire event explain/report store"},
+	{"metrics", "cluster/arrivals cluster/health cluster/wire event explain/report internal/crosssite store"},
 	{"serve/nodeapi/lanes", "event explain/recording store"},
 	{"serve/nodeapi/wire", "explain/report store"},
-	{"serve/webserver", ""},
+	{"serve/webserver", "internal/crosssite"},
 	{"export", "event export/parquet explain/report store"},
 	{"fleet", "explain/compare serve/nodeapi/wire explain/report store"},
 	{"serve/mcpserver", "serve/webserver"},

@@ -23,6 +23,7 @@ import (
 
 	"github.com/ingero-io/ingero/cluster/fleetserver"
 	"github.com/ingero-io/ingero/cluster/wire"
+	"github.com/ingero-io/ingero/internal/crosssite"
 )
 
 // tokenEnv names the environment variable with the token that agents must send.
@@ -99,7 +100,8 @@ func (f *serveFlags) serve(ctx context.Context, out, errs io.Writer, env func(st
 	failed := make(chan error, 2)
 	var all sync.WaitGroup
 	defer all.Wait()
-	if err := f.overHTTP(ctx, fleet, conf, log, &all, failed); err != nil {
+	open := token == "" && f.clientCA == ""
+	if err := f.overHTTP(ctx, fleet, conf, open, log, &all, failed); err != nil {
 		stop()
 		return err
 	}
@@ -133,9 +135,9 @@ func (f *serveFlags) safe(secure, known bool) error {
 	return nil
 }
 
-// overHTTP answers until ctx ends.
-func (f *serveFlags) overHTTP(ctx context.Context, fleet *fleetserver.Server, conf *tls.Config, log *slog.Logger,
-	all *sync.WaitGroup, failed chan<- error,
+// overHTTP answers until ctx ends. open: no token and no certificate is asked for.
+func (f *serveFlags) overHTTP(ctx context.Context, fleet *fleetserver.Server, conf *tls.Config, open bool,
+	log *slog.Logger, all *sync.WaitGroup, failed chan<- error,
 ) error {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", f.listen)
 	if err != nil {
@@ -146,7 +148,7 @@ func (f *serveFlags) overHTTP(ctx context.Context, fleet *fleetserver.Server, co
 		l, scheme = tls.NewListener(l, conf), "https"
 	}
 	h := &http.Server{
-		Handler: withHealth(fleet), ReadHeaderTimeout: endTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
+		Handler: crosssite.Handler(withHealth(fleet), open && loopback(f.listen)), ReadHeaderTimeout: endTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
 	log.Info("agents are answered", "at", scheme+"://"+l.Addr().String())

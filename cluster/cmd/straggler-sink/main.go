@@ -25,6 +25,7 @@ import (
 	"github.com/ingero-io/ingero/cluster/sink"
 	"github.com/ingero-io/ingero/cluster/wire"
 	"github.com/ingero-io/ingero/internal/commands"
+	"github.com/ingero-io/ingero/internal/crosssite"
 )
 
 // version and commit are set by the linker (see the Makefile).
@@ -107,7 +108,8 @@ func (f *flags) run(ctx context.Context, errs io.Writer) error {
 		return fmt.Errorf("serve metrics: %w", err)
 	}
 	h := &http.Server{
-		Handler: s.handler(), ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute, WriteTimeout: 30 * time.Second,
+		Handler:           crosssite.Handler(s.handler(), crosssite.Loopback(crosssite.Hostname(l.Addr().String()))),
+		ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute, WriteTimeout: 30 * time.Second,
 	}
 	s.log.Info("metrics are served", "url", fmt.Sprintf("http://%s/metrics", l.Addr()))
 	ctx, stop := context.WithCancel(ctx)
