@@ -89,7 +89,7 @@ func (s *State) Take(r Request, set func(wire.Answer) error) (t Taken) {
 	if r.Err != nil {
 		before := sum(s.counts.Faults)
 		wire.Count(r.Err, &s.counts.Faults)
-		t.Rejected, t.Why = int(sum(s.counts.Faults)-before), r.Err.Error()
+		t.Rejected, t.Why = int(sum(s.counts.Faults)-before), wire.First(r.Err)
 	}
 	ours := 0
 	for i := range r.Pushes {

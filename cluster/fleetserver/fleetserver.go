@@ -190,7 +190,7 @@ func (s *Server) push(w http.ResponseWriter, r *http.Request) {
 	}
 	pushes, err := wire.ParseRequest(body)
 	if err != nil {
-		s.options.Logger.Debug("push is not accepted", "remote", r.RemoteAddr, "err", err)
+		s.options.Logger.Debug("push is not accepted", "remote", r.RemoteAddr, "err", wire.First(err))
 	}
 	t := s.Take(ClusterOf(r), pushes, err, func(a wire.Answer) error { return a.SetHTTP(w.Header()) })
 	if len(pushes) == 0 && err != nil {

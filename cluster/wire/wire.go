@@ -108,6 +108,19 @@ func Count(err error, faults *[Faults]uint64) {
 	}
 }
 
+// First is the first reason of an error of this package, and how many more it joins: a request may have hundreds.
+func First(err error) string {
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok || len(joined.Unwrap()) == 0 {
+		return err.Error()
+	}
+	list := joined.Unwrap()
+	if len(list) == 1 {
+		return First(list[0])
+	}
+	return fmt.Sprintf("%s (and %d more)", First(list[0]), len(list)-1)
+}
+
 // CheckCluster returns an error if a name cannot be that of a cluster. It may be empty.
 func CheckCluster(name string) error { return checkName(attrCluster, name) }
 

@@ -24,6 +24,7 @@ var table = []row{
 	{"internal/config", ""},
 	{"internal/crosssite", ""},
 	{"internal/crosssite/crosssitetest", ""},
+	{"internal/fewlogs", ""},
 	{"docs", ""},
 	{"event", ""},
 	{"internal/lists", ""},
@@ -105,9 +106,10 @@ var table = []row{
 	{"cluster/eventsocket", "cluster/wire internal/unixsocket"},
 	{"cluster/agentsocket", "cluster/wire internal/unixsocket"},
 	{"cluster/sink", "cluster/health cluster/wire"},
-	{"cluster/cmd/straggler-sink", "cluster/eventsocket cluster/sink cluster/wire internal/commands internal/crosssite"},
+	{"cluster/cmd/straggler-sink", "cluster/eventsocket cluster/sink cluster/wire internal/commands internal/crosssite internal/fewlogs"},
 	{"cluster/cmd/ingero-fleet", `cluster/cohorts cluster/fleetserver cluster/health cluster/load cluster/simulate
-		cluster/wire internal/commands internal/crosssite`},
+		cluster/wire internal/commands internal/crosssite
+		internal/fewlogs`},
 
 	// What is kept.
 	{"store", "event capture/host/framework capture/host/owner internal/lists account/stats"},
@@ -209,7 +211,7 @@ var table = []row{
 		cluster/node
 		cluster/wire
 		explain/compare explain/diagnose explain/label event export fleet capture/host/proc capture/label capture/label/socket
-		internal/commands internal/cudastub internal/doctor
+		internal/commands internal/cudastub internal/doctor internal/fewlogs
 		serve/mcpserver
 		serve/mcptool metrics serve/nodeapi capture/probe capture/probe/coverage explain/recording explain/report
 		store store/source store/sqlite tui serve/webserver`},

@@ -24,6 +24,7 @@ import (
 	"github.com/ingero-io/ingero/cluster/fleetserver"
 	"github.com/ingero-io/ingero/cluster/wire"
 	"github.com/ingero-io/ingero/internal/crosssite"
+	"github.com/ingero-io/ingero/internal/fewlogs"
 )
 
 // tokenEnv names the environment variable with the token that agents must send.
@@ -92,8 +93,9 @@ func (f *serveFlags) serve(ctx context.Context, out, errs io.Writer, env func(st
 		return err
 	}
 	log := slog.New(slog.NewTextHandler(errs, nil))
+	few := fewlogs.New(log, time.Now) // of what agents send
 	fleet := fleetserver.New(fleetserver.Options{
-		Token: token, Logger: log, Told: func(t fleetserver.Told) { print(out, log, t) },
+		Token: token, Logger: few, Told: func(t fleetserver.Told) { print(out, few, t) },
 	})
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -149,7 +151,7 @@ func (f *serveFlags) overHTTP(ctx context.Context, fleet *fleetserver.Server, co
 	}
 	h := &http.Server{
 		Handler: crosssite.Handler(withHealth(fleet), open && loopback(f.listen)), ReadHeaderTimeout: endTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
-		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+		ErrorLog: slog.NewLogLogger(fewlogs.New(log, time.Now).Handler(), slog.LevelDebug),
 	}
 	log.Info("agents are answered", "at", scheme+"://"+l.Addr().String())
 	all.Go(func() {
