@@ -46,6 +46,7 @@ var table = []row{
 	{"capture/host/cudalib", "internal/elffile"},
 	{"capture/host/owner", "capture/host/cgroup capture/host/proc"},
 	{"capture/host/nvml", "capture/host/cudalib"},
+	{"capture/host/tracers", "capture/host/proc"},
 	{"capture/label", ""},
 	{"capture/label/socket", "capture/host/proc capture/label event internal/unixsocket"},
 
@@ -82,7 +83,7 @@ var table = []row{
 	{"capture/probe/graph", "event capture/probe capture/probe/cuda"},
 	{"capture/probe/all", `capture/probe capture/probe/cuda capture/probe/driver capture/probe/graph
 		capture/probe/nccl capture/probe/nvtx`},
-	{"internal/doctor", `capture/host/cudalib capture/host/nvml capture/host/proc capture/probe
+	{"internal/doctor", `capture/host/cudalib capture/host/nvml capture/host/proc capture/host/tracers capture/probe
 		capture/probe/all capture/probe/coverage capture/probe/memory capture/symbol/python capture/symbol/unwind
 		internal/tested`},
 
@@ -211,7 +212,7 @@ var table = []row{
 		cluster/node
 		cluster/wire
 		explain/compare explain/diagnose explain/label event export fleet capture/host/proc capture/label capture/label/socket
-		internal/commands internal/cudastub internal/doctor internal/fewlogs
+		internal/commands internal/cudastub internal/doctor internal/fewlogs capture/host/tracers
 		serve/mcpserver
 		serve/mcptool metrics serve/nodeapi capture/probe capture/probe/coverage explain/recording explain/report
 		store store/source store/sqlite tui serve/webserver`},
