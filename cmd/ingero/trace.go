@@ -146,7 +146,7 @@ func (c *console) trace(ctx context.Context, f *traceFlags, command []string) er
 	if t.metrics, err = f.metrics.open(ctx, of, askedAt(f.serve, t.node), t.opts.Logger); err != nil {
 		return err
 	}
-	t.sayOthers()
+	t.opts.Sinks = append(t.opts.Sinks, newOtherTracers(t.log))
 	sum, err := t.watch(ctx, f)
 	if sum.Elapsed > 0 {
 		err = errors.Join(err, t.view.summary(&sum, t.next(&sum)))

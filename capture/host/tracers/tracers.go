@@ -44,13 +44,17 @@ func (t Tracer) text(now time.Time) string {
 // Cost is what it means that there are several.
 const Cost = "each call that both trace pays twice"
 
-// Others returns the other tracers, the oldest first. self is this process.
+// Others returns the other tracers, the oldest first. self is this process, which has loaded no programs yet.
 func Others(fs proc.FS, self int) []Tracer {
-	boot := sinceBoot()
-	list := processes(fs, self, boot)
-	if len(list) == 0 {
-		list = hidden(loaded(), boot)
+	if list := Seen(fs, self); len(list) > 0 {
+		return list
 	}
+	return hidden(loaded(), sinceBoot())
+}
+
+// Seen returns the other tracers among the processes that this one sees, the oldest first.
+func Seen(fs proc.FS, self int) []Tracer {
+	list := processes(fs, self, sinceBoot())
 	slices.SortFunc(list, func(a, b Tracer) int { return -cmp.Compare(a.For, b.For) })
 	return list
 }
