@@ -37,7 +37,7 @@ var table = []struct{ name, imports string }{
 	{"echo/api", "echo/access echo/mcptool echo/store serve/webserver"},
 	{"echo/cmd/ingero-echo", `cluster/load echo/access echo/api echo/cost echo/demo echo/ingest echo/intake
 		echo/load echo/mcptool echo/store echo/store/clickhouse echo/store/duckdb internal/commands
-		internal/smallfile serve/mcpserver serve/webserver internal/plain`},
+		internal/smallfile serve/mcpserver serve/webserver internal/plain internal/crosssite internal/fewlogs`},
 }
 
 // pure packages have no I/O and no clock.

@@ -12,6 +12,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	otelprom "go.opentelemetry.io/otel/exporters/prometheus"
 	sdk "go.opentelemetry.io/otel/sdk/metric"
+
+	"github.com/ingero-io/ingero/internal/crosssite"
 )
 
 // Scraped is a server from which Prometheus reads the metrics.
@@ -48,13 +50,16 @@ func Scrape(addr string) (*Scraped, error) {
 	s := &Scraped{
 		Reader: reader, addr: l.Addr(),
 		server: &http.Server{
-			Handler: mux, ReadHeaderTimeout: 5 * time.Second, WriteTimeout: 2 * scrapeTimeout,
+			Handler: crosssite.Handler(mux, local(l.Addr())), ReadHeaderTimeout: 5 * time.Second, WriteTimeout: 2 * scrapeTimeout,
 			IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10,
 		},
 	}
 	go func() { _ = s.server.Serve(l) }() // ends by Close; other errors concern only one client
 	return s, nil
 }
+
+// local reports whether only programs on this machine reach an address.
+func local(a net.Addr) bool { return crosssite.Loopback(crosssite.Hostname(a.String())) }
 
 // Addr is the listening address.
 func (s *Scraped) Addr() net.Addr { return s.addr }

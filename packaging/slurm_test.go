@@ -51,7 +51,7 @@ func TestSlurmRecordsEachJob(t *testing.T) {
 	}
 	job := []string{"SLURM_JOB_ID=17", "SLURM_JOB_USER=nobody", "SLURM_JOB_UID=65534", "INGERO_FLAGS=--fleet fleet-1:4318"}
 	slurm(t, "prolog.sh", path, jobs, job...)
-	want := "trace --quiet --user 65534 --db " + jobs + "/17.db --fleet fleet-1:4318\n"
+	want := "trace --quiet --fleet-wait --user 65534 --db " + jobs + "/17.db --fleet fleet-1:4318\n"
 	eventually(t, func() bool { b, _ := os.ReadFile(jobs + "/17.db"); return string(b) == want })
 
 	old, others := filepath.Join(jobs, "3.db"), filepath.Join(jobs, "thesis.db")
@@ -148,7 +148,7 @@ func TestSlurmIsToldInACopy(t *testing.T) {
 		eventually(t, func() bool { b, _ := os.ReadFile(jobs + "/17.db"); return len(b) > 0 })
 	}
 	b, err := os.ReadFile(jobs + "/17.txt")
-	if want := "explained: trace --quiet --user 65534 --db " + jobs + "/17.db --fleet f:1, with secret\nended\n"; err != nil || string(b) != want {
+	if want := "explained: trace --quiet --fleet-wait --user 65534 --db " + jobs + "/17.db --fleet f:1, with secret\nended\n"; err != nil || string(b) != want {
 		t.Errorf("%q, %v, want %q", b, err, want)
 	}
 }

@@ -42,7 +42,8 @@ type State struct {
 	nodes    names
 	clusters names // by cohort
 	counts   Counts
-	full     uint64 // pushes that were refused because the fleet is full
+	full     uint64           // pushes that were refused because the fleet is full
+	refusals []health.Refusal // scratch
 }
 
 // New returns a state without cohorts. It accepts only pushes of the given clusters; without any, those of all.
@@ -68,67 +69,52 @@ type Taken struct {
 	Failed error
 }
 
+// Request is a request with pushes.
+type Request struct {
+	Now time.Duration
+	// Wall is the time since the Unix epoch by the clock, which may be set; 0: not known, and no push is of the future.
+	Wall time.Duration
+	// Cluster is the cluster of pushes that name none; it may be empty.
+	Cluster string
+	Pushes  []wire.Push
+	// Err is what was wrong with other pushes of the request.
+	Err error
+}
+
 // Take hands the pushes of a request to the fleet. It calls set with the answer if exactly one push has ranks; a
-// gateway that joins the pushes of several nodes gets no answer. err is what was wrong with other pushes of the
-// request. The answer is valid until set returns.
-func (s *State) Take(now time.Duration, pushes []wire.Push, err error, set func(wire.Answer) error) (t Taken) {
+// gateway that joins the pushes of several nodes gets no answer. The answer is valid until set returns.
+func (s *State) Take(r Request, set func(wire.Answer) error) (t Taken) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err != nil {
+	if r.Err != nil {
 		before := sum(s.counts.Faults)
-		wire.Count(err, &s.counts.Faults)
-		t.Rejected, t.Why = int(sum(s.counts.Faults)-before), err.Error()
+		wire.Count(r.Err, &s.counts.Faults)
+		t.Rejected, t.Why = int(sum(s.counts.Faults)-before), wire.First(r.Err)
 	}
 	ours := 0
-	for i := range pushes {
-		if len(pushes[i].Health.Ranks) > 0 {
+	for i := range r.Pushes {
+		if len(r.Pushes[i].Health.Ranks) > 0 {
 			ours++
 		}
 	}
-	for i := range pushes {
-		p := &pushes[i]
-		reply, why := s.push(now, p)
+	for i := range r.Pushes {
+		p := &r.Pushes[i]
+		reply, err := s.push(&r, p)
 		switch {
-		case why != "":
+		case err != nil:
+			wire.Count(err, &s.counts.Faults)
 			t.Rejected++
-			t.Why = why
+			t.Why = err.Error()
 			t.Refused = append(t.Refused, i)
 		case reply != nil && ours == 1:
-			if err := set(wire.AnswerTo(reply)); err != nil {
+			a := wire.AnswerTo(reply)
+			a.Refused = s.refused()
+			if err := set(a); err != nil {
 				t.Failed = err
 			}
 		}
 	}
 	return t
-}
-
-// push takes in a push. The reply is nil if the push has no ranks, or is not accepted.
-func (s *State) push(now time.Duration, p *wire.Push) (reply *health.Reply, why string) {
-	if s.accepted != nil && !s.accepted[p.Cluster] {
-		s.counts.Foreign++
-		return nil, "pushes of this cluster are not accepted"
-	}
-	if len(p.Health.Ranks) == 0 {
-		s.counts.Earlier++
-		return nil, ""
-	}
-	if reply = s.fleet.Push(now, &p.Health); reply == nil {
-		return nil, s.whyRefused()
-	}
-	s.counts.Pushes++
-	s.nodes.see(p.Health.Node, p.Node, now)
-	s.clusters.see(p.Health.Cohort, p.Cluster, now)
-	return reply, ""
-}
-
-// whyRefused says why the fleet has just refused a push.
-func (s *State) whyRefused() string {
-	full := s.fleet.Refused()[health.RefusedCohorts]
-	defer func() { s.full = full }()
-	if full > s.full {
-		return "the fleet has as many cohorts or ranks as it keeps"
-	}
-	return "ranks[0].interval: is not a valid time between two steps"
 }
 
 func sum(faults [wire.Faults]uint64) (n uint64) {

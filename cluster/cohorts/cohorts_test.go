@@ -28,7 +28,7 @@ func take(t *testing.T, s *cohorts.State, pushes ...wire.Push) (a wire.Answer) {
 	t.Helper()
 	for _, p := range pushes {
 		a = wire.Answer{}
-		taken := s.Take(time.Hour, []wire.Push{p}, nil, func(got wire.Answer) error {
+		taken := s.Take(cohorts.Request{Now: time.Hour, Pushes: []wire.Push{p}}, func(got wire.Answer) error {
 			a = got
 			return nil
 		})
@@ -66,7 +66,7 @@ func TestMiddleOfThreeOfFour(t *testing.T) {
 func TestOtherClustersAreRefused(t *testing.T) {
 	s := cohorts.New("east", "west")
 	p, none := push("north", 0, 0.1), func(wire.Answer) error { t.Error("an answer"); return nil }
-	if got := s.Take(time.Hour, []wire.Push{p}, nil, none); got.Rejected != 1 || !slices.Equal(got.Refused, []int{0}) || got.Why != "pushes of this cluster are not accepted" {
+	if got := s.Take(cohorts.Request{Now: time.Hour, Pushes: []wire.Push{p}}, none); got.Rejected != 1 || !slices.Equal(got.Refused, []int{0}) || got.Why != "pushes of this cluster are not accepted" {
 		t.Errorf("%+v", got)
 	}
 	if a := take(t, s, push("west", 0, 0.1)); a.Reply == nil {

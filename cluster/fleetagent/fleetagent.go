@@ -142,21 +142,24 @@ func (a *Agent) send(requests *sync.WaitGroup, cohort uint64, ask func() (wire.A
 		answer, err := ask()
 		a.mu.Lock()
 		delete(a.asking, cohort)
-		a.log(err)
+		a.log(err, answer.Reply != nil)
 		a.said = a.node.Answer(now(), cohort, answer.Reply, a.said[:0])
 		a.rouse() // a poll may be due now
 		a.report()
 	})
 }
 
-// log logs when the fleet stops answering, and when it answers again. mu is held.
-func (a *Agent) log(err error) {
+// log logs when the fleet stops to take what is pushed, and when it takes it again. answered: it was compared
+// nevertheless. mu is held.
+func (a *Agent) log(err error, answered bool) {
 	before := a.failing
 	a.failing = ""
 	if err != nil {
 		a.failing = err.Error()
 	}
 	switch {
+	case err != nil && before == "" && answered:
+		a.options.Logger.Warn("the fleet takes only a part of what is pushed", "err", err)
 	case err != nil && before == "":
 		a.options.Logger.Warn("the fleet accepts no pushes; until it does, ranks are compared with their own past",
 			"err", err)

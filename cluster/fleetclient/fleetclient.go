@@ -6,12 +6,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ingero-io/ingero/cluster/wire"
@@ -49,6 +51,8 @@ type Client struct {
 	http  *overHTTP // nil: pushes go over gRPC
 	grpc  *overGRPC
 	limit time.Duration // for a call, with its retry
+	run   uint64        // of pushes, see health.Push
+	sent  atomic.Uint64 // their number
 	now   func() time.Time
 	wait  func(ctx context.Context, d time.Duration) error
 
@@ -81,6 +85,13 @@ type HeldError struct{ For time.Duration }
 
 func (e *HeldError) Error() string {
 	return fmt.Sprintf("the fleet asked to wait for another %s", e.For.Round(time.Millisecond))
+}
+
+// RefusedError means that the fleet has answered, but did not take some ranks of the push.
+type RefusedError struct{ Why string }
+
+func (e *RefusedError) Error() string {
+	return "the fleet does not take all ranks of this node: " + e.Why
 }
 
 // StatusError is an answer other than success.
@@ -120,7 +131,7 @@ func New(o Options) (*Client, error) {
 	case conf != nil && !secure:
 		return nil, fmt.Errorf("certificates are given, but %s is without TLS", o.URL)
 	}
-	c := &Client{limit: callTime, now: time.Now, wait: sleep}
+	c := &Client{limit: callTime, run: rand.Uint64() | 1, now: time.Now, wait: sleep}
 	if strings.HasPrefix(u.Scheme, "grpc") {
 		if strings.Trim(u.Path, "/") != "" {
 			return nil, fmt.Errorf("invalid address of the fleet %q: gRPC has no path", o.URL)
@@ -168,9 +179,12 @@ func (c *Client) Counts() Counts {
 }
 
 // Push sends a push. Use the answer's parts also if there is an error. The error is a *wire.Error if the push or the
-// answer is wrong, a *HeldError if nothing was sent, a *StatusError, or one of the network.
+// answer is wrong, a *HeldError if nothing was sent, a *StatusError, a
+// *RefusedError, or one of the network.
 func (c *Client) Push(ctx context.Context, p *wire.Push) (wire.Answer, error) {
-	body, err := wire.AppendRequest(make([]byte, 0, 1<<10), p)
+	one := *p
+	one.Health.Run, one.Health.Number = c.run, c.sent.Add(1)
+	body, err := wire.AppendRequest(make([]byte, 0, 1<<10), &one)
 	if err != nil {
 		return wire.Answer{Threshold: wire.NoThreshold()}, err
 	}
@@ -183,12 +197,17 @@ func (c *Client) Push(ctx context.Context, p *wire.Push) (wire.Answer, error) {
 }
 
 // partial returns what the fleet did not accept of a push, nil if it accepted all.
-func partial(body []byte) error {
+func partial(a *wire.Answer, body []byte) error {
 	_, why, err := wire.ParseResponse(body)
-	if err == nil && why != "" {
-		err = &StatusError{Code: http.StatusOK, Why: why}
+	switch {
+	case err != nil:
+		return err
+	case why != "":
+		return &StatusError{Code: http.StatusOK, Why: why}
+	case a.Refused != "":
+		return &RefusedError{a.Refused}
 	}
-	return err
+	return nil
 }
 
 var errNoPolls = errors.New("a fleet cannot be polled over gRPC; push instead")

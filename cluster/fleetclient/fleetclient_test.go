@@ -57,9 +57,12 @@ func fake(t *testing.T, h http.HandlerFunc) (c *Client, waits *[]time.Duration) 
 	return c, waits
 }
 
-func some() *wire.Push {
-	return &wire.Push{Node: "n", Cluster: "c 1", Health: health.Push{
-		Cohort: 7, Node: wire.Node("n"), Sent: time.Hour, Size: 3, Width: 1, Merge: 1,
+func some() *wire.Push { return of("n") }
+
+// of is a push of a node.
+func of(node string) *wire.Push {
+	return &wire.Push{Node: node, Cluster: "c 1", Health: health.Push{
+		Cohort: 7, Node: wire.Node(node), Sent: time.Hour, Size: 3, Width: 1, Merge: 1,
 		Ranks: []health.RankPush{{Rank: 1, Newest: 5, Interval: 0.5}},
 	}}
 }

@@ -75,7 +75,7 @@ func (g *overGRPC) push(ctx context.Context, _ string, body []byte) (outcome, er
 		o.err = answerErr
 	}
 	if o.err == nil {
-		o.err = partial(out)
+		o.err = partial(&o.answer, out)
 	}
 	return o, nil
 }

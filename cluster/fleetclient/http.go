@@ -45,7 +45,7 @@ func (h *overHTTP) push(ctx context.Context, cluster string, body []byte) (outco
 	case !o.answered:
 		o.err = &StatusError{Code: r.StatusCode, Why: wire.ParseStatus(answer)}
 	case o.err == nil:
-		o.err = partial(answer)
+		o.err = partial(&o.answer, answer)
 	}
 	return o, nil
 }

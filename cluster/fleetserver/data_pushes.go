@@ -34,7 +34,7 @@ func (s *Server) DataPushes(next http.Handler) http.Handler {
 			next.ServeHTTP(w, &again)
 			return
 		}
-		t := s.Take([]wire.Push{p}, nil, func(a wire.Answer) error { return a.SetHTTP(w.Header()) })
+		t := s.Take(ClusterOf(r), []wire.Push{p}, nil, func(a wire.Answer) error { return a.SetHTTP(w.Header()) })
 		if t.Rejected > 0 {
 			refuse(w, http.StatusBadRequest, t.Why)
 			return

@@ -54,6 +54,8 @@ type Options struct {
 	Logger *slog.Logger // nil: silent
 	// Now returns the time since any moment; nil: the clock is used. It must never go back.
 	Now func() time.Duration
+	// Wall returns the time by the clock, which may be set; nil: of the system. Pushes of the far future are refused.
+	Wall func() time.Time
 }
 
 // Told is a verdict with the names of its node and cluster.
@@ -83,6 +85,9 @@ func New(o Options) *Server {
 	}
 	if o.Told == nil {
 		o.Told = func(Told) {}
+	}
+	if o.Wall == nil {
+		o.Wall = time.Now
 	}
 	if o.Now == nil {
 		began := time.Now()
@@ -185,9 +190,9 @@ func (s *Server) push(w http.ResponseWriter, r *http.Request) {
 	}
 	pushes, err := wire.ParseRequest(body)
 	if err != nil {
-		s.options.Logger.Debug("push is not accepted", "remote", r.RemoteAddr, "err", err)
+		s.options.Logger.Debug("push is not accepted", "remote", r.RemoteAddr, "err", wire.First(err))
 	}
-	t := s.Take(pushes, err, func(a wire.Answer) error { return a.SetHTTP(w.Header()) })
+	t := s.Take(ClusterOf(r), pushes, err, func(a wire.Answer) error { return a.SetHTTP(w.Header()) })
 	if len(pushes) == 0 && err != nil {
 		refuse(w, http.StatusBadRequest, t.Why)
 		return
@@ -196,9 +201,26 @@ func (s *Server) push(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(wire.AppendResponse(nil, t.Rejected, t.Why)) // on error the peer has gone
 }
 
-// Take hands the pushes of a request to the fleet and calls set with the answer, as cohorts.State does.
-func (s *Server) Take(pushes []wire.Push, err error, set func(wire.Answer) error) cohorts.Taken {
-	t := s.state.Take(s.options.Now(), pushes, err, set)
+// ClusterOf returns the cluster of pushes that name none: the one of the request's address, if it is a name.
+func ClusterOf(r *http.Request) string {
+	if r.URL.RawQuery == "" {
+		return ""
+	}
+	cluster := r.URL.Query().Get("cluster_id")
+	if wire.CheckCluster(cluster) != nil {
+		return ""
+	}
+	return cluster
+}
+
+// Take hands the pushes of a request to the fleet and calls set with the answer, as cohorts.State does. cluster is
+// that of pushes that name none.
+func (s *Server) Take(
+	cluster string, pushes []wire.Push, err error, set func(wire.Answer) error,
+) cohorts.Taken {
+	t := s.state.Take(cohorts.Request{
+		Now: s.options.Now(), Wall: time.Duration(s.options.Wall().UnixNano()), Cluster: cluster, Pushes: pushes, Err: err,
+	}, set)
 	if t.Failed != nil {
 		s.options.Logger.Error("an answer cannot be written", "err", t.Failed)
 	}

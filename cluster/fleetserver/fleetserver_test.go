@@ -353,3 +353,20 @@ func BenchmarkPush(b *testing.B) {
 		}
 	}
 }
+
+// A push says itself of which cluster it is; the address only says it of pushes that do not.
+func TestTheClusterOfAPush(t *testing.T) {
+	s := fleetserver.New(fleetserver.Options{})
+	own, none := push(0, second, 5), push(1, second, 5)
+	own.Cluster, none.Cluster = "own", ""
+	none.Health.Cohort = 8
+	for _, p := range []wire.Push{own, none} {
+		if w := post(s.Handler(), bytes.NewReader(body(t, p))); w.Code != http.StatusOK { // cluster_id=c
+			t.Errorf("%d %s", w.Code, w.Body)
+		}
+	}
+	all := s.Cohorts("").Cohorts
+	if len(all) != 2 || all[0].Cluster != "own" || all[1].Cluster != "c" {
+		t.Errorf("%+v", all)
+	}
+}

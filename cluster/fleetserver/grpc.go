@@ -64,10 +64,10 @@ func (s *Server) export(_ any, ctx context.Context, read func(any) error, _ grpc
 	defer s.leave(size)
 	pushes, err := wire.ParseRequest(body)
 	if err != nil {
-		s.options.Logger.Debug("push is not accepted", "err", err)
+		s.options.Logger.Debug("push is not accepted", "err", wire.First(err))
 	}
 	header := metadata.MD{}
-	t := s.Take(pushes, err, func(a wire.Answer) error { return a.SetGRPC(header) })
+	t := s.Take("", pushes, err, func(a wire.Answer) error { return a.SetGRPC(header) })
 	if err := grpc.SetHeader(ctx, header); err != nil {
 		s.options.Logger.Error("an answer cannot be written", "err", err)
 	}

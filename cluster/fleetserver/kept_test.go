@@ -29,7 +29,9 @@ func TestAgentsOfEarlierVersionsAreAnswered(t *testing.T) {
 		return string(b)
 	}
 	for _, folder := range folders {
-		s := fleetserver.New(fleetserver.Options{Now: func() time.Duration { return sent }})
+		s := fleetserver.New(fleetserver.Options{
+			Now: func() time.Duration { return sent }, Wall: func() time.Time { return time.Unix(0, int64(sent)) },
+		})
 		push, err := hex.DecodeString(strings.ReplaceAll(read(folder, "push.hex"), "\n", ""))
 		if err != nil {
 			t.Fatal(err)

@@ -40,7 +40,8 @@ type Cohort struct {
 type member struct {
 	x          [Kept]float32 // by position modulo Kept; NaN: none
 	node       uint64
-	sent, seen time.Duration
+	run, order uint64        // of its last push, see late
+	seen       time.Duration // when that came
 	newest     uint64
 	place      place
 	changed    uint32 // push interval in which it turned suspect
@@ -85,7 +86,7 @@ func newCohort(p *Push, now time.Duration) *Cohort {
 }
 
 // push takes in a valid push, and counts what it refuses of it.
-func (c *Cohort) push(now time.Duration, p *Push, scratch *scratch, refused *[Reasons]uint64) {
+func (c *Cohort) push(now time.Duration, p *Push, scratch *scratch, refused *refusals) {
 	c.pushed = now
 	for i := range p.Ranks {
 		c.rank(now, p, &p.Ranks[i], scratch, refused)
@@ -93,7 +94,7 @@ func (c *Cohort) push(now time.Duration, p *Push, scratch *scratch, refused *[Re
 	c.seed(p)
 }
 
-func (c *Cohort) rank(now time.Duration, p *Push, r *RankPush, s *scratch, refused *[Reasons]uint64) {
+func (c *Cohort) rank(now time.Duration, p *Push, r *RankPush, s *scratch, refused *refusals) {
 	if _, known := c.index.get(r.Rank); r.Exited && !known {
 		return // it was forgotten, or pushes to another fleet now
 	}
@@ -102,10 +103,11 @@ func (c *Cohort) rank(now time.Duration, p *Push, r *RankPush, s *scratch, refus
 		why, ok = RefusedPosition, false
 	}
 	if !ok {
-		refused[why]++
+		refused.rank(why, r.Rank, why == RefusedReplay && p.expected(m))
 		return
 	}
-	m.sent, m.seen = p.Sent, now
+	m.run, m.order = p.order()
+	m.seen = now
 	at, _ := c.index.get(m.rank)
 	if r.Exited {
 		c.remove(m.rank)
@@ -132,7 +134,7 @@ func (c *Cohort) rank(now time.Duration, p *Push, r *RankPush, s *scratch, refus
 		c.survey(now, s)
 	}
 	if p.Width != c.width || p.Merge != c.merge {
-		refused[RefusedWidth]++
+		refused.total[RefusedWidth]++
 		return
 	}
 	for j, x := range r.X {
@@ -140,11 +142,11 @@ func (c *Cohort) rank(now time.Duration, p *Push, r *RankPush, s *scratch, refus
 			continue
 		}
 		if !usable(x) {
-			refused[RefusedValue]++
+			refused.total[RefusedValue]++
 			continue
 		}
 		if !c.put(at, r.Newest-uint64(j), x, s) {
-			refused[RefusedPosition]++
+			refused.total[RefusedPosition]++
 		}
 	}
 }
@@ -174,8 +176,8 @@ func (c *Cohort) member(now time.Duration, p *Push, r *RankPush) (m *member, why
 	switch {
 	case m.node != p.Node && now-m.seen < missingAfter:
 		return nil, RefusedRank, false
-	case m.node == p.Node && p.Sent <= m.sent:
-		return nil, RefusedReplay, false
+	case m.node == p.Node && m.late(now, p):
+		return m, RefusedReplay, false
 	}
 	m.node = p.Node
 	return m, 0, true

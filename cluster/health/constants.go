@@ -83,6 +83,10 @@ const (
 
 	// missingAfter is the silence after which a rank is missing: three pushes.
 	missingAfter = 3 * PushEvery
+	// setBackAfter is the silence after which a push is accepted although it comes before the last one in the agent's
+	// order: an earlier agent's clock was set back, or somebody pushed in the node's name. It is longer than a request
+	// of an agent is under way (2 s), and ends before the rank is missing.
+	setBackAfter = 3 * PushEvery / 2
 	// elsewhereFor is added to missingAfter if the rank's agent knows other fleets. By then the ranks that can still
 	// reach this fleet have followed it to the other one, and this fleet has no peers to compare with.
 	elsewhereFor = 5 * PushEvery

@@ -12,7 +12,7 @@ type Fleet struct {
 	order   []uint64 // scratch of Sweep
 	scratch scratch
 	none    Reply
-	refused [Reasons]uint64
+	refused refusals
 }
 
 // NewFleet returns a fleet without cohorts.
@@ -21,10 +21,11 @@ func NewFleet() *Fleet { return &Fleet{cohorts: map[uint64]*Cohort{}} }
 // Push takes in a push and returns the answer, nil if it is refused. The answer is valid until the next call. The
 // push is not kept.
 func (f *Fleet) Push(now time.Duration, p *Push) *Reply {
+	clear(f.refused.last[:])
 	if p.Cohort == 0 || p.Node == 0 || len(p.Ranks) == 0 || len(p.Ranks) > MaxNodeRanks ||
 		p.Size < 1 || p.Size > MaxCohortRanks || p.Width > MaxWidth || p.Merge > MaxMerge || p.Width > 0 && p.Merge == 0 ||
 		p.Ranks[0].Newest > MaxPosition || !(p.Ranks[0].Interval >= 1e-5 && p.Ranks[0].Interval < 1e5) {
-		f.refused[RefusedPush]++
+		f.refused.total[RefusedPush]++
 		return nil
 	}
 	c := f.cohorts[p.Cohort]
@@ -33,14 +34,14 @@ func (f *Fleet) Push(now time.Duration, p *Push) *Reply {
 			return f.nobody(p)
 		}
 		if len(f.cohorts) >= maxCohorts || f.ranks >= maxRanks {
-			f.refused[RefusedCohorts]++
+			f.refused.total[RefusedCohorts]++
 			return nil
 		}
 		c = newCohort(p, now)
 		f.cohorts[p.Cohort] = c
 	}
 	if f.ranks+len(p.Ranks) > maxRanks && len(c.members) < c.size {
-		f.refused[RefusedCohorts]++
+		f.refused.total[RefusedCohorts]++
 		return nil
 	}
 	before := len(c.members)
@@ -100,7 +101,7 @@ func (f *Fleet) Sweep(now time.Duration, out []Verdict) []Verdict {
 }
 
 // Refused counts by reason what was pushed and not used.
-func (f *Fleet) Refused() [Reasons]uint64 { return f.refused }
+func (f *Fleet) Refused() [Reasons]uint64 { return f.refused.total }
 
 // Sizes returns how many cohorts and ranks the fleet has.
 func (f *Fleet) Sizes() (cohorts, ranks int) { return len(f.cohorts), f.ranks }

@@ -158,10 +158,13 @@ type RankPush struct {
 type Push struct {
 	Cohort uint64        // hash of job, pipeline stage and GPU model
 	Node   uint64        // hash of the node's name; not 0
-	Sent   time.Duration // by the agent's clock; rises from push to push
-	Size   int32         // ranks of the cohort, as far as the agent knows
-	Width  uint32        // of the agent's buckets, 0: none yet
-	Merge  uint32
+	Sent   time.Duration // by the agent's clock, which may be set back
+	// Run is a random number of the agent's connection to this fleet, and Number counts its pushes: they are in order
+	// whatever the clock does. A Run of 0 is that of earlier agents, whose pushes are in the order of Sent.
+	Run, Number uint64
+	Size        int32  // ranks of the cohort, as far as the agent knows
+	Width       uint32 // of the agent's buckets, 0: none yet
+	Merge       uint32
 	// Reference is the amount of work that buckets are scaled to, 0: none.
 	Reference float32
 	Free      bool // ranks do not wait for each other: buckets are made by time

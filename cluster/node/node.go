@@ -230,6 +230,9 @@ func (n *Node) Next() (at time.Duration) {
 func (n *Node) Due(now time.Duration) (pushes []wire.Push, polls []wire.Poll) {
 	for _, id := range n.order() {
 		c := n.cohorts[id]
+		if max(c.push, c.poll) > now+health.PushEvery+health.PushSpread { // the clock was set back
+			c.push, c.poll = health.NextPush(id, now, n.spread), 0
+		}
 		switch {
 		case now >= c.push:
 			c.push, c.poll = health.NextPush(id, now, n.spread), 0

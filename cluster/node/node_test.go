@@ -255,3 +255,21 @@ func TestWhyARankIsSlow(t *testing.T) {
 		}
 	})
 }
+
+// A node whose clock is set back pushes on, at the times of that clock.
+func TestANodePushesOnWhenItsClockIsSetBack(t *testing.T) {
+	j := newJob(t, 4)
+	j.run(30 * time.Second)
+	n := j.members[0].node
+	for _, back := range []time.Duration{time.Hour, 30 * time.Second} {
+		at := time.Duration(j.now) - back
+		pushed := 0
+		for end := at + 20*time.Second; at < end; at += 100 * time.Millisecond {
+			pushes, _ := n.Due(at)
+			pushed += len(pushes)
+		}
+		if pushed < 9 || pushed > 11 {
+			t.Errorf("set back by %s: %d pushes in 20 s; 10", back, pushed)
+		}
+	}
+}

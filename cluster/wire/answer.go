@@ -15,6 +15,8 @@ type Answer struct {
 	Quorum    bool
 	// Reply is the data that agents use for decisions, nil: none.
 	Reply *health.Reply
+	// Refused says which ranks of the push were not taken, and why. Empty: all were.
+	Refused string
 }
 
 // AnswerTo returns the answer with the reply to a push or poll. A straggler is 10 % slower than its peers, so that is
@@ -28,8 +30,8 @@ func AnswerTo(r *health.Reply) Answer {
 
 // Names of an answer's parts in HTTP headers and in gRPC metadata.
 var (
-	httpNames = [...]string{"X-Ingero-Threshold", "X-Ingero-Quorum-Met", "X-Ingero-Reply"}
-	grpcNames = [...]string{"ingero-threshold", "ingero-quorum-met", "ingero-reply"}
+	httpNames = [...]string{"X-Ingero-Threshold", "X-Ingero-Quorum-Met", "X-Ingero-Reply", "X-Ingero-Refused"}
+	grpcNames = [...]string{"ingero-threshold", "ingero-quorum-met", "ingero-reply", "ingero-refused"}
 )
 
 // SetHTTP writes the answer to the headers of an HTTP response (an http.Header). It removes the parts that the answer
@@ -40,13 +42,16 @@ func (a Answer) SetHTTP(header map[string][]string) error { return a.set(header,
 // SetGRPC writes the answer to gRPC metadata (a metadata.MD), as SetHTTP does.
 func (a Answer) SetGRPC(md map[string][]string) error { return a.set(md, grpcNames) }
 
-func (a Answer) set(h map[string][]string, names [3]string) error {
+func (a Answer) set(h map[string][]string, names [4]string) error {
 	for _, n := range names {
 		delete(h, n)
 	}
 	if usableThreshold(a.Threshold) {
 		h[names[0]] = []string{strconv.FormatFloat(a.Threshold, 'g', -1, 64)}
 		h[names[1]] = []string{strconv.FormatBool(a.Quorum)}
+	}
+	if a.Refused != "" {
+		h[names[3]] = []string{printable(a.Refused, maxRefused)}
 	}
 	if a.Reply == nil {
 		return nil
@@ -66,7 +71,7 @@ func AnswerOfHTTP(header map[string][]string) (Answer, error) { return answerOf(
 // AnswerOfGRPC reads the answer from gRPC metadata (a metadata.MD: headers, else trailers), as AnswerOfHTTP does.
 func AnswerOfGRPC(md map[string][]string) (Answer, error) { return answerOf(md, grpcNames) }
 
-func answerOf(h map[string][]string, names [3]string) (Answer, error) {
+func answerOf(h map[string][]string, names [4]string) (Answer, error) {
 	a := Answer{Threshold: NoThreshold()}
 	first := func(name string) string {
 		if v := h[name]; len(v) > 0 {
@@ -75,6 +80,7 @@ func answerOf(h map[string][]string, names [3]string) (Answer, error) {
 		return ""
 	}
 	a.pair(first(names[0]), first(names[1]))
+	a.Refused = printable(first(names[3]), maxRefused)
 	text := first(names[2])
 	if text == "" {
 		return a, nil

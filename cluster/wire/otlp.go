@@ -44,6 +44,7 @@ const (
 	ClusterAttribute = attrCluster
 	WorldAttribute   = attrWorld
 	DataAttribute    = attrData
+	OrderAttribute   = attrOrder
 )
 
 // Attributes.
@@ -60,6 +61,7 @@ const (
 	attrEvent   = "ingero.event.id"
 	attrSignal  = "dominant_signal"
 	attrData    = "ingero.health.data"
+	attrOrder   = "ingero.health.order" // of DataMetric's point: Run and Number, 8 bytes each
 
 	attrThreshold, attrScore = "threshold", "score"
 )
@@ -147,6 +149,15 @@ func (m *message) intAttribute(f protowire.Number, key string, value int32) {
 	m.close(a)
 }
 
+func (m *message) bytesAttribute(f protowire.Number, key string, value []byte) {
+	a := m.open(f)
+	m.text(fieldKey, key)
+	v := m.open(fieldValue)
+	*m = protowire.AppendBytes(protowire.AppendTag(*m, fieldBytes, protowire.BytesType), value)
+	m.close(v)
+	m.close(a)
+}
+
 func (m *message) floatAttribute(f protowire.Number, key string, value float64) {
 	if !finite(value) {
 		return
@@ -210,6 +221,9 @@ func (m *message) data(p *health.Push) error {
 	m.close(d)
 	m.close(v)
 	m.close(a)
+	if p.Run != 0 {
+		m.bytesAttribute(fieldPointAttributes, attrOrder, appendOrder(nil, p))
+	}
 	m.close(point)
 	m.close(g)
 	m.close(metric)

@@ -59,7 +59,7 @@ func ParseDataRequest(b []byte) (push Push, ok bool) {
 	if err != nil || resources != 1 || p.others || p.data == nil {
 		return push, false
 	}
-	err = p.push.take(p.data)
+	err = p.take()
 	return p.push, err == nil
 }
 
@@ -70,6 +70,7 @@ type pusher struct {
 	found  bool   // has anything in our scope
 	others bool   // metrics other than DataMetric, or of other scopes
 	data   []byte // not parsed yet
+	order  []byte // nil: none
 	last   int    // index of the last used gauges
 }
 
@@ -86,7 +87,7 @@ func parsePush(b []byte) (*Push, error) {
 	if p.data == nil {
 		return &p.push, p.push.check()
 	}
-	return &p.push, p.push.take(p.data)
+	return &p.push, p.take()
 }
 
 // read parses resource metrics.
@@ -114,6 +115,14 @@ func (p *Push) take(data []byte) (err error) {
 	}
 	p.Health.Node = Node(p.Node)
 	return p.check()
+}
+
+// take parses the data and the order of the push.
+func (p *pusher) take() error {
+	if err := p.push.take(p.data); err != nil || p.order == nil {
+		return err
+	}
+	return p.push.SetOrder(p.order)
 }
 
 // resource reads an attribute of the resource.
@@ -202,8 +211,12 @@ func (p *pusher) point(metric string, b []byte) error {
 			if err != nil {
 				return err
 			}
-			if a.key == attrData && metric == DataMetric {
-				return p.take(&a)
+			switch {
+			case metric != DataMetric:
+			case a.key == attrData:
+				return a.keep(&p.data)
+			case a.key == attrOrder:
+				return a.keep(&p.order)
 			}
 			return t.attribute(&a)
 		}
@@ -220,17 +233,16 @@ func (p *pusher) point(metric string, b []byte) error {
 	return p.gauge(metric, &t)
 }
 
-// take keeps the data of a push.
-func (p *pusher) take(a *attribute) error {
+// keep keeps the bytes of an attribute that is there once.
+func (a *attribute) keep(in *[]byte) error {
 	switch {
 	case a.kind != fieldBytes:
 		return wrong(Value, a.key, "is not of bytes")
-	case p.data != nil:
+	case *in != nil:
 		return wrong(Value, a.key, "is there twice")
 	}
-	p.data = a.bytes
-	if p.data == nil {
-		p.data = []byte{}
+	if *in = a.bytes; a.bytes == nil {
+		*in = []byte{}
 	}
 	return nil
 }

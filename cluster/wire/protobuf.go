@@ -91,7 +91,7 @@ func parseAttribute(b []byte) (a attribute, err error) {
 // attributes are the known keys: with them, parsing a key allocates nothing.
 var attributes = [...]string{
 	attrNode, attrCluster, attrWorld, attrRank, attrState, attrGroup, attrMode, attrGPU, attrGPUs, attrEvent,
-	attrSignal, attrData, attrThreshold, attrScore,
+	attrSignal, attrData, attrOrder, attrThreshold, attrScore,
 }
 
 func known(key []byte) string {

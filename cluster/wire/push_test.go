@@ -40,7 +40,9 @@ func one(t testing.TB, b []byte) wire.Push {
 }
 
 func TestPushIsSmall(t *testing.T) {
-	b := request(t, usual())
+	p := usual()
+	p.Health.Run, p.Health.Number = math.MaxUint64, 9
+	b := request(t, p)
 	if len(b) > 1000 {
 		t.Errorf("8 ranks are %d bytes; 1,000 at most", len(b))
 	}
@@ -48,7 +50,9 @@ func TestPushIsSmall(t *testing.T) {
 }
 
 func TestPushComesBack(t *testing.T) {
-	for _, p := range []wire.Push{usual(), full(), {Node: "n", Health: health.Push{
+	ordered := usual()
+	ordered.Health.Run, ordered.Health.Number = 1<<63|5, 77
+	for _, p := range []wire.Push{ordered, usual(), full(), {Node: "n", Health: health.Push{
 		Cohort: 5, Node: wire.Node("n"), Sent: 1, Size: 1, Ranks: []health.RankPush{{X: [health.Repeated]float32{}}},
 	}}} {
 		if d := cmp.Diff(p, one(t, request(t, p)), cmpopts.EquateNaNs()); d != "" {
@@ -562,4 +566,15 @@ func BenchmarkPush(b *testing.B) {
 			}
 		}
 	})
+}
+
+func TestAnOrderThatIsWrong(t *testing.T) {
+	for why, b := range map[string][]byte{
+		"has 3 bytes; 16": make([]byte, 3), "has 0 bytes; 16": nil, "is of no run": make([]byte, 16),
+	} {
+		p := usual()
+		if err := p.SetOrder(b); err == nil || err.Error() != "ingero.health.order: "+why {
+			t.Errorf("%v: %v", b, err)
+		}
+	}
 }

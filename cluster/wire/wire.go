@@ -33,6 +33,8 @@ const (
 	maxWorld   = 1 << 20
 	// maxReply bounds the header, in bytes: health.Kept buckets with the longest numbers.
 	maxReply = 768
+	// maxRefused bounds what an answer says of refused ranks, in bytes: of a header, too.
+	maxRefused = 256
 )
 
 // Fault is the kind of a fault in what came in.
@@ -105,6 +107,22 @@ func Count(err error, faults *[Faults]uint64) {
 		faults[e.Fault]++
 	}
 }
+
+// First is the first reason of an error of this package, and how many more it joins: a request may have hundreds.
+func First(err error) string {
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok || len(joined.Unwrap()) == 0 {
+		return err.Error()
+	}
+	list := joined.Unwrap()
+	if len(list) == 1 {
+		return First(list[0])
+	}
+	return fmt.Sprintf("%s (and %d more)", First(list[0]), len(list)-1)
+}
+
+// CheckCluster returns an error if a name cannot be that of a cluster. It may be empty.
+func CheckCluster(name string) error { return checkName(attrCluster, name) }
 
 // checkName checks a name that is shown to people and kept as a label.
 func checkName(field, s string) error {

@@ -74,11 +74,9 @@ func (c *console) fleetPush(ctx context.Context, f *fleetPushFlags) error {
 	if len(f.peers.fleet) == 0 {
 		return usage("which fleet? Name it: ingero fleet-push --fleet HOST:4318")
 	}
-	client, err := f.peers.client(c.env, nil) // only to refuse what is wrong at once
-	if err != nil {
+	if err := f.peers.check(ctx, c.env, c.err); err != nil {
 		return err
 	}
-	client.Close()
 	path, err := c.database(f.db)
 	if err != nil {
 		return err

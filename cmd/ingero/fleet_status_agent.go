@@ -69,6 +69,8 @@ func writeAgent(out io.Writer, s *wire.AgentStatus, slow bool) error {
 		fmt.Fprintf(&b, " in %s", clean(s.Cluster))
 	}
 	switch {
+	case s.Reachable && s.Failing != "":
+		fmt.Fprintf(&b, ": the fleet %s answers, but: %s\n", clean(s.Fleet), clean(s.Failing))
 	case s.Reachable:
 		fmt.Fprintf(&b, ": the fleet %s answers\n", clean(s.Fleet))
 	case s.Failing != "":

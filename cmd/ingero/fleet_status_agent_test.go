@@ -76,6 +76,11 @@ func TestFleetStatusAsksTheAgent(t *testing.T) {
 		got.Ranks[2].Note == "" {
 		t.Errorf("--json: %s, %v", out, err)
 	}
+	status.Failing = "rank 2: another node pushes this rank"
+	if out, err := statusOf(t, home, "--agent="+path); err != nil ||
+		!strings.Contains(out, "answers, but: rank 2: another node pushes this rank") {
+		t.Errorf("a rank that is refused: %s, %v", out, err)
+	}
 	status.Reachable, status.Failing = false, "connection refused"
 	if out, err := statusOf(t, home, "--agent="+path); err != nil || !strings.Contains(out, "does not answer: connection refused") {
 		t.Errorf("without a fleet: %s, %v", out, err)

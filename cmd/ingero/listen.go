@@ -17,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ingero-io/ingero/internal/fewlogs"
 	"github.com/ingero-io/ingero/internal/smallfile"
 	"github.com/ingero-io/ingero/serve/mcpserver"
 	"github.com/ingero-io/ingero/serve/webserver"
@@ -112,7 +113,7 @@ func (c *console) listen(a *listenAddress, log *slog.Logger) (*listener, error) 
 		return nil, usage("invalid address %q: want HOST:PORT, like 127.0.0.1:8443", a.address)
 	}
 	local := webserver.Loopback(host)
-	l := &listener{service: a.service, opts: webserver.Options{Addresses: !local, Logger: log}}
+	l := &listener{service: a.service, opts: webserver.Options{Addresses: !local, Logger: fewlogs.New(log, c.now)}}
 	if a.plain && !local && !a.remote {
 		return nil, usage("without TLS, others on the network could read the data and the token; use 127.0.0.1:%s "+
 			"instead of %s, or leave out --no-tls", port, a.address)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ingero-io/ingero/internal/fewlogs"
 	"github.com/ingero-io/ingero/serve/mcpserver"
 	"github.com/ingero-io/ingero/serve/mcptool"
 	"github.com/ingero-io/ingero/serve/webserver"
@@ -93,7 +94,7 @@ func (c *console) mcp(ctx context.Context, f *mcpFlags) error {
 		return err
 	}
 	defer audit.Close()
-	log := c.logger(c.err)
+	log := fewlogs.New(c.logger(c.err), c.now)
 	src := source.NewAsking(path, asker(askedAtOnce))
 	defer src.Close() //nolint:errcheck // it was only read
 	others, done, err := c.openBaselines(f.baselines)

@@ -149,6 +149,7 @@ func (c *console) trace(ctx context.Context, f *traceFlags, command []string) er
 	if t.metrics, err = f.metrics.open(ctx, of, askedAt(f.serve, t.node), t.opts.Logger); err != nil {
 		return err
 	}
+	t.opts.Sinks = append(t.opts.Sinks, newOtherTracers(t.log))
 	sum, err := t.watch(ctx, f)
 	if sum.Elapsed > 0 {
 		err = errors.Join(err, t.view.summary(&sum, t.next(&sum)))
@@ -197,6 +198,9 @@ func (t *tracing) watch(ctx context.Context, f *traceFlags) (agent.Summary, erro
 
 // openPeers begins to compare ranks with their peers; nil if that was not asked for.
 func (t *tracing) openPeers(ctx context.Context, f *peersFlags) (*peers, error) {
+	if err := f.check(ctx, t.c.env, t.log); err != nil {
+		return nil, err
+	}
 	fs := proc.New("")
 	o := peersOptions{c: t.c, node: t.node, log: t.log, logger: t.opts.Logger, shown: t.view.event}
 	o.name = func(pid uint32) string {

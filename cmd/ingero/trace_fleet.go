@@ -38,6 +38,7 @@ type peersFlags struct {
 	tls     fleetclient.Files
 	events  string
 	group   string
+	wait    bool // for a fleet whose name has no address yet
 }
 
 func (f *peersFlags) add(cmd *cobra.Command) {
@@ -50,6 +51,7 @@ func (f *peersFlags) add(cmd *cobra.Command) {
 	fl.StringVar(&f.events, "events", "", "give events of slow ranks to programs that read them at a socket, "+
 		eventsocket.System+" or another one (--events=PATH)")
 	fl.Lookup("events").NoOptDefVal = eventsHere
+	fl.BoolVar(&f.wait, "fleet-wait", false, "begin also if the name of the fleet cannot be resolved yet")
 	fl.StringVar(&f.group, "events-group", "", "a group that may read events too")
 }
 

@@ -1,10 +1,14 @@
 package main
 
 import (
+	"bytes"
+	"errors"
 	"io"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/spf13/cobra"
 
 	"github.com/ingero-io/ingero/cluster/wire"
 )
@@ -19,6 +23,8 @@ func TestFlagsOfAFleet(t *testing.T) {
 		"--cluster east":                           "--fleet HOST:4318",
 		"--events":                                 "--fleet HOST:4318",
 		"--fleet https://f:1 --fleet-key /no/file": "or none",
+		"--fleet fleet.invalid:4318":               "fleet.invalid cannot be resolved",
+		"--fleet a.invalid,grpc://b.invalid:4317":  "b.invalid cannot be resolved",
 	} {
 		c := &console{in: strings.NewReader(""), out: io.Discard, err: io.Discard, env: func(k string) string {
 			return map[string]string{"HOME": t.TempDir()}[k]
@@ -41,5 +47,31 @@ func TestTheLineOfASlowRankIsWhole(t *testing.T) {
 	line := eventLine(&e, "python, process 4821")
 	if !strings.HasSuffix(line, "checkpoint)") || strings.Contains(line, "\x1b") || !strings.HasPrefix(line, "[RANK] rank 5 of 8") {
 		t.Errorf("%q", line)
+	}
+}
+
+// A fleet without an address is an error at the start, unless it is waited for; one of several is only said.
+func TestAFleetThatCannotBeResolved(t *testing.T) {
+	for args, want := range map[string]string{
+		"--fleet fleet.invalid:4318":                                   "--fleet-wait",
+		"--fleet 127.0.0.1:4318,[::1]:4319":                            "",
+		"--fleet fleet.invalid:4318 --fleet-wait":                      "tried again",
+		"--fleet fleet.invalid:4318,https://127.0.0.1:4318":            "the others are asked",
+		"--fleet 127.0.0.1:4318 --fleet-wait":                          "",
+		"--fleet=fleet.invalid:4318,https://also.invalid --fleet-wait": "also.invalid cannot be resolved",
+	} {
+		var f peersFlags
+		cmd := &cobra.Command{}
+		f.add(cmd)
+		if err := cmd.ParseFlags(strings.Fields(args)); err != nil {
+			t.Fatal(err)
+		}
+		var log bytes.Buffer
+		err := f.check(t.Context(), func(string) string { return "" }, &log)
+		_, refused := errors.AsType[usageError](err)
+		if refused != (want == "--fleet-wait") || refused && !strings.Contains(err.Error(), want) ||
+			!refused && (err != nil || !strings.Contains(log.String(), want) || (log.Len() == 0) != (want == "")) {
+			t.Errorf("%s: %v; %s", args, err, &log)
+		}
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/ingero-io/ingero/cluster/arrivals"
 	"github.com/ingero-io/ingero/explain/diagnose"
 	"github.com/ingero-io/ingero/explain/report"
+	"github.com/ingero-io/ingero/internal/fewlogs"
 	"github.com/ingero-io/ingero/metrics"
 	"github.com/ingero-io/ingero/store"
 )
@@ -112,10 +113,13 @@ func (f *metricsFlags) open(ctx context.Context, of metrics.Sender, address stri
 			return nil, errors.Join(usage("--otlp: %w", err), e.Close())
 		}
 		// Errors come repeatedly, from the exporters' own goroutines.
+		few := fewlogs.New(log, time.Now)
 		otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
-			log.Warn("cannot send", "to", to.String(), "err",
-				err)
+			few.Warn("cannot send", "to", to.String(), "err", err)
 		}))
+		if err := resolved(ctx, to); err != nil {
+			log.Warn("--otlp: "+err.Error()+"; what is measured is sent when it can be", "to", to.String())
+		}
 		if e.pushed, err = metrics.Push(ctx, to, of); err != nil {
 			return nil, errors.Join(err, e.Close())
 		}

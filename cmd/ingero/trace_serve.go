@@ -19,8 +19,8 @@ var besideTracer = webserver.Limits{Calls: 2, PerTool: 1, Waiting: 16}
 func (t *tracing) serveBoth(ctx context.Context, f *traceFlags) (end func(), err error) {
 	sql := asker(besideTracer.PerTool) // of both
 	endMCP, err := t.serve(ctx, mcpService, f.mcp, sql, func(ctx context.Context, l *listener, src recording.Source) error {
-		server := mcptool.NewServer(src, mcptool.Options{Version: build().Version, Logger: t.opts.Logger, Now: t.c.now})
-		mcpserver.Protect(server, t.log, webserver.NewGate(besideTracer), t.opts.Logger)
+		server := mcptool.NewServer(src, mcptool.Options{Version: build().Version, Logger: l.opts.Logger, Now: t.c.now})
+		mcpserver.Protect(server, t.log, webserver.NewGate(besideTracer), l.opts.Logger)
 		return mcpserver.Serve(ctx, l.ln, server, l.tls(), l.opts)
 	})
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"sync"
 	"time"
@@ -13,13 +14,14 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/processor/processorhelper"
-	"go.uber.org/zap"
+	"go.uber.org/zap/exp/zapslog"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
 	"github.com/ingero-io/ingero/cluster/cohorts"
 	"github.com/ingero-io/ingero/cluster/wire"
 	"github.com/ingero-io/ingero/collector/stragglerprocessor/internal/metadata"
+	"github.com/ingero-io/ingero/internal/fewlogs"
 )
 
 // fleet is the part of the extension that the processor uses.
@@ -31,7 +33,7 @@ type fleet interface {
 // straggler is the processor.
 type straggler struct {
 	config    *Config
-	log       *zap.Logger
+	log       *slog.Logger // for what agents bring about
 	telemetry *metadata.TelemetryBuilder
 	next      consumer.Metrics
 	fleet     fleet
@@ -45,7 +47,8 @@ func newStraggler(c *Config, set component.TelemetrySettings, next consumer.Metr
 	if err != nil {
 		return nil, fmt.Errorf("prepare metrics: %w", err)
 	}
-	return &straggler{config: c, log: set.Logger, telemetry: telemetry, next: next}, nil
+	log := fewlogs.New(slog.New(zapslog.NewHandler(set.Logger.Core())), time.Now)
+	return &straggler{config: c, log: log, telemetry: telemetry, next: next}, nil
 }
 
 func (s *straggler) start(_ context.Context, host component.Host) error {
@@ -104,7 +107,7 @@ func (s *straggler) process(ctx context.Context, md pmetric.Metrics) (pmetric.Me
 		refused = append(refused, at[i])
 	}
 	if t.Rejected > 0 {
-		s.log.Debug("pushes are not accepted", zap.Int("pushes", t.Rejected), zap.String("why", t.Why))
+		s.log.Debug("pushes are not accepted", "pushes", t.Rejected, "why", t.Why)
 		if len(refused) == md.ResourceMetrics().Len() {
 			return md, status.Error(codes.InvalidArgument, t.Why)
 		}
@@ -171,7 +174,9 @@ func direct(rm pmetric.ResourceMetrics) (p wire.Push, ok bool, err error) {
 	}
 	of := m.Gauge().DataPoints().At(0).Attributes()
 	data, is := of.Get(wire.DataAttribute)
-	if !is || data.Type() != pcommon.ValueTypeBytes || of.Len() != 1 {
+	order, ordered := of.Get(wire.OrderAttribute)
+	if !is || data.Type() != pcommon.ValueTypeBytes || ordered && order.Type() != pcommon.ValueTypeBytes ||
+		of.Len() != 1 && !(ordered && of.Len() == 2) {
 		return p, false, nil
 	}
 	var node, cluster string
@@ -188,7 +193,9 @@ func direct(rm pmetric.ResourceMetrics) (p wire.Push, ok bool, err error) {
 			return p, false, nil
 		}
 	}
-	p, err = wire.NewPush(node, cluster, int32(world), data.Bytes().AsRaw())
+	if p, err = wire.NewPush(node, cluster, int32(world), data.Bytes().AsRaw()); err == nil && ordered {
+		err = p.SetOrder(order.Bytes().AsRaw())
+	}
 	return p, true, err
 }
 
@@ -248,6 +255,6 @@ func (s *straggler) forward(ctx context.Context, md pmetric.Metrics) {
 	points := md.DataPointCount() // the next component may modify md
 	if err := s.next.ConsumeMetrics(ctx, md); err != nil {
 		s.telemetry.NotForwarded.Add(ctx, int64(points))
-		s.log.Warn("metrics are not forwarded", zap.Int("points", points), zap.Error(err))
+		s.log.Warn("metrics are not forwarded", "points", points, "err", err)
 	}
 }

@@ -18,6 +18,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/processor"
 	"go.opentelemetry.io/collector/processor/processortest"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -274,6 +276,34 @@ func TestStartNeedsTheExtension(t *testing.T) {
 		}
 		if err := p.Shutdown(t.Context()); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// However many requests are refused or cannot be passed on, the log says it once in a while.
+func TestFewLinesAboutManyRequests(t *testing.T) {
+	core, logged := observer.New(zap.DebugLevel)
+	set := processortest.NewNopSettings(component.MustNewType("straggler"))
+	set.Logger = zap.New(core)
+	p, err := NewFactory().CreateMetrics(t.Context(), set, defaultConfig(), consumertest.NewErr(errors.New("away")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &fakeFleet{}
+	if err := p.Start(t.Context(), host{threshold: f}); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = p.Shutdown(context.Background()) }()
+	for range 1000 {
+		f.refuse, f.why = []int{0}, "full"
+		_ = p.ConsumeMetrics(t.Context(), metrics(t, push("a")))
+		f.refuse, f.why = nil, ""
+		_ = p.ConsumeMetrics(t.Context(), metrics(t, push("a")))
+	}
+	for _, kind := range []string{"pushes are not accepted", "metrics are not forwarded"} {
+		// One line in 10 s; a machine under load may take longer.
+		if n := logged.FilterMessage(kind).Len(); n < 1 || n > 10 {
+			t.Errorf("%q is there %d times", kind, n)
 		}
 	}
 }

@@ -12,7 +12,9 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
 
+	"github.com/ingero-io/ingero/cluster/fleetserver"
 	"github.com/ingero-io/ingero/cluster/wire"
+	"github.com/ingero-io/ingero/internal/crosssite"
 )
 
 var (
@@ -22,7 +24,8 @@ var (
 
 // response keeps the answer to a request until the response is written. A component that sets it later gets an error.
 type response struct {
-	write func(a wire.Answer, fields map[string][]string) error
+	write   func(a wire.Answer, fields map[string][]string) error
+	cluster string // of pushes that name none, from the request's address
 
 	mu     sync.Mutex // guards the rest
 	fields map[string][]string
@@ -62,10 +65,13 @@ func responseOf(ctx context.Context) *response {
 // but data for the fleet itself: no component of the pipeline uses any of it. It also answers the GET endpoints:
 // agents poll at the address that they push to.
 func (t *Threshold) GetHTTPHandler(context.Context) (extensionmiddleware.WrapHTTPHandlerFunc, error) {
-	reads := t.fleet.Reads()
+	reads := crosssite.Handler(t.fleet.Reads(), false)
 	return func(_ context.Context, base http.Handler) (http.Handler, error) {
 		pushes := t.fleet.DataPushes(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
-			r := &response{write: func(a wire.Answer, fields map[string][]string) error { return a.SetHTTP(fields) }}
+			r := &response{
+				write:   func(a wire.Answer, fields map[string][]string) error { return a.SetHTTP(fields) },
+				cluster: fleetserver.ClusterOf(q),
+			}
 			base.ServeHTTP(&writer{ResponseWriter: w, response: r}, q.WithContext(
 				context.WithValue(q.Context(), responseKey{}, r)))
 		}))

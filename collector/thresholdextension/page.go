@@ -6,6 +6,8 @@ import (
 	"net/http"
 
 	"go.uber.org/zap"
+
+	"github.com/ingero-io/ingero/internal/crosssite"
 )
 
 // page is the status page: all cohorts and their ranks.
@@ -51,11 +53,17 @@ type (
 const apiPath = "/api/"
 
 // handler serves the fleet's GET endpoints and the status page.
+// handler answers programs, and the pages of other sites only if the configuration allows some (cors).
 func (t *Threshold) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle(apiPath, t.fleet.Reads())
 	mux.HandleFunc("GET /{$}", t.page)
-	return mux
+	c := &t.config.ServerConfig
+	if c.CORS.HasValue() {
+		return mux
+	}
+	local := crosssite.Loopback(crosssite.Hostname(c.NetAddr.Endpoint)) && !c.Auth.HasValue()
+	return crosssite.Handler(mux, local)
 }
 
 func (t *Threshold) page(w http.ResponseWriter, _ *http.Request) {

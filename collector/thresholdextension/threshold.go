@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"sync"
+	"time"
 
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/component/componentstatus"
@@ -21,6 +22,7 @@ import (
 	"github.com/ingero-io/ingero/cluster/fleetserver"
 	"github.com/ingero-io/ingero/cluster/wire"
 	"github.com/ingero-io/ingero/collector/thresholdextension/internal/metadata"
+	"github.com/ingero-io/ingero/internal/fewlogs"
 )
 
 // Threshold is the extension. It owns the cohorts.
@@ -43,7 +45,8 @@ func newThreshold(c *Config, set component.TelemetrySettings) (*Threshold, error
 	}
 	t := &Threshold{config: c, settings: set, telemetry: telemetry}
 	t.fleet = fleetserver.New(fleetserver.Options{
-		Clusters: c.Clusters, Told: t.report, Logger: slog.New(zapslog.NewHandler(set.Logger.Core())),
+		Clusters: c.Clusters, Told: t.report,
+		Logger: fewlogs.New(slog.New(zapslog.NewHandler(set.Logger.Core())), time.Now),
 	})
 	return t, nil
 }
@@ -95,7 +98,11 @@ func (t *Threshold) Shutdown(ctx context.Context) error {
 // to the response of the request in ctx.
 func (t *Threshold) Take(ctx context.Context, pushes []wire.Push, err error) cohorts.Taken {
 	r := responseOf(ctx)
-	return t.fleet.Take(pushes, err, func(a wire.Answer) error {
+	cluster := ""
+	if r != nil {
+		cluster = r.cluster
+	}
+	return t.fleet.Take(cluster, pushes, err, func(a wire.Answer) error {
 		if r == nil {
 			t.telemetry.Unanswered.Add(ctx, 1)
 			return nil

@@ -38,11 +38,11 @@ fi
 if [ -d /run/systemd/system ] && command -v systemd-run >/dev/null 2>&1; then
 	# shellcheck disable=SC2086 # flags are words
 	systemd-run --quiet --collect --unit "ingero-job-$job" ${INGERO_FLEET_TOKEN:+--setenv=INGERO_FLEET_TOKEN} --property=MemoryMax=1G --property=CPUQuota=100% \
-		ingero trace --quiet --user "$user" --db "$jobs/$job.db" ${INGERO_FLAGS:-} </dev/null >/dev/null 2>&1 ||
+		ingero trace --quiet --fleet-wait --user "$user" --db "$jobs/$job.db" ${INGERO_FLAGS:-} </dev/null >/dev/null 2>&1 ||
 		say "not recorded: systemd-run failed"
 else
 	# shellcheck disable=SC2086
-	setsid ingero trace --quiet --user "$user" --db "$jobs/$job.db" ${INGERO_FLAGS:-} \
+	setsid ingero trace --quiet --fleet-wait --user "$user" --db "$jobs/$job.db" ${INGERO_FLAGS:-} \
 		</dev/null >"$jobs/$job.log" 2>&1 &
 	echo $! >"$jobs/$job.pid"
 fi

@@ -98,6 +98,7 @@ func Examine(o Options) *Report {
 	for _, check := range checks {
 		e.r.Checks = append(e.r.Checks, check(e))
 	}
+	e.r.Checks = append(e.r.Checks, e.others()...)
 	for _, c := range e.r.Checks {
 		e.r.OK = e.r.OK && c.Status != Problem
 	}

@@ -23,6 +23,9 @@ var table = []row{
 	{"internal/commands", ""},
 	{"internal/smallfile", ""},
 	{"internal/config", "internal/smallfile"},
+	{"internal/crosssite", ""},
+	{"internal/crosssite/crosssitetest", ""},
+	{"internal/fewlogs", ""},
 	{"docs", ""},
 	{"event", ""},
 	{"internal/lists", ""},
@@ -47,6 +50,7 @@ var table = []row{
 	{"capture/host/cudalib", "capture/limit internal/elffile capture/privilege"},
 	{"capture/host/owner", "capture/host/cgroup capture/host/proc capture/limit capture/privilege"},
 	{"capture/host/nvml", "capture/host/cudalib"},
+	{"capture/host/tracers", "capture/host/proc"},
 	{"capture/label", ""},
 	{"capture/label/socket", "capture/host/proc capture/label event internal/unixsocket"},
 
@@ -88,7 +92,7 @@ var table = []row{
 		capture/probe/nccl capture/probe/nvtx`},
 	{"internal/doctor", `capture/host/cudalib capture/host/nvml capture/host/proc capture/probe
 		capture/probe/all capture/probe/coverage capture/probe/memory capture/symbol/python
-		capture/symbol/unwind internal/tested capture/privilege`},
+		capture/symbol/unwind internal/tested capture/privilege capture/host/tracers`},
 
 	// What is accounted for.
 	{"account/collective", "event"},
@@ -111,9 +115,10 @@ var table = []row{
 	{"cluster/agentsocket", "cluster/wire internal/unixsocket"},
 	{"cluster/sink", "cluster/health cluster/wire"},
 	{"cluster/cmd/straggler-sink", `cluster/eventsocket cluster/sink cluster/wire internal/commands
-		internal/plain`},
+		internal/plain internal/crosssite internal/fewlogs`},
 	{"cluster/cmd/ingero-fleet", `cluster/cohorts cluster/fleetserver cluster/health cluster/load
-		cluster/simulate cluster/wire internal/commands internal/smallfile internal/plain`},
+		cluster/simulate cluster/wire internal/commands internal/smallfile internal/plain internal/crosssite
+		internal/fewlogs`},
 
 	// What is kept.
 	{"store", "event capture/host/framework capture/host/owner internal/lists account/stats"},
@@ -162,10 +167,10 @@ var table = []row{
 	// What is sent and served.
 	{"serve/dashboard", ""},
 	{"export/parquet", ""},
-	{"metrics", "cluster/arrivals cluster/health cluster/wire event explain/report store"},
+	{"metrics", "cluster/arrivals cluster/health cluster/wire event explain/report store internal/crosssite"},
 	{"serve/nodeapi/lanes", "event explain/recording store"},
 	{"serve/nodeapi/wire", "explain/report store"},
-	{"serve/webserver", "internal/smallfile"},
+	{"serve/webserver", "internal/smallfile internal/crosssite"},
 	{"export", "event export/parquet explain/report store internal/plain"},
 	{"fleet", "explain/compare serve/nodeapi/wire explain/report store internal/plain"},
 	{"serve/mcpserver", "serve/webserver"},
@@ -225,7 +230,7 @@ var table = []row{
 		explain/label event export fleet capture/host/proc capture/label capture/label/socket internal/commands
 		internal/cudastub internal/doctor serve/mcpserver serve/mcptool metrics serve/nodeapi capture/probe
 		capture/probe/coverage explain/recording explain/report store store/apart store/source store/sqlite tui
-		serve/webserver internal/plain capture/privilege`},
+		serve/webserver internal/plain capture/privilege internal/fewlogs capture/host/tracers`},
 }
 
 // ofFiles are the packages that open the files of recordings: the command line, and packages

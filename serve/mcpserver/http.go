@@ -37,7 +37,7 @@ func Handler(server *mcp.Server, o webserver.Options) http.Handler {
 
 // handler is what a request passes through before the SDK sees it.
 type handler struct {
-	server              *mcp.Server
+	use                 *sessions
 	calls, listeners    chan struct{} // one entry for each
 	sessions, stateless http.Handler
 }
@@ -52,7 +52,7 @@ func newHandler(server *mcp.Server, log *slog.Logger) *handler {
 		DisableLocalhostProtection: true, // package webserver checks more
 	}
 	h := &handler{
-		server: server, calls: make(chan struct{}, maxCalls), listeners: make(chan struct{}, maxListeners),
+		use: newSessions(server), calls: make(chan struct{}, maxCalls), listeners: make(chan struct{}, maxListeners),
 		sessions: mcp.NewStreamableHTTPHandler(get, &options),
 	}
 	options.Stateless = true
@@ -89,23 +89,11 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	defer webserver.Begin(w, r)()
 	r = r.WithContext(context.WithValue(r.Context(), remoteKey{}, r.RemoteAddr))
-	next := h.sessions
 	if r.Header.Get("Mcp-Protocol-Version") >= firstStateless {
-		next = h.stateless
-	} else if r.Header.Get("Mcp-Session-Id") == "" && r.Method == http.MethodPost && h.full() {
-		webserver.Busy(w, "too many sessions; end those that are not needed")
+		h.stateless.ServeHTTP(w, r)
 		return
 	}
-	next.ServeHTTP(w, r)
-}
-
-// full reports whether no further session may start.
-func (h *handler) full() bool {
-	n := 0
-	for range h.server.Sessions() {
-		n++
-	}
-	return n >= maxSessions
+	h.use.serve(w, r, h.sessions)
 }
 
 // readBody reads the whole body into memory. It returns the channel for the request's place, and

@@ -232,37 +232,88 @@ func (s *site) half(c net.Conn, text string) {
 	}
 }
 
-func TestSessionsAreBounded(t *testing.T) {
+// begin begins a session, and returns its number.
+func (s *site) begin() string {
+	s.t.Helper()
+	resp, err := s.client.Do(s.request("POST", hello, nil))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	_, _ = io.Copy(io.Discard, resp.Body)
+	if resp.StatusCode != 200 || resp.Header.Get("Mcp-Session-Id") == "" {
+		s.t.Fatalf("a session cannot begin: %s", resp.Status)
+	}
+	return resp.Header.Get("Mcp-Session-Id")
+}
+
+// inSession is what makes a request one of a session.
+func inSession(id string) func(*http.Request) {
+	return func(r *http.Request) { r.Header.Set("Mcp-Session-Id", id) }
+}
+
+// TestTheIdlestSessionMakesRoom begins sessions that are never ended. Others still begin; those that are in use stay.
+func TestTheIdlestSessionMakesRoom(t *testing.T) {
+	const most = 128
 	s := newSite(t, webserver.DefaultLimits(), webserver.Options{})
-	var first string
+	calling, first, used := s.begin(), s.begin(), s.begin()
+	if code, body := s.do(s.request("POST", `{"jsonrpc":"2.0","method":"notifications/initialized"}`,
+		inSession(calling))); code/100 != 2 {
+		t.Fatal(code, body)
+	}
+	called := make(chan int, 1)
+	go func() {
+		code, _ := s.do(s.request("POST", call("1", "slow"), inSession(calling)))
+		called <- code
+	}()
+	<-s.began
+	for range 3 * most {
+		s.begin()
+		if code, body := s.do(s.request("POST", call("1", "echo"), inSession(used))); code != 200 {
+			t.Fatalf("a session that is in use has made room: %d %s", code, body)
+		}
+	}
 	n := 0
-	for {
-		resp, err := s.client.Do(s.request("POST", hello, nil))
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, _ = io.Copy(io.Discard, resp.Body)
-		resp.Body.Close()
-		if resp.StatusCode == 503 {
-			break
-		}
-		if n++; n > 1000 {
-			t.Fatal("a thousand sessions were begun")
-		}
-		if first == "" {
-			first = resp.Header.Get("Mcp-Session-Id")
-		}
+	for range s.Server.Sessions() {
+		n++
 	}
-	inSession := func(r *http.Request) { r.Header.Set("Mcp-Session-Id", first) }
-	if code, body := s.do(s.request("POST", call("1", "echo"), inSession)); code != 200 {
-		t.Errorf("a session that exists: %d %s", code, body)
+	if n > most {
+		t.Errorf("%d sessions; %d at most", n, most)
 	}
-	if code, body := s.do(s.request("DELETE", "", inSession)); code/100 != 2 {
-		t.Errorf("end of a session: %d %s", code, body)
+	if code, body := s.do(s.request("POST", call("1", "echo"), inSession(first))); code != 404 {
+		t.Errorf("the idlest session is still there: %d %s", code, body)
 	}
-	if code, body := s.do(s.request("POST", hello, nil)); code != 200 {
-		t.Errorf("after %d sessions, one of them ended: %d %s", n, code, body)
+	s.release()
+	if code := <-called; code != 200 {
+		t.Errorf("a session with a call in flight has made room: %d", code)
 	}
+}
+
+// TestNoSessionWithACallMakesRoom has a call running in each session that may be.
+func TestNoSessionWithACallMakesRoom(t *testing.T) {
+	const most = 128
+	s := newSite(t, webserver.Limits{Calls: 1000, PerTool: 1000, Waiting: 1000}, webserver.Options{})
+	var calls sync.WaitGroup
+	for range most {
+		id := s.begin()
+		calls.Go(func() {
+			if code, body := s.do(s.request("POST", call("1", "slow"), inSession(id))); code != 200 {
+				t.Errorf("%d %s", code, body)
+			}
+		})
+		<-s.began
+	}
+	resp, err := s.client.Do(s.request("POST", hello, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if resp.StatusCode != 503 || resp.Header.Get("Retry-After") == "" {
+		t.Errorf("one more: %s", resp.Status)
+	}
+	s.release()
+	calls.Wait()
+	s.begin()
 }
 
 // TestRequestsAreBounded has as many calls running as there are places.
@@ -274,15 +325,15 @@ func TestRequestsAreBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	resp.Body.Close()
-	inSession := func(r *http.Request) { r.Header.Set("Mcp-Session-Id", resp.Header.Get("Mcp-Session-Id")) }
+	in := inSession(resp.Header.Get("Mcp-Session-Id"))
 	if code, body := s.do(s.request("POST", `{"jsonrpc":"2.0","method":"notifications/initialized"}`,
-		inSession)); code/100 != 2 {
+		in)); code/100 != 2 {
 		t.Fatal(code, body)
 	}
 	var calls sync.WaitGroup
 	for i := range places {
 		calls.Go(func() {
-			if code, body := s.do(s.request("POST", call(fmt.Sprint(i), "slow"), inSession)); code != 200 {
+			if code, body := s.do(s.request("POST", call(fmt.Sprint(i), "slow"), in)); code != 200 {
 				t.Errorf("call %d: %d %s", i, code, body)
 			}
 		})
@@ -290,12 +341,12 @@ func TestRequestsAreBounded(t *testing.T) {
 	for range places {
 		<-s.began
 	}
-	if code, body := s.do(s.request("POST", call("1000", "echo"), inSession)); code != 503 {
+	if code, body := s.do(s.request("POST", call("1000", "echo"), in)); code != 503 {
 		t.Errorf("one more: %d %s", code, body)
 	}
 	s.release()
 	calls.Wait()
-	if code, body := s.do(s.request("POST", call("1001", "echo"), inSession)); code != 200 {
+	if code, body := s.do(s.request("POST", call("1001", "echo"), in)); code != 200 {
 		t.Errorf("afterwards: %d %s", code, body)
 	}
 }

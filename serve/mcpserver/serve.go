@@ -30,7 +30,7 @@ func Mount(server *mcp.Server, log *slog.Logger) (http.Handler, webserver.Drain)
 // end lets calls finish and ends the sessions with their streams.
 func (h *handler) end(ctx context.Context) {
 	h.drain(ctx)
-	for s := range h.server.Sessions() {
+	for s := range h.use.server.Sessions() {
 		go s.Close() //nolint:errcheck // one that waits for a call ends with its connection
 	}
 }

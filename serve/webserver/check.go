@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/ingero-io/ingero/internal/crosssite"
 )
 
 // Options say who may send requests.
@@ -64,6 +66,7 @@ func Check(next http.Handler, o Options) http.Handler {
 func (c *checker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	rc := http.NewResponseController(w)
 	_ = rc.SetReadDeadline(time.Now().Add(bodyTime)) // not supported in tests
+	crosssite.Protect(w.Header())
 	if code, why := c.refuse(r); code != 0 {
 		if r.ProtoMajor == 1 { // the body is not read; in HTTP/2 this would also end the connection's other requests
 			w.Header().Set("Connection", "close")
@@ -82,10 +85,11 @@ func (c *checker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (c *checker) refuse(r *http.Request) (int, string) {
 	if !c.opts.named(r.Host) {
 		return http.StatusForbidden,
-			fmt.Sprintf("host name %q is not accepted; to accept it, start the server with --host", hostname(r.Host))
+			fmt.Sprintf("host name %q is not accepted; to accept it, start the server with --host", crosssite.Hostname(r.Host))
 	}
-	if o := r.Header.Values("Origin"); len(o) > 0 && (len(o) > 1 || !c.opts.ownOrigin(o[0])) {
-		return http.StatusForbidden, "requests from other web pages are not allowed"
+	o := r.Header.Values("Origin")
+	if crosssite.Foreign(r) || len(o) > 0 && (len(o) > 1 || !c.opts.ownOrigin(o[0])) {
+		return http.StatusForbidden, crosssite.Page
 	}
 	if c.opts.Token == "" || c.opts.Public != nil && c.opts.Public(r) {
 		return 0, ""

@@ -1,26 +1,17 @@
 package webserver
 
 import (
-	"net"
 	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
-)
 
-// hostname is the host of "host", "host:port", "[::1]:port", in lower case.
-func hostname(hostport string) string {
-	h := hostport
-	if name, _, err := net.SplitHostPort(hostport); err == nil {
-		h = name
-	}
-	h = strings.TrimSuffix(strings.TrimPrefix(h, "["), "]")
-	return strings.ToLower(strings.TrimSuffix(h, "."))
-}
+	"github.com/ingero-io/ingero/internal/crosssite"
+)
 
 // named reports whether requests for this host are allowed.
 func (o *Options) named(hostport string) bool {
-	name := hostname(hostport)
+	name := crosssite.Hostname(hostport)
 	if Loopback(name) || slices.ContainsFunc(o.Names, func(n string) bool { return strings.EqualFold(n, name) }) {
 		return true
 	}
@@ -35,10 +26,4 @@ func (o *Options) ownOrigin(origin string) bool {
 }
 
 // Loopback reports whether a host, without a port, is reachable only from this machine.
-func Loopback(host string) bool {
-	if strings.EqualFold(host, "localhost") {
-		return true
-	}
-	a, err := netip.ParseAddr(host)
-	return err == nil && a.Unmap().IsLoopback()
-}
+func Loopback(host string) bool { return crosssite.Loopback(host) }

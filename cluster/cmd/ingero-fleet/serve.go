@@ -23,6 +23,8 @@ import (
 
 	"github.com/ingero-io/ingero/cluster/fleetserver"
 	"github.com/ingero-io/ingero/cluster/wire"
+	"github.com/ingero-io/ingero/internal/crosssite"
+	"github.com/ingero-io/ingero/internal/fewlogs"
 	"github.com/ingero-io/ingero/internal/smallfile"
 )
 
@@ -92,15 +94,17 @@ func (f *serveFlags) serve(ctx context.Context, out, errs io.Writer, env func(st
 		return err
 	}
 	log := slog.New(slog.NewTextHandler(errs, nil))
+	few := fewlogs.New(log, time.Now) // of what agents send
 	fleet := fleetserver.New(fleetserver.Options{
-		Token: token, Logger: log, Told: func(t fleetserver.Told) { print(out, log, t) },
+		Token: token, Logger: few, Told: func(t fleetserver.Told) { print(out, few, t) },
 	})
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	failed := make(chan error, 2)
 	var all sync.WaitGroup
 	defer all.Wait()
-	if err := f.overHTTP(ctx, fleet, conf, log, &all, failed); err != nil {
+	open := token == "" && f.clientCA == ""
+	if err := f.overHTTP(ctx, fleet, conf, open, log, &all, failed); err != nil {
 		stop()
 		return err
 	}
@@ -134,9 +138,9 @@ func (f *serveFlags) safe(secure, known bool) error {
 	return nil
 }
 
-// overHTTP answers until ctx ends.
-func (f *serveFlags) overHTTP(ctx context.Context, fleet *fleetserver.Server, conf *tls.Config, log *slog.Logger,
-	all *sync.WaitGroup, failed chan<- error,
+// overHTTP answers until ctx ends. open: no token and no certificate is asked for.
+func (f *serveFlags) overHTTP(ctx context.Context, fleet *fleetserver.Server, conf *tls.Config, open bool,
+	log *slog.Logger, all *sync.WaitGroup, failed chan<- error,
 ) error {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", f.listen)
 	if err != nil {
@@ -147,8 +151,8 @@ func (f *serveFlags) overHTTP(ctx context.Context, fleet *fleetserver.Server, co
 		l, scheme = tls.NewListener(l, conf), "https"
 	}
 	h := &http.Server{
-		Handler: withHealth(fleet), ReadHeaderTimeout: endTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
-		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+		Handler: crosssite.Handler(withHealth(fleet), open && loopback(f.listen)), ReadHeaderTimeout: endTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
+		ErrorLog: slog.NewLogLogger(fewlogs.New(log, time.Now).Handler(), slog.LevelDebug),
 	}
 	log.Info("agents are answered", "at", scheme+"://"+l.Addr().String())
 	all.Go(func() {

@@ -15,6 +15,7 @@ import (
 	"github.com/ingero-io/ingero/cluster/fleetclient"
 	"github.com/ingero-io/ingero/cluster/health"
 	"github.com/ingero-io/ingero/cluster/wire"
+	"github.com/ingero-io/ingero/internal/crosssite/crosssitetest"
 	"github.com/ingero-io/ingero/internal/servetest"
 )
 
@@ -80,5 +81,21 @@ func TestServeAnswersAgentsWithTheToken(t *testing.T) {
 	stop()
 	if code := <-ended; code != 0 {
 		t.Errorf("exit code %d: %s", code, errs.String())
+	}
+}
+
+// A fleet without a token answers programs on this machine, and no page of another site.
+func TestPagesOfOtherSitesAreRefused(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	var errs servetest.Buffer
+	ended := make(chan int, 1)
+	go func() {
+		ended <- run(ctx, []string{"serve", "--listen", "127.0.0.1:0"}, io.Discard, &errs, func(string) string { return "" })
+	}()
+	address := strings.TrimPrefix(errs.After(t, " at="), "http://")
+	crosssitetest.TryAt(t, address, wire.CohortsPath, wire.PollPath, wire.PushPath, "/metrics", "/healthz")
+	stop()
+	if code := <-ended; code != 0 {
+		t.Error(code, errs.String())
 	}
 }

@@ -25,6 +25,8 @@ import (
 	"github.com/ingero-io/ingero/cluster/sink"
 	"github.com/ingero-io/ingero/cluster/wire"
 	"github.com/ingero-io/ingero/internal/commands"
+	"github.com/ingero-io/ingero/internal/crosssite"
+	"github.com/ingero-io/ingero/internal/fewlogs"
 	"github.com/ingero-io/ingero/internal/plain"
 )
 
@@ -87,7 +89,8 @@ there, unchanged (POST).`,
 type server struct {
 	flags *flags
 	log   *slog.Logger
-	hooks chan []byte // lines for the webhook
+	few   *slog.Logger // of what is read, and what the webhook answers
+	hooks chan []byte  // lines for the webhook
 
 	mu        sync.Mutex // guards the rest
 	sink      *sink.Sink
@@ -99,8 +102,9 @@ func (f *flags) run(ctx context.Context, errs io.Writer) error {
 	if f.delay <= 0 || f.maxNodes < 1 || len(f.sockets) == 0 {
 		return errors.New("--reconnect-delay and --max-tracked-nodes must be more than 0, and there must be a --socket-path")
 	}
+	log := slog.New(slog.NewTextHandler(errs, nil))
 	s := &server{
-		flags: f, log: slog.New(slog.NewTextHandler(errs, nil)), hooks: make(chan []byte, 256), sink: sink.New(f.maxNodes),
+		flags: f, log: log, few: fewlogs.New(log, time.Now), hooks: make(chan []byte, 256), sink: sink.New(f.maxNodes),
 		connected: map[int]bool{},
 	}
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", f.listen)
@@ -108,7 +112,8 @@ func (f *flags) run(ctx context.Context, errs io.Writer) error {
 		return fmt.Errorf("serve metrics: %w", err)
 	}
 	h := &http.Server{
-		Handler: s.handler(), ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute, WriteTimeout: 30 * time.Second,
+		Handler:           crosssite.Handler(s.handler(), crosssite.Loopback(crosssite.Hostname(l.Addr().String()))),
+		ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute, WriteTimeout: 30 * time.Second,
 	}
 	s.log.Info("metrics are served", "url", fmt.Sprintf("http://%s/metrics", l.Addr()))
 	ctx, stop := context.WithCancel(ctx)
@@ -207,7 +212,7 @@ func (s *server) take(source int, line []byte) {
 	err := s.sink.Line(source, line)
 	s.mu.Unlock()
 	if err != nil {
-		s.log.Warn("a line is not an event", "err", err)
+		s.few.Warn("a line is not an event", "err", err)
 		return
 	}
 	if s.flags.webhook == "" {
@@ -243,7 +248,7 @@ func (s *server) call(ctx context.Context) {
 		}
 		if (err != nil) != failing {
 			failing = err != nil
-			s.log.Warn("the webhook", "takes events", !failing, "err", err)
+			s.few.Warn("the webhook", "takes events", !failing, "err", err)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -15,7 +16,9 @@ import (
 	"time"
 
 	"github.com/ingero-io/ingero/cluster/eventsocket"
+	"github.com/ingero-io/ingero/cluster/sink"
 	"github.com/ingero-io/ingero/cluster/wire"
+	"github.com/ingero-io/ingero/internal/fewlogs"
 	"github.com/ingero-io/ingero/internal/servetest"
 )
 
@@ -165,4 +168,18 @@ func TestLinesThatAreNoEvents(t *testing.T) {
 		time.Sleep(20 * time.Millisecond) // so that they are read apart
 	}
 	has(t, url, "ingero_sink_parse_errors_total 2", `ingero_sink_active_stragglers{cluster_id="c",node_id="a"} 1`)
+}
+
+// However many lines are no events, the log says it once in a while.
+func TestFewLinesAboutLinesThatAreNoEvents(t *testing.T) {
+	t.Parallel()
+	var b bytes.Buffer
+	few := fewlogs.New(slog.New(slog.NewTextHandler(&b, nil)), func() time.Time { return time.Unix(1, 0) })
+	s := &server{flags: &flags{}, few: few, sink: sink.New(10)}
+	for i := range 5000 {
+		s.take(0, fmt.Appendf(nil, "no event %d", i))
+	}
+	if n := strings.Count(b.String(), "\n"); n != 1 {
+		t.Errorf("%d lines in the log; 1", n)
+	}
 }

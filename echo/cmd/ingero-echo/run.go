@@ -19,6 +19,7 @@ import (
 	"github.com/ingero-io/ingero/echo/ingest"
 	"github.com/ingero-io/ingero/echo/intake"
 	"github.com/ingero-io/ingero/echo/store"
+	"github.com/ingero-io/ingero/internal/crosssite"
 	"github.com/ingero-io/ingero/serve/webserver"
 )
 
@@ -44,7 +45,7 @@ func (f *serveFlags) serve(ctx context.Context, errs io.Writer, env func(string)
 		return err
 	}
 	queue := intake.New(file, intake.Options{})
-	in := ingest.New(ingest.Options{Queue: queue, Tokens: s.tokens, Logger: s.logger})
+	in := ingest.New(ingest.Options{Queue: queue, Tokens: s.tokens, Logger: s.few})
 	err = f.servers(ctx, s, file, queue, in)
 	queue.Close()
 	c := queue.Counts()
@@ -57,7 +58,7 @@ func (f *serveFlags) servers(ctx context.Context, s *settings, file store.Store,
 	in *ingest.Server,
 ) error {
 	all, ctx := errgroup.WithContext(ctx)
-	a := &asked{store: file, tokens: s.tokens, rates: s.rates, audit: s.audit, logger: s.logger}
+	a := &asked{store: file, tokens: s.tokens, rates: s.rates, audit: s.audit, logger: s.few}
 	questions, end := a.handler()
 	for _, one := range []struct {
 		what, flag, at string
@@ -69,7 +70,7 @@ func (f *serveFlags) servers(ctx context.Context, s *settings, file store.Store,
 		}},
 		{"questions", "--mcp-addr", f.api, func(l net.Listener) error { return f.overHTTP(ctx, l, s, questions, end) }},
 		{"health", "--health-addr", f.health, func(l net.Listener) error {
-			return withoutTLS(ctx, l, healthHandler(file, queue, in, s.logger), s.logger)
+			return withoutTLS(ctx, l, crosssite.Handler(healthHandler(file, queue, in, s.few), false), s.few)
 		}},
 	} {
 		if one.at == "" {
@@ -120,7 +121,7 @@ func (f *serveFlags) overHTTP(ctx context.Context, l net.Listener, s *settings, 
 ) error {
 	return webserver.Serve(ctx, l, h, s.cert, webserver.Options{
 		ClientCAs: s.clientCAs, Names: f.hosts, Addresses: !loopback(l.Addr().String()), Draining: end, Refuse: api.Refuse,
-		Logger: s.logger,
+		Logger: s.few,
 	})
 }
 

@@ -21,6 +21,7 @@ import (
 	"github.com/ingero-io/ingero/echo/cost"
 	"github.com/ingero-io/ingero/echo/store"
 	"github.com/ingero-io/ingero/echo/store/duckdb"
+	"github.com/ingero-io/ingero/internal/fewlogs"
 	"github.com/ingero-io/ingero/internal/smallfile"
 	"github.com/ingero-io/ingero/serve/webserver"
 )
@@ -141,6 +142,7 @@ type settings struct {
 	rates     cost.Rates
 	audit     io.Writer
 	logger    *slog.Logger
+	few       *slog.Logger // for what clients bring about
 }
 
 // check reads the files that flags name, and refuses what is not safe.
@@ -148,6 +150,7 @@ func (f *serveFlags) check(errs io.Writer, env func(string) string) (*settings, 
 	s := &settings{
 		tokens: &access.Tokens{}, rates: cost.Example(), audit: errs, logger: slog.New(slog.NewTextHandler(errs, nil)),
 	}
+	s.few = fewlogs.New(s.logger, time.Now)
 	switch {
 	case f.keep < 0 || f.keepGiB < 0:
 		return nil, usage("--keep and --keep-gib cannot be below 0")
