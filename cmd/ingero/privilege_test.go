@@ -99,8 +99,8 @@ var runs = []struct {
 // secret is in files that only root may read.
 const secret = "hunter2"
 
-// outlets are command lines that open files that the user names: SECRET is one, FOLDER has one, MINE is a new file.
-var outlets = []string{
+// namedPaths are command lines that open files that the user names: SECRET is one, FOLDER has one, MINE is a new file.
+var namedPaths = []string{
 	"trace --config SECRET --duration 1s",
 	"trace --db SECRET --duration 1s",
 	"trace --out SECRET --duration 1s",
@@ -145,7 +145,7 @@ func TestFilesOfOthersAreRefused(t *testing.T) {
 			if err := os.Chown(mine, nobody, nobody); err != nil {
 				t.Fatal(err)
 			}
-			for _, line := range outlets {
+			for _, line := range namedPaths {
 				args := strings.Fields(strings.NewReplacer("SECRET", file, "FOLDER", folder,
 					"MINE", filepath.Join(mine, "new")).Replace(line))
 				for i := range args {
