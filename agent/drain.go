@@ -75,11 +75,12 @@ func (r *run) lives(lives []event.Life) {
 		switch {
 		case l.Kind == event.LifeFork && l.PID == l.TID:
 			r.ended(r.exiting.remove(pid)) // an old process with the same pid
-			r.targets.forked(int(l.Parent.PID), pid)
+			r.targets.forked(int(l.Parent.PID), pid, l.At)
 		case l.Kind == event.LifeExec:
 			if len(r.exiting.remove(pid)) > 0 { // another thread executed the program and replaced the first one
 				r.targets.replaced(pid)
 			}
+			r.targets.users.doubt(pid)
 		case l.Kind == event.LifeExit:
 			r.exiting.add(l)
 		}

@@ -190,6 +190,7 @@ func (r *run) turn() error {
 	}
 	r.followers.turn(time.Now())
 	if due != nil {
+		r.targets.letGo(t)
 		r.tick(due, time.Now(), false)
 	}
 	if d := fastDrain - time.Since(t); d > 0 {

@@ -43,10 +43,14 @@ type targets struct {
 
 	attached map[fileKey]*probe.Attachment // nil: attaching failed
 	names    map[fileKey]string            // what the process calls the file
-	traced   map[int]bool                  // processes known to use a library
-	late     time.Duration                 // total time in which processes had a library that was not attached to yet
-	pending  pendingMaps                   // mappings of files with probes, by processes not known to be in processTree
-	scanned  time.Time                     // time of the last scan of all processes
+	users    fileUsers
+	found    map[fileKey]bool // files on disk that were attached to before any process mapped them
+	lasting  map[uint64]bool  // file systems that nobody can want to unmount
+	used     map[string]bool  // names of all files ever attached to, at most maxUsed
+	traced   map[int]bool     // processes known to use a library
+	late     time.Duration    // total time in which processes had a library that was not attached to yet
+	pending  pendingMaps      // mappings of files with probes, by processes not known to be in processTree
+	scanned  time.Time        // time of the last scan of all processes
 	self     int
 }
 
@@ -55,12 +59,14 @@ func newTargets(t *probe.Tracer, libs []*probe.Library, f proc.FS, log *slog.Log
 		tracer: t, libs: libs, finder: discover.New(f, libs), fs: f, log: log,
 		named: len(o.PIDs) > 0 || o.UID != AnyUser || len(o.Command) > 0, uid: o.UID,
 		processTree: map[int]bool{}, attached: map[fileKey]*probe.Attachment{}, names: map[fileKey]string{},
-		traced: map[int]bool{}, self: os.Getpid(),
+		traced: map[int]bool{}, self: os.Getpid(), users: newFileUsers(), found: map[fileKey]bool{},
+		lasting: lastingFileSystems(), used: map[string]bool{},
 	}
 	x.finder.Eager = x.named // they have few files
 	for _, p := range o.PIDs {
 		x.processTree[p] = true
 	}
+	x.descendants()
 	return x
 }
 
@@ -89,6 +95,17 @@ func (x *targets) wants(pid int) bool {
 
 // scan attaches to the libraries that the wanted processes have mapped now.
 func (x *targets) scan() error {
+	if err := x.scanOnce(); err != nil {
+		return err
+	}
+	// From here on the kernel reports processes that named ones start; some may have been started just before.
+	if x.named && x.descendants() {
+		return x.scanOnce()
+	}
+	return nil
+}
+
+func (x *targets) scanOnce() error {
 	pids, err := x.fs.PIDs()
 	if err != nil {
 		return err
@@ -123,6 +140,7 @@ func (x *targets) process(pid int) (any, fresh bool) {
 	if err != nil {
 		return false, false // it ended, or is a kernel thread
 	}
+	var mapped []fileKey
 	for i := range files {
 		f := &files[i]
 		if f.Library == nil {
@@ -133,8 +151,13 @@ func (x *targets) process(pid int) (any, fresh bool) {
 			x.log.Warn("library cannot be opened", "pid", pid, "file", f.Mapping.Path, "err", f.Err)
 			continue
 		}
-		fresh = x.attach(f.Library, f.Path, f.Mapping.Path, pid) || fresh
+		key, now := x.attach(f.Library, f.Path, f.Mapping.Path, pid)
+		fresh = fresh || now
+		if x.attached[key] != nil {
+			mapped = append(mapped, key)
+		}
 	}
+	x.users.set(pid, mapped, time.Now())
 	if any {
 		x.traced[pid] = true
 		if x.named {
@@ -146,29 +169,33 @@ func (x *targets) process(pid int) (any, fresh bool) {
 
 // attach attaches to a library file, once for each file and process or once for each file. It
 // reports whether it did so now. path opens the file; name is what it is called.
-func (x *targets) attach(lib *probe.Library, path, name string, pid int) bool {
+func (x *targets) attach(lib *probe.Library, path, name string, pid int) (key fileKey, fresh bool) {
 	key, err := keyOf(path)
 	if err != nil {
 		x.log.Warn("library was removed before it could be attached to", "file", path, "err", err)
-		return false
+		return key, false
 	}
 	if x.named {
 		key.pid = pid
 	}
 	if _, ok := x.attached[key]; ok {
-		return false
+		return key, false
 	}
 	a, err := x.tracer.Attach(lib, path, key.pid)
 	if err != nil {
 		if errors.Is(err, syscall.ESRCH) {
-			return false // the process ended
+			return key, false // the process ended
 		}
 		x.log.Warn("cannot attach", "file", path, "pid", pid, "err", err)
-		x.attached[key] = nil // logged once
-		return false
+		x.failed(key)
+		return key, false
 	}
 	x.attached[key], x.names[key] = a, name
-	return true
+	if len(x.used) < maxUsed {
+		x.used[name] = true
+	}
+	x.users.attached(key, time.Now())
+	return key, true
 }
 
 func keyOf(path string) (fileKey, error) {
@@ -196,8 +223,12 @@ func statOf(path string) (*syscall.Stat_t, error) {
 // one that is about to start.
 func (x *targets) installed(extra []string, pid int) {
 	for _, path := range cudalib.Installed(extra, x.patterns()...) {
-		if lib := x.finder.Library(path); lib != nil {
-			x.attach(lib, path, path, pid)
+		lib := x.finder.Library(path)
+		if lib == nil || !x.named && !x.lastsAt(path) {
+			continue
+		}
+		if key, fresh := x.attach(lib, path, path, pid); fresh {
+			x.found[key] = true
 		}
 	}
 }
@@ -279,10 +310,11 @@ func since(ktime uint64) time.Duration {
 	return time.Duration(uint64(now.Nano()) - ktime)
 }
 
-// forked gives a new process its parent's links.
-func (x *targets) forked(parent, child int) {
+// forked gives a new process its parent's links. at is when it began, by the kernel's clock.
+func (x *targets) forked(parent, child int, at uint64) {
 	if x.traced[parent] {
 		x.traced[child] = true
+		x.users.inherit(parent, child, time.Now())
 	}
 	if !x.named || !x.processTree[parent] {
 		return
@@ -309,7 +341,10 @@ func (x *targets) forked(parent, child int) {
 		}
 		x.attach(a.Library, path, x.names[k], child)
 	}
-	x.process(child) // mappings that the parent made just before, not reported yet
+	// Mappings that the parent made just before are not reported yet. What the child called until now is not known.
+	if any, _ := x.process(child); any && len(inherit) > 0 {
+		x.late += since(at)
+	}
 }
 
 // replaced attaches again to the libraries of a process in which another thread replaced the first
@@ -325,22 +360,14 @@ func (x *targets) exited(pid int) {
 	delete(x.processTree, pid)
 	delete(x.traced, pid)
 	x.unlink(pid)
+	x.users.gone(pid, time.Now())
 }
 
 // unlink closes the links of a process.
 func (x *targets) unlink(pid int) {
-	for k, a := range x.attached {
-		if k.pid != pid || pid == 0 {
-			continue
-		}
-		delete(x.attached, k)
-		delete(x.names, k)
-		if a != nil {
-			go func() { // slow on the perf back end; nothing waits for it
-				if err := x.tracer.Detach(a); err != nil {
-					x.log.Debug("detach from a process", "pid", pid, "err", err)
-				}
-			}()
+	for k := range x.attached {
+		if k.pid == pid && pid != 0 {
+			x.release(k)
 		}
 	}
 }
@@ -369,9 +396,7 @@ func (x *targets) watched() map[int]bool {
 	return all
 }
 
-// libraries lists the names of the files attached to, without duplicates.
+// libraries lists the names of the files attached to, now or before, without duplicates.
 func (x *targets) libraries() []string {
-	r := slices.Collect(maps.Values(x.names))
-	slices.Sort(r)
-	return slices.Compact(r)
+	return slices.Sorted(maps.Keys(x.used))
 }

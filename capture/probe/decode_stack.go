@@ -26,6 +26,7 @@ type unwinder interface {
 	Arch() *unwind.Arch
 	Learn(pid int)
 	Refresh(pid int)
+	Unmapped(pid int)
 	Fork(parent, child int)
 	Forget(pid int)
 	News(list []unwind.News) []unwind.News

@@ -32,7 +32,9 @@ func (*wordUnwinder) Unwind(_ int, r unwind.Regs, stack *unwind.Memory) (addrs [
 
 func (u *wordUnwinder) Learn(pid int)   { u.noted = append(u.noted, fmt.Sprint("learn ", pid)) }
 func (u *wordUnwinder) Refresh(pid int) { u.noted = append(u.noted, fmt.Sprint("refresh ", pid)) }
-func (u *wordUnwinder) Forget(pid int)  { u.noted = append(u.noted, fmt.Sprint("forget ", pid)) }
+
+func (u *wordUnwinder) Unmapped(pid int) { u.noted = append(u.noted, fmt.Sprint("unmapped ", pid)) }
+func (u *wordUnwinder) Forget(pid int)   { u.noted = append(u.noted, fmt.Sprint("forget ", pid)) }
 func (u *wordUnwinder) Fork(parent, child int) {
 	u.noted = append(u.noted, fmt.Sprintf("fork %d of %d", child, parent))
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/btf"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/ingero-io/ingero/capture/bpf"
 	"github.com/ingero-io/ingero/capture/host/proc"
@@ -222,6 +223,9 @@ func (t *Tracer) Drain(r *Records, limit int) int {
 // unwound even if they are drained when it has ended.
 func (t *Tracer) Refresh(pid int) { t.decode.unwind.Refresh(pid) }
 
+// Unmapped lets go of files that a process has unmapped.
+func (t *Tracer) Unmapped(pid int) { t.decode.unwind.Unmapped(pid) }
+
 // DrainLives appends to r only process starts, exits and programs executed. They belong
 // before what Drain reads next.
 func (t *Tracer) DrainLives(r *Records) {
@@ -279,16 +283,27 @@ func (t *Tracer) DetachAll() error {
 	links := t.links
 	t.links = map[*Attachment]struct{}{}
 	t.mu.Unlock()
-	var errs []error
-	for a := range links {
-		errs = append(errs, endInner(a.inner), a.close.Close())
-	}
+	errs := []error{endAll(links)}
 	for i := range t.probes {
 		errs = append(errs, t.probes[i].Detach())
 	}
 	errs = append(errs, t.hooks.Close())
 	t.hooks = nil
 	return errors.Join(errs...)
+}
+
+// atATime is how many attachments are ended at a time: each waits until no CPU runs the program any more, some 50 ms,
+// and those that wait at the same time wait for the same.
+const atATime = 64
+
+// endAll ends attachments.
+func endAll(links map[*Attachment]struct{}) error {
+	var all errgroup.Group
+	all.SetLimit(atATime)
+	for a := range links {
+		all.Go(func() error { return errors.Join(endInner(a.inner), a.close.Close()) })
+	}
+	return all.Wait()
 }
 
 // Close detaches and unloads everything. It may be called twice.

@@ -144,9 +144,19 @@ func (u *Unwinder) Fork(parent, child int) { u.spaces.Fork(parent, child) }
 // Forget drops the known mappings of a process, and closes files that no known
 // process maps: open files would keep a file system busy.
 func (u *Unwinder) Forget(pid int) {
-	if !u.spaces.Forget(pid) {
-		return
+	if u.spaces.Forget(pid) {
+		u.closeUnmapped()
 	}
+}
+
+// Unmapped reads the mappings of a process again that has unmapped files, and closes those that no known process
+// maps any more.
+func (u *Unwinder) Unmapped(pid int) {
+	u.Refresh(pid)
+	u.closeUnmapped()
+}
+
+func (u *Unwinder) closeUnmapped() {
 	mapped := map[*file]bool{}
 	u.spaces.Each(func(m *addrspace.Mapping[*file]) { mapped[m.State] = true })
 	for id, f := range u.files {
