@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -12,6 +13,7 @@ import (
 
 	"modernc.org/libc"
 	lib "modernc.org/sqlite/lib"
+	"zombiezen.com/go/sqlite"
 
 	"github.com/ingero-io/ingero/store"
 )
@@ -36,6 +38,9 @@ const (
 	// recording is mostly added up, but some kinds of rows are kept: of a stranger's recording there may be any number.
 	// 50 million calls take less (docs/benchmarks.md has 10 million).
 	mostMemory = 320 << 20
+	// otherMemory is how much more Go's part may become, in bytes, if it is that large already when a recording is
+	// opened: because of other recordings, or of what else the program does.
+	otherMemory = 128 << 20
 	// checkEvery is how many rows are read between two looks at the memory and the file.
 	checkEvery = 1024
 	// smallestRow is fewer bytes than any row takes in a file: two for its place in the page, its length, its key, and
@@ -87,10 +92,10 @@ func (b *bounded) row() error {
 	if b.rows++; b.rows%checkEvery != 0 {
 		return nil
 	}
-	if memory() > mostMemory {
-		if debug.FreeOSMemory(); memory() > mostMemory {
+	if memory() > b.source.most {
+		if debug.FreeOSMemory(); memory() > b.source.most {
 			b.err = fmt.Errorf("%s: %w: more than %d MiB; ask for less of it with --since, --from and --to", b.source.path,
-				store.ErrTooMuch, mostMemory>>20)
+				store.ErrTooMuch, b.source.most>>20)
 		}
 	}
 	if most := b.source.size()/smallestRow + checkEvery; b.rows > most {
@@ -101,6 +106,25 @@ func (b *bounded) row() error {
 
 // used is called when SQLite searches for the next row.
 func (b *bounded) used() { b.turn.Store(2 * b.rows) }
+
+// query runs a statement on a connection, within the bounds of what is read of a recording.
+func (s *source) query(c *sqlite.Conn, query string, f func(*sqlite.Stmt) error) error {
+	b, within := s.begin(context.Background())
+	defer b.end()
+	c.SetInterrupt(within.Done())
+	defer c.SetInterrupt(nil)
+	err := each(c, query, nil, func(st *sqlite.Stmt) error {
+		if err := b.row(); err != nil {
+			return err
+		}
+		defer b.used()
+		return f(st)
+	})
+	if err != nil && b.late.Load() {
+		return fmt.Errorf("%s: %w: no row in %s", s.path, store.ErrTooLong, longestStep)
+	}
+	return cmp.Or(b.err, err)
+}
 
 // memory is what Go has of the machine's memory, in bytes.
 func memory() uint64 {

@@ -65,8 +65,11 @@ func newTables(s *source, sessions []int64) (*Reader, error) {
 	}
 	ids, err := reuseIn(s, sessions)
 	if err != nil {
+		if !strings.HasPrefix(err.Error(), s.path+": ") {
+			err = s.explain(err)
+		}
 		_ = r.Close() // a reader has no data to lose
-		return nil, s.explain(err)
+		return nil, err
 	}
 	if ids == nil && sessions == nil {
 		return r, nil
@@ -94,7 +97,7 @@ func reuseIn(s *source, sessions []int64) (*reuse, error) {
 		return nil, err
 	}
 	defer c.Close() // nothing was written
-	return findReuse(c)
+	return s.findReuse(c)
 }
 
 // arrange puts a temporary view before each table of which a Reader sees something else: with a session, the rows of

@@ -26,6 +26,7 @@ type source struct {
 	temp string // folder of a copy, removed at close
 	log  bool   // connections read its log, and so keep a writer from ending it
 	ours bool   // this version's, according to the file's header; the log may have more
+	most uint64 // bytes of memory from which on no more rows are read: see mostMemory
 
 	prepare func(*sqlite.Conn) error // what each connection needs before it is read-only, or nil
 }
@@ -50,7 +51,7 @@ func openSource(path string) (*source, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &source{path: path, file: file}
+	s := &source{path: path, file: file, most: max(mostMemory, memory()+otherMemory)}
 	if err := s.choose(); err != nil {
 		s.close()
 		return nil, err

@@ -7,9 +7,9 @@ import (
 	"slices"
 
 	"zombiezen.com/go/sqlite"
-	"zombiezen.com/go/sqlite/sqlitex"
 
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/store"
 )
 
 // A recording may hold several processes or threads that had one id, one after the other: it may have several
@@ -52,13 +52,15 @@ type threadRow struct {
 	id       int64
 	session  int // index
 	pid, tid uint32
-	ended    uint64
+	ended    uint64 // 0: not known to have ended; such a row is the last one
 	comm     string
 	user     *user
 }
 
 // reuse is who had the ids of a recording.
 type reuse struct {
+	source   *source
+	err      error // what is wrong with the recording
 	sessions []sessionTime
 	ids      []int64 // of sessions
 	index    map[int64]int
@@ -71,13 +73,26 @@ type sessionTime struct{ from, to uint64 }
 
 func (s sessionTime) overlaps(o sessionTime) bool { return s.from < o.to && o.from < s.to }
 
+// maxUsers is how many users an id may have. The kernel gives all other ids before it gives one again, so that there
+// are no more than a few, even in months; a stranger's recording may claim any number.
+const maxUsers = 10_000
+
+// add adds a user of an id.
+func (r *reuse) add(id uint32, u *user) {
+	if len(r.users[id]) >= maxUsers {
+		r.err = fmt.Errorf("%w: more than %d processes and threads had the id %d", store.ErrCorrupt, maxUsers, id)
+		return
+	}
+	r.users[id] = append(r.users[id], u)
+}
+
 // findReuse finds the users of ids; nil if every id means the same in the whole recording.
-func findReuse(c *sqlite.Conn) (*reuse, error) {
-	r := &reuse{index: map[int64]int{}, users: map[uint32][]*user{}}
+func (s *source) findReuse(c *sqlite.Conn) (*reuse, error) {
+	r := &reuse{source: s, index: map[int64]int{}, users: map[uint32][]*user{}}
 	for _, read := range []func(*sqlite.Conn) error{
 		r.readSessions, r.readThreads, r.readProcesses, r.readTracers,
 	} {
-		if err := read(c); err != nil {
+		if err := cmp.Or(read(c), r.err); err != nil {
 			return nil, err
 		}
 	}
@@ -105,12 +120,12 @@ func (r *reuse) ambiguous(list []*user) bool {
 
 func (r *reuse) readSessions(c *sqlite.Conn) error {
 	const query = "select id, started_ns, max(started_ns, stopped_ns, flushed_ns, last_ns) from session order by id"
-	return sqlitex.ExecuteTransient(c, query, &sqlitex.ExecOptions{ResultFunc: func(s *sqlite.Stmt) error {
+	return r.source.query(c, query, func(s *sqlite.Stmt) error {
 		r.index[s.ColumnInt64(0)] = len(r.ids)
 		r.ids = append(r.ids, s.ColumnInt64(0))
 		r.sessions = append(r.sessions, sessionTime{number(s, 1), number(s, 2)})
 		return nil
-	}})
+	})
 }
 
 // readThreads reads the rows of thread, and finds the users of their ids. Rows of processes come first: a thread is
@@ -122,11 +137,8 @@ func (r *reuse) readThreads(c *sqlite.Conn) error {
 	} else if ok {
 		ended = "ended"
 	}
-	query := "select id, session, pid, tid, " + ended + ", comm from thread order by session, ended is null, ended, id"
-	if ended == "null" {
-		query = "select id, session, pid, tid, null, comm from thread order by session, id"
-	}
-	err := sqlitex.ExecuteTransient(c, query, &sqlitex.ExecOptions{ResultFunc: func(s *sqlite.Stmt) error {
+	query := "select id, session, pid, tid, " + ended + ", comm from thread"
+	err := r.source.query(c, query, func(s *sqlite.Stmt) error {
 		n, ok := r.index[s.ColumnInt64(1)]
 		if ok {
 			r.threads = append(r.threads, threadRow{
@@ -135,23 +147,27 @@ func (r *reuse) readThreads(c *sqlite.Conn) error {
 			})
 		}
 		return nil
-	}})
+	})
 	if err != nil {
 		return err
 	}
-	born, err := readBorn(c, r.index)
+	// Not by SQLite: no row would come, and be counted, until all are sorted.
+	slices.SortFunc(r.threads, func(a, b threadRow) int {
+		return cmp.Or(cmp.Compare(a.session, b.session), cmp.Compare(a.ended-1, b.ended-1), cmp.Compare(a.id, b.id))
+	})
+	born, err := r.readBorn(c)
 	if err != nil {
 		return err
 	}
 	for i := range r.threads {
-		if t := &r.threads[i]; t.pid == t.tid {
+		if t := &r.threads[i]; t.pid == t.tid && r.err == nil {
 			t.user = r.process(t.session, t.pid, t.ended, t.comm, born)
 			t.user.last = max(t.user.last, t.id)
 		}
 	}
 	for i := range r.threads {
 		t := &r.threads[i]
-		if t.pid == t.tid {
+		if t.pid == t.tid || r.err != nil {
 			continue
 		}
 		p := r.at(t.session, t.pid, t.ended)
@@ -170,46 +186,46 @@ type sessionPID struct {
 }
 
 // readBorn reads when processes began, by the process that had an id last in a session.
-func readBorn(c *sqlite.Conn, sessions map[int64]int) (map[sessionPID]uint64, error) {
+func (r *reuse) readBorn(c *sqlite.Conn) (map[sessionPID]uint64, error) {
 	born := map[sessionPID]uint64{}
 	if ok, err := hasColumn(c, "process", "born"); err != nil || !ok {
 		return born, err
 	}
 	const query = "select session, pid, born from process where born is not null order by id"
-	return born, sqlitex.ExecuteTransient(c, query, &sqlitex.ExecOptions{ResultFunc: func(s *sqlite.Stmt) error {
-		if n, ok := sessions[s.ColumnInt64(0)]; ok {
+	return born, r.source.query(c, query, func(s *sqlite.Stmt) error {
+		if n, ok := r.index[s.ColumnInt64(0)]; ok {
 			born[sessionPID{n, uint32(s.ColumnInt64(1))}] = number(s, 2)
 		}
 		return nil
-	}})
+	})
 }
 
 // readProcesses adds the processes that have no row in thread.
 func (r *reuse) readProcesses(c *sqlite.Conn) error {
-	born, err := readBorn(c, r.index)
+	born, err := r.readBorn(c)
 	if err != nil {
 		return err
 	}
 	const query = "select session, pid, name from process order by session, id"
-	return sqlitex.ExecuteTransient(c, query, &sqlitex.ExecOptions{ResultFunc: func(s *sqlite.Stmt) error {
+	return r.source.query(c, query, func(s *sqlite.Stmt) error {
 		n, ok := r.index[s.ColumnInt64(0)]
 		if pid := uint32(s.ColumnInt64(1)); ok && r.at(n, pid, 0) == nil {
 			r.process(n, pid, 0, s.ColumnText(2), born)
 		}
 		return nil
-	}})
+	})
 }
 
 // readTracers adds the tracers themselves.
 func (r *reuse) readTracers(c *sqlite.Conn) error {
 	const query = "select id, tracer from session where tracer <> 0 order by id"
-	return sqlitex.ExecuteTransient(c, query, &sqlitex.ExecOptions{ResultFunc: func(s *sqlite.Stmt) error {
+	return r.source.query(c, query, func(s *sqlite.Stmt) error {
 		n, pid := r.index[s.ColumnInt64(0)], uint32(s.ColumnInt64(1))
 		if r.at(n, pid, 0) == nil {
 			r.process(n, pid, 0, "ingero", nil)
 		}
 		return nil
-	}})
+	})
 }
 
 // process finds or adds the process that had an id in a session up to a time, 0 if it is not known to have ended.
@@ -248,7 +264,7 @@ func (r *reuse) process(session int, pid uint32, ended uint64, name string, born
 	}
 	u := &user{number: pid, parts: []stay{now}}
 	u.process = u
-	r.users[pid] = append(r.users[pid], u)
+	r.add(pid, u)
 	return u
 }
 
@@ -316,7 +332,7 @@ func (r *reuse) thread(of *user, t *threadRow) *user {
 		}
 	}
 	u := &user{number: t.tid, process: of, parts: []stay{{session: t.session, ended: t.ended}}}
-	r.users[t.tid] = append(r.users[t.tid], u)
+	r.add(t.tid, u)
 	return u
 }
 
