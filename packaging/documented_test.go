@@ -25,6 +25,30 @@ var documented = []documentedLine{
 	{heading: "## As a container", by: "image_test.go"},
 	{heading: "## Without a network", by: "isolated_test.go"},
 
+	{
+		"## Tracing without root", "groupadd --force --system ingero",
+		"", "../cmd/ingero/privilege_test.go does so with copies and a user of its own",
+	},
+	{
+		"## Tracing without root", "cp /usr/bin/ingero /usr/local/bin/ingero",
+		"", "../cmd/ingero/privilege_test.go does so with copies and a user of its own",
+	},
+	{
+		"## Tracing without root", "chown root:ingero /usr/local/bin/ingero",
+		"", "../cmd/ingero/privilege_test.go does so with copies and a user of its own",
+	},
+	{
+		"## Tracing without root", "chmod 750 /usr/local/bin/ingero",
+		"", "../cmd/ingero/privilege_test.go does so with copies and a user of its own",
+	},
+	{
+		"## Tracing without root", "setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search+ep /usr/local/bin/ingero",
+		"", "../cmd/ingero/privilege_test.go does so with copies and a user of its own",
+	},
+	{
+		"## Tracing without root", "usermod -aG ingero alice",
+		"", "../cmd/ingero/privilege_test.go does so with copies and a user of its own",
+	},
 	{"## As a container", "docker load -i ingero_*_image.tar", "", "needs Docker's daemon; image_test.go imports it"},
 	{
 		"## As a container",
