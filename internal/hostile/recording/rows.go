@@ -49,7 +49,9 @@ func rowAttacks() []Attack {
 		script("a name of 100 MB", "update thread set comm = hex(zeroblob(50000000)) where id = 1"),
 		script("names of megabytes", "update thread set comm = hex(zeroblob(5000000)); update session set node = "+
 			"hex(zeroblob(5000000)), flags = hex(zeroblob(5000000))"),
-		script("a million threads", many(1_000_000)+"insert into thread select n + 100, 1, n, n, 'evil', 1 from r"),
+		script("a million threads", many(1_000_000)+"insert into thread (id, session, pid, tid, comm, dispatch) select n + 100, 1, n, n, 'evil', 1 from r"),
+		script("a million threads with one id", many(1_000_000)+"insert into thread (id, session, pid, tid, comm, dispatch, "+
+			"ended) select n + 100, 1, 7, 7, 'evil', 1, n from r"),
 		script("a million processes", many(1_000_000)+
 			"insert into process (id, session, pid, parent, name, command, traced) "+
 			"select n + 1000, 1, n, n % 1000 + 1, 'evil', 'evil', 1 from r"),
