@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"github.com/ingero-io/ingero/internal/hostile/recording"
 )
 
 // file makes a hostile file for an attack.
@@ -103,5 +105,23 @@ func startConfig(_ context.Context, p *Programs) (Trier, error) {
 	}
 	return &read{p: p, dir: dir, files: written("config"), name: "hostile.yaml", args: func(path string) [][]string {
 		return [][]string{{"query", "--config", path, "select 1"}}
+	}}, nil
+}
+
+// startRecordings explains and asks recordings that mean harm.
+func startRecordings(_ context.Context, p *Programs) (Trier, error) {
+	dir, err := p.home("recordings")
+	if err != nil {
+		return nil, err
+	}
+	all := func() ([]file, error) {
+		var list []file
+		for _, a := range recording.Attacks() {
+			list = append(list, file{Attack{Name: a.Name}, a.Write})
+		}
+		return list, nil
+	}
+	return &read{p: p, dir: dir, files: all, name: "hostile.db", args: func(path string) [][]string {
+		return [][]string{{"explain", path}, {"query", path, "select count(*) from cuda_events"}}
 	}}, nil
 }

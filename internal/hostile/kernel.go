@@ -9,9 +9,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/ingero-io/ingero/internal/cudastub"
+	"github.com/ingero-io/ingero/internal/hostile/elffile"
 )
 
 // traced is a tracer of the whole machine that meets hostile processes.
@@ -158,6 +161,74 @@ func startSockets(ctx context.Context, p *Programs) (Trier, error) {
 	}
 	t.after = [][]string{{"explain", t.db}, {"query", t.db, "select * from labels"}}
 	return t, nil
+}
+
+// startLibraries has processes map files that mean harm, under the name of the CUDA runtime. They stay mapped until the
+// end, when the tracer must still record what an honest program calls.
+func startLibraries(ctx context.Context, p *Programs) (Trier, error) {
+	t, err := startTraced(ctx, p, "libraries")
+	if err != nil {
+		return nil, err
+	}
+	all := elffile.Attacks()
+	t.attacks = func() ([]Attack, error) {
+		list := make([]Attack, len(all))
+		for i := range all {
+			list[i].Name = all[i].Name
+		}
+		return list, nil
+	}
+	l := &libraries{traced: t}
+	t.try = func(ctx context.Context, a Attack) (Outcome, error) {
+		i := slices.IndexFunc(all, func(f elffile.Attack) bool { return f.Name == a.Name })
+		path := filepath.Join(t.dir, fmt.Sprint("attack-", i), "libcudart.so.12")
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			return Outcome{}, err
+		}
+		if err := all[i].Write(path); err != nil {
+			return Outcome{}, err
+		}
+		end, err := mapped(ctx, path)
+		if err == nil {
+			l.ends = append(l.ends, end)
+		}
+		return Outcome{}, err
+	}
+	return l, nil
+}
+
+// libraries is a tracer, and the processes that have mapped hostile files.
+type libraries struct {
+	*traced
+	ends []func() error
+}
+
+func (l *libraries) Close() (uint64, string, error) {
+	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
+	defer stop()
+	err := l.honest(ctx)
+	for _, end := range l.ends {
+		err = errors.Join(err, end())
+	}
+	peak, printed, again := l.traced.Close()
+	return peak, printed, errors.Join(err, again)
+}
+
+// honest runs a program until its calls are recorded.
+func (l *libraries) honest(ctx context.Context) error {
+	v, err := l.files.Start(ctx, cudastub.Options{})
+	if err != nil {
+		return err
+	}
+	defer v.Close()
+	query := fmt.Sprintf("select count(*) as n from cuda_events where pid = %d", v.PID())
+	return until(ctx, l.process, "the calls of an honest program", func() bool {
+		if _, err := v.Do("call cudaLaunchKernel 10"); err != nil {
+			return false
+		}
+		_, said, err := oneShot(ctx, l.dir, l.p.path("ingero"), "query", l.db, "--format", "csv", query)
+		return err == nil && !strings.HasSuffix(strings.TrimSpace(said), "\n0")
+	})
 }
 
 // mapArgument is the first argument of this program when it maps a file for the tracer to see.

@@ -13,6 +13,8 @@ import (
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/ingero-io/ingero/internal/hostile/statement"
 )
 
 // asked is a program whose tool is asked statements in SQL over MCP.
@@ -26,7 +28,30 @@ type asked struct {
 	closing   func() (peak uint64, printed string, err error)
 }
 
-func (s *asked) Attacks() ([]Attack, error) { return List(s.list) }
+func (s *asked) Attacks() ([]Attack, error) {
+	if s.list == sqlite {
+		return statements()
+	}
+	return List(s.list)
+}
+
+// sqlite is the file of attacks by SQL on recordings.
+const sqlite = "sql"
+
+// statements are the attacks by SQL on recordings: those of the file, and those that package statement has for tests.
+func statements() ([]Attack, error) {
+	list, err := List(sqlite)
+	for i, s := range statement.All() {
+		if len(s) <= longestStatement {
+			list = append(list, Attack{Name: fmt.Sprintf("statement %d: %.60q", i+1, s), Input: []byte(s)})
+		}
+	}
+	return list, err
+}
+
+// longestStatement is the longest that is sent, in bytes: a client of MCP ends its session at the error that a longer
+// message gets.
+const longestStatement = 200 << 10
 
 func (s *asked) Try(ctx context.Context, a Attack) (Outcome, error) {
 	r, err := s.client.CallTool(ctx, &mcp.CallToolParams{Name: s.tool, Arguments: map[string]any{"sql": string(a.Input)}})
@@ -74,7 +99,7 @@ func startMCPSQL(ctx context.Context, p *Programs) (Trier, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &asked{list: "sql", tool: "run_sql", harmless: "select 1"}
+	s := &asked{list: sqlite, tool: "run_sql", harmless: "select 1"}
 	if s.recording, err = p.recording(dir); err != nil {
 		return nil, err
 	}
@@ -130,7 +155,7 @@ func startQuery(_ context.Context, p *Programs) (Trier, error) {
 	return &queried{p: p, dir: dir, db: db}, err
 }
 
-func (q *queried) Attacks() ([]Attack, error) { return List("sql") }
+func (q *queried) Attacks() ([]Attack, error) { return statements() }
 
 func (q *queried) Try(ctx context.Context, a Attack) (Outcome, error) {
 	if len(a.Input) > 128<<10 || strings.ContainsRune(string(a.Input), 0) {

@@ -192,7 +192,7 @@ var table = []row{
 	{"internal/e2e/fleetlive", ""},
 	{"internal/gen", "event metrics serve/nodeapi"},
 	{"internal/mcpconformance", ""},
-	{"internal/hostile", "internal/cudastub"},
+	{"internal/hostile", "internal/cudastub internal/hostile/elffile internal/hostile/recording internal/hostile/statement"},
 	{"internal/nvidiatest", ""},
 	{"internal/pythontest", ""},
 	{"internal/real", ""},
