@@ -17,6 +17,15 @@ type sharer struct {
 	lost, explained uint64 // ns
 }
 
+// process names the thread's process. A process has the name of its main thread; what that was called when it ran is
+// right also if its id was another process's before or after, whose end nobody reported.
+func (s *sharer) process(ps *processes) string {
+	if s.TID == s.PID && s.comm != "" {
+		return printable(s.comm)
+	}
+	return ps.name(s.PID, s.comm)
+}
+
 // sharers are the threads that a finding is about. There are none if it is about one only.
 type sharers []sharer
 
@@ -43,7 +52,7 @@ func (ss sharers) names(ps *processes, waiter uint32) string {
 	names := []string{}
 	count := map[string]int{}
 	for _, p := range ss {
-		n := ps.name(p.PID, p.comm)
+		n := p.process(ps)
 		if p.PID == waiter {
 			n = cmp.Or(printable(p.comm), itoa(p.TID))
 		}
@@ -78,7 +87,7 @@ func (ss sharers) steps(ps *processes, state, on string) []report.Step {
 	var steps []report.Step
 	for i, p := range ss[:min(len(ss), maxParts)] {
 		steps = append(steps, report.Step{
-			Layer: "HOST", Process: ps.name(p.PID, p.comm), PID: p.PID, TID: p.TID, Thread: printable(p.comm),
+			Layer: "HOST", Process: p.process(ps), PID: p.PID, TID: p.TID, Thread: printable(p.comm),
 			State: state, On: on, NS: p.explained, Beside: i > 0,
 		})
 	}
@@ -89,7 +98,7 @@ func (ss sharers) steps(ps *processes, state, on string) []report.Step {
 func (ss sharers) culprits(ps *processes, lost uint64) (list []report.Culprit) {
 	for _, p := range ss[:min(len(ss), maxRunners)] {
 		list = append(list, report.Culprit{
-			Process: ps.name(p.PID, p.comm), PID: p.PID, TID: p.TID, Thread: printable(p.comm), NS: p.lost,
+			Process: p.process(ps), PID: p.PID, TID: p.TID, Thread: printable(p.comm), NS: p.lost,
 			Pct: round(percent(p.lost, lost)),
 		})
 	}
