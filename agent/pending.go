@@ -4,6 +4,8 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/ingero-io/ingero/capture/probe"
 )
 
@@ -36,4 +38,13 @@ func (p pendingMaps) of(pid uint32, mapped func(*probe.Mapped)) {
 // a moment of CLOCK_MONOTONIC.
 func (p *pendingMaps) forget(age func(ktime uint64) time.Duration) {
 	*p = slices.DeleteFunc(*p, func(m probe.Mapped) bool { return age(m.At) > pendingFor })
+}
+
+// since is the time since a moment of the kernel's clock, CLOCK_MONOTONIC.
+func since(ktime uint64) time.Duration {
+	var now unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_MONOTONIC, &now) != nil || uint64(now.Nano()) < ktime {
+		return 0
+	}
+	return time.Duration(uint64(now.Nano()) - ktime)
 }

@@ -13,8 +13,6 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/ingero-io/ingero/capture/host/cudalib"
 	"github.com/ingero-io/ingero/capture/host/proc"
 	"github.com/ingero-io/ingero/capture/privilege"
@@ -299,15 +297,6 @@ func (x *targets) unnoticed(m probe.Mapped) {
 	case x.unattached(m):
 		x.late += since(m.At)
 	}
-}
-
-// since is the time since a moment of the kernel's clock, CLOCK_MONOTONIC.
-func since(ktime uint64) time.Duration {
-	var now unix.Timespec
-	if unix.ClockGettime(unix.CLOCK_MONOTONIC, &now) != nil || uint64(now.Nano()) < ktime {
-		return 0
-	}
-	return time.Duration(uint64(now.Nano()) - ktime)
 }
 
 // forked gives a new process its parent's links. at is when it began, by the kernel's clock.
