@@ -191,3 +191,15 @@ func (w *Writer) insertDetail(ts uint64, c *pendingCall) error {
 	w.ins.ledger.ledger(2, &c.Ledger)
 	return w.ins.ledger.run()
 }
+
+// endThread forgets a thread whose ids may be used again.
+func (w *Writer) endThread(id event.Thread, at uint64) {
+	for key, s := range w.series {
+		if s.id == id {
+			w.closeGroup(s)
+			delete(w.series, key)
+		}
+	}
+	clear(w.recent[:])
+	w.threads.end(id, at)
+}

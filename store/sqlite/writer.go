@@ -266,18 +266,6 @@ func (w *Writer) seriesOf(c *event.Call) *series {
 	return s
 }
 
-// endThread forgets a thread whose ids may be used again.
-func (w *Writer) endThread(id event.Thread, at uint64) {
-	for key, s := range w.series {
-		if s.id == id {
-			w.closeGroup(s)
-			delete(w.series, key)
-		}
-	}
-	clear(w.recent[:])
-	w.threads.end(id, at)
-}
-
 func (w *Writer) closeGroup(s *series) {
 	if s.group.n > 0 {
 		w.thin.stored++
