@@ -42,12 +42,12 @@ var table = []row{
 	{"capture/privilege", ""},
 
 	// Readers of the machine.
-	{"capture/limit", ""},
+	{"capture/limit", "capture/privilege"},
 	{"capture/host/cgroup", "capture/limit"},
 	{"capture/host/framework", ""},
 	{"capture/host/proc", "capture/limit capture/privilege"},
 	{"internal/elffile", "capture/limit"},
-	{"capture/host/cudalib", "capture/limit internal/elffile capture/privilege"},
+	{"capture/host/cudalib", "capture/limit internal/elffile"},
 	{"capture/host/owner", "capture/host/cgroup capture/host/proc capture/limit capture/privilege"},
 	{"capture/host/nvml", "capture/host/cudalib"},
 	{"capture/host/tracers", "capture/host/proc"},
@@ -60,8 +60,7 @@ var table = []row{
 	{"capture/symbol/python", `capture/bpf event capture/host/proc capture/limit internal/elffile
 		capture/privilege`},
 	{"capture/symbol/addrspace", "capture/host/proc capture/limit"},
-	{"capture/symbol/elf", `event capture/host/proc capture/limit internal/elffile capture/symbol/addrspace
-		capture/privilege`},
+	{"capture/symbol/elf", "event capture/host/proc capture/limit internal/elffile capture/symbol/addrspace"},
 	{"capture/symbol/unwind", `capture/host/proc capture/limit internal/elffile capture/symbol/addrspace
 		capture/privilege`},
 

@@ -27,7 +27,7 @@ func schemaAttacks() []Attack {
 			cpu integer, session integer) without rowid`),
 		script("a table has another's index", "create index evil on call (hex(zeroblob(op)))"),
 		script("an insert inserts", `create trigger evil after insert on session begin
-			insert into thread select null, 1, 1, 1, hex(zeroblob(1000)), 0 from call a, call b; end`),
+			insert into thread (session, pid, tid, comm, dispatch) select 1, 1, 1, hex(zeroblob(1000)), 0 from call a, call b; end`),
 		script("an update deletes", "create trigger evil after update on session begin delete from call; end"),
 		script("names differ by case", "drop table stall; create table STALL (TS integer primary key, x as (zeroblob(1e9)))"),
 		script("a hundred thousand tables", `pragma writable_schema = on; with recursive r(n) as (select 1 union all select
