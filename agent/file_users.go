@@ -97,7 +97,6 @@ func (u *fileUsers) next() (pid int, ok bool) {
 			return pid, true
 		}
 	}
-	pid = u.asked
 	least, above := 0, 0
 	for p := range u.files {
 		if least == 0 || p < least {

@@ -73,8 +73,8 @@ type recorder struct {
 func newRecorder(o *Options, b probe.Backend, log *slog.Logger) (*recorder, error) {
 	fs := proc.New(o.ProcRoot)
 	r := &recorder{
-		sinks: o.Sinks, log: log, guarded: len(o.Command) > 0, native: elf.New(fs), kernel: kallsyms.New(""), seen: map[uint64]bool{},
-		where: map[uint64]string{}, ranks: node.NewMeter(),
+		sinks: o.Sinks, log: log, guarded: len(o.Command) > 0, native: elf.New(fs),
+		kernel: kallsyms.New(""), seen: map[uint64]bool{}, where: map[uint64]string{}, ranks: node.NewMeter(),
 		free: make(chan *workItem, workItems), work: make(chan *workItem, workItems),
 		done: make(chan struct{}), failed: make(chan error, 1),
 	}
@@ -224,8 +224,8 @@ func (r *recorder) paused(now time.Time, err error) {
 		why = u.Why
 	}
 	if r.pause.failed(now, why) {
-		r.log.Warn("the recording cannot be written: "+why+". Tracing goes on, and what happens meanwhile is counted but not "+
-			"recorded; it is tried again until it can be written", "path", r.path, "err", err)
+		r.log.Warn("the recording cannot be written: "+why+". Tracing goes on, and what happens meanwhile is counted but "+
+			"not recorded; it is tried again until it can be written", "path", r.path, "err", err)
 	}
 }
 

@@ -50,8 +50,8 @@ func Scrape(addr string) (*Scraped, error) {
 	s := &Scraped{
 		Reader: reader, addr: l.Addr(),
 		server: &http.Server{
-			Handler: crosssite.Handler(mux, local(l.Addr())), ReadHeaderTimeout: 5 * time.Second, WriteTimeout: 2 * scrapeTimeout,
-			IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10,
+			Handler: crosssite.Handler(mux, local(l.Addr())), ReadHeaderTimeout: 5 * time.Second,
+			WriteTimeout: 2 * scrapeTimeout, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10,
 		},
 	}
 	go func() { _ = s.server.Serve(l) }() // ends by Close; other errors concern only one client

@@ -30,7 +30,9 @@ const debugEnv = "INGERO_DEBUG"
 
 // run executes a command line and returns the exit code.
 func run(args []string) (code int) {
-	c := &console{in: os.Stdin, out: os.Stdout, err: os.Stderr, env: os.Getenv, now: time.Now, limitSQLite: sqlite.LimitMemory}
+	c := &console{
+		in: os.Stdin, out: os.Stdout, err: os.Stderr, env: os.Getenv, now: time.Now, limitSQLite: sqlite.LimitMemory,
+	}
 	defer func() {
 		if p := recover(); p != nil {
 			fmt.Fprintf(c.err, "ingero: internal error: %v; please report it with what you typed, and the output of %s=1\n", p,

@@ -59,7 +59,8 @@ func attacked(t *testing.T, path string) {
 	at := attackedFrom + 1e9
 	for i := range 300 {
 		b.Calls = append(b.Calls, event.Call{
-			Start: at, Duration: 5e3, Thread: main, Op: info.Op, GPU: event.NoGPU, Args: [event.NumArgs]uint64{0x401000}, Stack: 7,
+			Start: at, Duration: 5e3, Thread: main, Op: info.Op, GPU: event.NoGPU,
+			Args: [event.NumArgs]uint64{0x401000}, Stack: 7,
 		})
 		at += 5e3
 		off := event.OffCPU{

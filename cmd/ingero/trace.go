@@ -26,12 +26,7 @@ import (
 	"github.com/ingero-io/ingero/store/sqlite"
 )
 
-func traceCommand(c *console) *cobra.Command {
-	var f traceFlags
-	cmd := &cobra.Command{
-		Use:   "trace [flags] [-- COMMAND [ARG…]]",
-		Short: "Record CUDA calls and what delayed them",
-		Long: `Trace records every CUDA call of the chosen processes, and where the time of the
+const traceHelp = `Trace records every CUDA call of the chosen processes, and where the time of the
 calling threads went: on a CPU, waiting for one, blocked on what and by whom.
 Processes that start later, or load CUDA later, are traced as well. Without --pid,
 --user or COMMAND, every process that uses CUDA is traced.
@@ -57,9 +52,16 @@ It runs until Ctrl+C, --duration, or the end of COMMAND, whose exit code it pass
 COMMAND is never killed, whatever happens to the tracer. Ctrl+C asks it to exit (SIGTERM)
 and is recorded until it has; a second one leaves it running. --duration ends only the
 tracing. While the recording cannot be written, as on a full disk, tracing goes on and
-what is missing is counted. On a terminal it shows calls, ledgers, findings, memory and nodes in tabs
-(? lists the keys), otherwise a line a second. It needs root, or the capabilities that
-"ingero check" names.`,
+what is missing is counted. On a terminal it shows calls, ledgers, findings, memory and
+nodes in tabs (? lists the keys), otherwise a line a second. It needs root, or the
+capabilities that "ingero check" names.`
+
+func traceCommand(c *console) *cobra.Command {
+	var f traceFlags
+	cmd := &cobra.Command{
+		Use:   "trace [flags] [-- COMMAND [ARG…]]",
+		Short: "Record CUDA calls and what delayed them",
+		Long:  traceHelp,
 		Example: `  sudo ingero trace                                 everything that uses CUDA
   sudo ingero trace --pid 4821 --duration 60s       one process and its children
   sudo ingero trace --pid "$(pgrep -f mcp-server)"  what any process touches, GPU or not

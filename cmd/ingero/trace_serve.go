@@ -18,7 +18,9 @@ var besideTracer = webserver.Limits{Calls: 2, PerTool: 1, Waiting: 16}
 // result is called.
 func (t *tracing) serveBoth(ctx context.Context, f *traceFlags) (end func(), err error) {
 	sql := asker(besideTracer.PerTool) // of both
-	endMCP, err := t.serve(ctx, mcpService, f.mcp, sql, func(ctx context.Context, l *listener, src recording.Source) error {
+	endMCP, err := t.serve(ctx, mcpService, f.mcp, sql, func(ctx context.Context, l *listener,
+		src recording.Source,
+	) error {
 		server := mcptool.NewServer(src, mcptool.Options{Version: build().Version, Logger: l.opts.Logger, Now: t.c.now})
 		mcpserver.Protect(server, t.log, webserver.NewGate(besideTracer), l.opts.Logger)
 		return mcpserver.Serve(ctx, l.ln, server, l.tls(), l.opts)
@@ -26,7 +28,9 @@ func (t *tracing) serveBoth(ctx context.Context, f *traceFlags) (end func(), err
 	if err != nil {
 		return nil, err
 	}
-	endNode, err := t.serve(ctx, nodeService, f.serve, sql, func(ctx context.Context, l *listener, src recording.Source) error {
+	endNode, err := t.serve(ctx, nodeService, f.serve, sql, func(ctx context.Context, l *listener,
+		src recording.Source,
+	) error {
 		return t.c.serveDashboard(ctx, src, nil, l, t.log, besideTracer)
 	})
 	if err != nil {

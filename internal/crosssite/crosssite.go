@@ -54,8 +54,8 @@ func Handler(next http.Handler, local bool) http.Handler {
 		Protect(w.Header())
 		switch {
 		case local && !Loopback(Hostname(r.Host)):
-			http.Error(w, fmt.Sprintf("host name %q is not accepted: this address is for programs on this machine; use 127.0.0.1",
-				Hostname(r.Host)), http.StatusForbidden)
+			http.Error(w, fmt.Sprintf("host name %q is not accepted: this address is for programs on this machine; "+
+				"use 127.0.0.1", Hostname(r.Host)), http.StatusForbidden)
 		case Foreign(r) || foreignOrigin(r):
 			http.Error(w, Page, http.StatusForbidden)
 		default:

@@ -180,8 +180,8 @@ func (f *File) nameSections(from *Section, places []uint32) error {
 			continue
 		}
 		name := all[at:min(len(all), int(at)+limit.SectionName)]
-		if end := strings.IndexByte(name, 0); end >= 0 {
-			f.Sections[i].Name = name[:end]
+		if before, _, ok := strings.Cut(name, "\x00"); ok {
+			f.Sections[i].Name = before
 		}
 	}
 	return nil

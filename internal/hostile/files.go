@@ -79,7 +79,7 @@ func judgeExit(said string, peak uint64, err error) (Outcome, error) {
 	case err != nil && !errors.As(err, &exit):
 		return o, err
 	case err != nil && exit.ExitCode() < 0:
-		return o, fmt.Errorf("it was ended by %s, with %d MiB", exit, mib)
+		return o, fmt.Errorf("it was ended by %w, with %d MiB", exit, mib)
 	case mib > maxServerMiB:
 		return o, fmt.Errorf("it took %d MiB", mib)
 	}

@@ -118,7 +118,7 @@ func (r *request) once(ctx context.Context, address string) (answer, error) {
 	if err != nil {
 		return answer{}, fmt.Errorf("connect: %w", err)
 	}
-	defer c.Close()
+	defer func() { _ = c.Close() }() // it may be closed already
 	_ = c.SetDeadline(time.Now().Add(answerTime))
 	written := make(chan struct{})
 	go func() {
@@ -126,7 +126,7 @@ func (r *request) once(ctx context.Context, address string) (answer, error) {
 		r.write(c)
 	}()
 	defer func() {
-		c.Close()
+		_ = c.Close() // for who writes to it
 		<-written
 	}()
 	if r.slow || r.raw { // it need not answer

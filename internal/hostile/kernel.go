@@ -70,8 +70,8 @@ func startTraced(ctx context.Context, p *Programs, name string, args ...string) 
 	}
 	url := "http://" + at + "/metrics"
 	t.seen = func(ctx context.Context) error { return get(ctx, url) }
-	t.process, err = start(ctx, dir, p.path("ingero"), append([]string{"trace", "--quiet", "--db", t.db, "--prometheus", at},
-		args...)...)
+	args = append([]string{"trace", "--quiet", "--db", t.db, "--prometheus", at}, args...)
+	t.process, err = start(ctx, dir, p.path("ingero"), args...)
 	if err != nil {
 		return nil, err
 	}
@@ -91,8 +91,10 @@ func startNames(ctx context.Context, p *Programs) (Trier, error) {
 	t.attacks = func() ([]Attack, error) { return List("name") }
 	t.try = t.named
 	t.after = [][]string{
-		{"explain", t.db, "--per-process"}, {"explain", t.db, "--json"},
-		{"query", t.db, "select * from processes"}, {"query", t.db, "select * from libraries"},
+		{"explain", t.db, "--per-process"},
+		{"explain", t.db, "--json"},
+		{"query", t.db, "select * from processes"},
+		{"query", t.db, "select * from libraries"},
 	}
 	return t, nil
 }
@@ -115,15 +117,14 @@ func (t *traced) named(ctx context.Context, a Attack) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	defer v.Close()
+	defer func() { _ = v.Close() }() // how it ends says nothing
 	for _, command := range []string{"call cudaLaunchKernel 50", "call cudaDeviceSynchronize 3"} {
 		if _, err := v.Do(command); err != nil {
 			return Outcome{}, err
 		}
 	}
 	_, said, err := oneShot(ctx, t.dir, t.p.path("ingero"), "check", "--coverage")
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
+	if _, ok := errors.AsType[*exec.ExitError](err); ok {
 		err = nil // it found that something is missing on this machine, which it says
 	}
 	return Outcome{Said: said, Text: true}, err
@@ -220,7 +221,7 @@ func (l *libraries) honest(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer v.Close()
+	defer func() { _ = v.Close() }() // how it ends says nothing
 	query := fmt.Sprintf("select count(*) as n from cuda_events where pid = %d", v.PID())
 	return until(ctx, l.process, "the calls of an honest program", func() bool {
 		if _, err := v.Do("call cudaLaunchKernel 10"); err != nil {

@@ -200,7 +200,7 @@ func descendants(pid int) []int {
 		if err != nil {
 			continue // the thread has ended
 		}
-		for _, w := range strings.Fields(string(b)) {
+		for w := range strings.FieldsSeq(string(b)) {
 			child, err := strconv.Atoi(w)
 			if err != nil {
 				continue
@@ -232,7 +232,7 @@ func freeAddress() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("look for a free port: %w", err)
 	}
-	defer l.Close()
+	defer func() { _ = l.Close() }() // nothing was accepted
 	return l.Addr().String(), nil
 }
 

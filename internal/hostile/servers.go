@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -293,8 +294,8 @@ func (s *mcpServed) Healthy(ctx context.Context) error {
 
 // session begins a session, which is never ended, and returns it as a word of attacks.
 func (s *served) session(ctx context.Context) (map[string]string, error) {
-	const hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},` +
-		`"clientInfo":{"name":"hostile","version":"1"}}}`
+	const hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{` +
+		`"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"hostile","version":"1"}}}`
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+s.addresses[""]+mcpPath, strings.NewReader(hello))
 	if err != nil {
 		return nil, err
@@ -314,9 +315,7 @@ func (s *served) session(ctx context.Context) (map[string]string, error) {
 		return nil, fmt.Errorf("a new session: status %d: %s", res.StatusCode, shown(string(b)))
 	}
 	words := map[string]string{"$SESSION": res.Header.Get("Mcp-Session-Id")}
-	for word, text := range s.words {
-		words[word] = text
-	}
+	maps.Copy(words, s.words)
 	return words, nil
 }
 

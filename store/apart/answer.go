@@ -101,7 +101,7 @@ func answer(ctx context.Context, req *request, wants <-chan byte, w *writer) err
 	if err != nil {
 		return err
 	}
-	defer rows.Close() //nolint:errcheck // likewise
+	defer rows.Close()
 	if err := w.json(frameColumns, rows.Columns()); err != nil {
 		return err
 	}

@@ -21,8 +21,8 @@ type Asker struct {
 	places  chan struct{}
 }
 
-// New makes an Asker that runs so many processes at a time. program makes the command of one, which calls Answer with its
-// standard input and output.
+// New makes an Asker that runs so many processes at a time. program makes the command of one, which calls Answer with
+// its standard input and output.
 func New(program func() *exec.Cmd, atOnce int) *Asker {
 	return &Asker{program, make(chan struct{}, atOnce)}
 }
@@ -80,7 +80,7 @@ func (a *Asker) start(ctx context.Context, path, sql string, l store.Limits) (*r
 	}
 	r := &rows{ctx: ctx, within: within, cancel: cancel, cmd: cmd, in: in, from: newReader(out), said: said, limits: l}
 	if err := writeRequest(in, &request{Path: path, SQL: sql, Limits: l}); err != nil {
-		r.broken(err)
+		_ = r.broken(err)
 	}
 	return r, nil
 }
@@ -149,7 +149,7 @@ func (r *rows) Next() bool {
 	}
 	if !r.batch {
 		if _, err := r.in.Write([]byte{wantMore}); err != nil {
-			r.broken(err)
+			_ = r.broken(err)
 			return false
 		}
 		r.batch = true
@@ -158,17 +158,17 @@ func (r *rows) Next() bool {
 		kind, data, err := r.from.next()
 		switch {
 		case err != nil:
-			r.broken(err)
+			_ = r.broken(err)
 			return false
 		case kind == frameRow:
 			if err := readRow(data, r.values); err != nil {
-				r.broken(err)
+				_ = r.broken(err)
 				return false
 			}
 			return true
 		case kind == frameBatch:
 			if _, err := r.in.Write([]byte{wantMore}); err != nil {
-				r.broken(err)
+				_ = r.broken(err)
 				return false
 			}
 		case kind == frameEnd:
@@ -178,7 +178,7 @@ func (r *rows) Next() bool {
 			_ = r.told(data)
 			return false
 		default:
-			r.broken(errFrame)
+			_ = r.broken(errFrame)
 			return false
 		}
 	}

@@ -24,8 +24,8 @@ func interrupted(t *testing.T) string {
 	for _, sql := range []string{
 		"pragma journal_mode = delete", "pragma cache_size = 1", "begin immediate", "update call set dur = 0",
 		"with recursive r(n) as (select 1 union all select n + 1 from r where n < 3000) " +
-			"insert into thread (id, session, pid, tid, comm, dispatch) "+
-				"select n + 1000, 1, 1, n, hex(zeroblob(100)), 0 from r",
+			"insert into thread (id, session, pid, tid, comm, dispatch) " +
+			"select n + 1000, 1, 1, n, hex(zeroblob(100)), 0 from r",
 	} {
 		must(t, sqlitex.ExecuteTransient(c, sql, nil))
 	}

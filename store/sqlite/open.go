@@ -155,8 +155,8 @@ func (s *source) header(hasLog bool) (logMode bool, err error) {
 // may write.
 func (s *source) copyToTemp(path, beside string) (string, error) {
 	if need := fileSize(path) + fileSize(path+beside); need > free(os.TempDir()) {
-		return "", fmt.Errorf("%s: %w: to read it, its %s has to be played back in a copy, and %s has not the %d MiB for that; "+
-			"set TMPDIR to a folder that has", s.path, store.ErrFull, beside[1:], os.TempDir(), need>>20)
+		return "", fmt.Errorf("%s: %w: to read it, its %s has to be played back in a copy, and %s has not the %d MiB for "+
+			"that; set TMPDIR to a folder that has", s.path, store.ErrFull, beside[1:], os.TempDir(), need>>20)
 	}
 	dir, err := os.MkdirTemp("", "ingero-read-")
 	if err != nil {

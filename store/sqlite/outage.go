@@ -51,7 +51,8 @@ func (w *Writer) writeOutage() error {
 	if o.from == 0 {
 		return nil
 	}
-	return exec(w.conn, "insert or replace into pause values (?, ?, ?, ?)", int64(o.from), w.session.id, int64(o.to), o.why)
+	const query = "insert or replace into pause values (?, ?, ?, ?)"
+	return exec(w.conn, query, int64(o.from), w.session.id, int64(o.to), o.why)
 }
 
 // Skip implements store.Writer.

@@ -240,8 +240,8 @@ func (r *reuse) process(session int, pid uint32, ended uint64, name string, born
 	}
 	first := true // of this session
 	list := r.users[pid]
-	for i := len(list) - 1; i >= 0; i-- {
-		u := list[i]
+	for _, u := range slices.Backward(list) {
+
 		if u.process != u {
 			continue
 		}
@@ -317,8 +317,8 @@ func (r *reuse) at(session int, pid uint32, ended uint64) *user {
 // thread finds or adds a thread of a process.
 func (r *reuse) thread(of *user, t *threadRow) *user {
 	list := r.users[t.tid]
-	for i := len(list) - 1; i >= 0; i-- {
-		u := list[i]
+	for _, u := range slices.Backward(list) {
+
 		if u.process != of || u == of {
 			continue
 		}

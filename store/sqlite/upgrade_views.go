@@ -42,7 +42,8 @@ func upgradeViews(c *sqlite.Conn) error {
 	return nil
 }
 
-// hasViewsOfToday reports whether a file has the current views. Others of its own do not matter: these do not read them.
+// hasViewsOfToday reports whether a file has the current views. Others of its own do not matter: these do not read
+// them.
 func hasViewsOfToday(c *sqlite.Conn) (bool, error) {
 	today, err := publicViews()
 	if err != nil {
@@ -52,7 +53,8 @@ func hasViewsOfToday(c *sqlite.Conn) (bool, error) {
 	for i := range today {
 		missing[today[i].name] = today[i].sql
 	}
-	err = sqlitex.ExecuteTransient(c, "select name, sql from main.sqlite_schema where type = 'view' or name = 'causal_chains'",
+	const query = "select name, sql from main.sqlite_schema where type = 'view' or name = 'causal_chains'"
+	err = sqlitex.ExecuteTransient(c, query,
 		&sqlitex.ExecOptions{ResultFunc: func(s *sqlite.Stmt) error {
 			if name := s.ColumnText(0); missing[name] == s.ColumnText(1) {
 				delete(missing, name)

@@ -77,7 +77,8 @@ func (f FS) OpenPaths(pid int, inodes []uint64) map[uint64]string {
 	for _, n := range names {
 		var st syscall.Stat_t
 		p := filepath.Join(dir, n)
-		if privilege.For(p, func() error { return syscall.Stat(p, &st) }) != nil || !slices.Contains(inodes, st.Ino) || st.Mode&syscall.S_IFMT != syscall.S_IFREG {
+		err := privilege.For(p, func() error { return syscall.Stat(p, &st) })
+		if err != nil || !slices.Contains(inodes, st.Ino) || st.Mode&syscall.S_IFMT != syscall.S_IFREG {
 			continue
 		}
 		if target, err := privilege.Readlink(p); err == nil && strings.HasPrefix(target, "/") {

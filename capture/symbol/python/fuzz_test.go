@@ -2,6 +2,7 @@ package python
 
 import (
 	"encoding/binary"
+	"slices"
 	"testing"
 )
 
@@ -54,5 +55,5 @@ func FuzzOffsets(f *testing.F) {
 }
 
 func read64(b []byte) uint64 {
-	return binary.LittleEndian.Uint64(append(b[:len(b):len(b)], make([]byte, 8)...))
+	return binary.LittleEndian.Uint64(append(slices.Clip(b), make([]byte, 8)...))
 }

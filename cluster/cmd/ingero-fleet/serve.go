@@ -151,7 +151,8 @@ func (f *serveFlags) overHTTP(ctx context.Context, fleet *fleetserver.Server, co
 		l, scheme = tls.NewListener(l, conf), "https"
 	}
 	h := &http.Server{
-		Handler: crosssite.Handler(withHealth(fleet), open && loopback(f.listen)), ReadHeaderTimeout: endTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
+		Handler:           crosssite.Handler(withHealth(fleet), open && loopback(f.listen)),
+		ReadHeaderTimeout: endTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
 		ErrorLog: slog.NewLogLogger(fewlogs.New(log, time.Now).Handler(), slog.LevelDebug),
 	}
 	log.Info("agents are answered", "at", scheme+"://"+l.Addr().String())

@@ -71,7 +71,8 @@ var tables = []Attack{
 		})
 		return m
 	})},
-	{"tables over each other", "symbols, names, notes and unwind tables that are the same bytes, and refer to themselves",
+	{
+		"tables over each other", "symbols, names, notes and unwind tables that are the same bytes, and refer to themselves",
 		ok(func() *image {
 			m := dynamic(part{at: CodeAt, size: 0x8000}, part{at: CodeAt, size: 0x8000},
 				part{name: ".symtab", kind: elf.SHT_SYMTAB, at: CodeAt, size: 0x8000, link: section(2)},
@@ -81,7 +82,8 @@ var tables = []Attack{
 				part{name: ".text", kind: elf.SHT_PROGBITS, at: CodeAt, data: symbols(1000, func(i int) uint32 { return uint32(i) })})
 			m.programs = append(m.programs, elf.Prog64{Type: uint32(elf.PT_NOTE), Off: CodeAt, Filesz: 0x8000})
 			return m
-		})},
+		}),
+	},
 }
 
 var pythons = []Attack{
