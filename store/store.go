@@ -305,6 +305,14 @@ type Merged interface {
 	Machines(ctx context.Context) ([]Reader, error)
 }
 
+// Distinct is a Reader of a recording in which ids may have been used again: it may have several sessions, and the kernel
+// gives ids of processes and threads again.
+type Distinct interface {
+	// Distinct returns a reader in which each process and each thread has an id of its own (event.ReusedID). It must
+	// be closed, unless it is the Reader itself, because no id was used again.
+	Distinct(ctx context.Context) (Reader, error)
+}
+
 // NotableWait is the off-CPU time from which a call or gap is kept and read one by one, even if it
 // is not slow for its operation.
 const NotableWait = 50 * time.Microsecond

@@ -50,7 +50,7 @@ const answerSQL = "answer-sql"
 func asker(atOnce int) *apart.Asker {
 	return apart.New(func() *exec.Cmd {
 		// The program that runs, also if its file has been replaced.
-		c := &exec.Cmd{Path: "/proc/self/exe", Args: []string{os.Args[0], answerSQL}, Env: []string{}}
+		c := &exec.Cmd{Path: "/proc/self/exe", Args: []string{"ingero", answerSQL}, Env: []string{}}
 		for _, name := range []string{"TMPDIR", "SQLITE_TMPDIR"} { // where large sorts are made
 			if dir := os.Getenv(name); dir != "" {
 				c.Env = append(c.Env, name+"="+dir)

@@ -40,6 +40,11 @@ const maxStacks = 64
 
 // Load reads the data for a diagnosis of the window. The caller fills in DB and Note.
 func Load(ctx context.Context, r store.Reader, w store.Window) (*Input, error) {
+	r, done, err := distinctIDs(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
 	sum, err := r.Summary(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read summary: %w", err)

@@ -40,18 +40,31 @@ func LoadMachines(ctx context.Context, r store.Reader, w store.Window, more ...L
 	defer done()
 	var ins []*Input
 	for _, m := range machines {
-		in, err := Load(ctx, m, w)
+		in, err := loadMachine(ctx, m, w, more)
 		if err != nil {
 			return nil, err
-		}
-		for _, load := range more {
-			if err := load(ctx, m, in); err != nil {
-				return nil, err
-			}
 		}
 		ins = append(ins, in)
 	}
 	return ins, nil
+}
+
+func loadMachine(ctx context.Context, r store.Reader, w store.Window, more []Loader) (*Input, error) {
+	r, done, err := distinctIDs(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	in, err := Load(ctx, r, w)
+	if err != nil {
+		return nil, err
+	}
+	for _, load := range more {
+		if err := load(ctx, r, in); err != nil {
+			return nil, err
+		}
+	}
+	return in, nil
 }
 
 // DiagnoseMachines explains the recordings of several machines together.

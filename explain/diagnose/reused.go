@@ -1,16 +1,35 @@
 package diagnose
 
 import (
+	"context"
+	"fmt"
 	"reflect"
 	"regexp"
 	"strconv"
 
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/explain/report"
+	"github.com/ingero-io/ingero/store"
 )
 
-// A Reader gives each of several processes or threads that had one id an id of its own (event.ReusedID), by which all
-// evidence is keyed. People know them by the kernel's, so a report has those.
+// Each of several processes or threads that had one id has an id of its own (event.ReusedID) in what is loaded, by which
+// all evidence is keyed. People know them by the kernel's, so a report has those.
+
+// distinctIDs returns a reader in which ids are distinct. done closes it; it is never nil.
+func distinctIDs(ctx context.Context, r store.Reader) (d store.Reader, done func(), err error) {
+	done = func() {}
+	all, ok := r.(store.Distinct)
+	if !ok {
+		return r, done, nil
+	}
+	if d, err = all.Distinct(ctx); err != nil {
+		return nil, done, fmt.Errorf("read which ids were used again: %w", err)
+	}
+	if d != r {
+		done = func() { _ = d.Close() } // a reader has nothing to lose
+	}
+	return d, done, nil
+}
 
 // reusedIDs are the ids of an input that are not the kernel's.
 func reusedIDs(in *Input) map[string]string {

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -34,6 +35,9 @@ func Open(path string) (store.Recording, error) {
 	}
 	return &legacyReader{Reader: r, layout: l}, nil
 }
+
+// Distinct implements store.Distinct. Earlier versions recorded no ends of threads.
+func (r *legacyReader) Distinct(context.Context) (store.Reader, error) { return r, nil }
 
 // legacyReader reads a recording by an earlier Ingero. For data that has no table there, its
 // methods return nothing.

@@ -59,46 +59,52 @@ func openMachine(path string, sessions []int64) (*Reader, error) {
 // newTables is newReader for a source in this version's schema or an earlier one of it. sessions are those to be
 // read, nil for all.
 func newTables(s *source, sessions []int64) (*Reader, error) {
+	if sessions != nil {
+		s.prepare = func(c *sqlite.Conn) error { return arrange(c, sessions, nil) }
+	}
 	r, err := newReader(s, func(c *sqlite.Conn) error { return checkOurs(c, s.path, false) })
 	if err != nil {
 		return nil, err
 	}
-	ids, err := reuseIn(s, sessions)
-	if err != nil {
-		if !strings.HasPrefix(err.Error(), s.path+": ") {
-			err = s.explain(err)
-		}
-		_ = r.Close() // a reader has no data to lose
-		return nil, err
-	}
-	if ids == nil && sessions == nil {
-		return r, nil
-	}
-	s.prepare = func(c *sqlite.Conn) error { return arrange(c, sessions, ids) }
-	c, err := s.connect()
-	if err != nil {
-		_ = r.Close() // likewise
-		return nil, err
-	}
-	r.idle[0].Close() // nothing was written
-	r.idle[0] = c
+	r.sessions = sessions
 	return r, nil
 }
 
-// reuseIn finds who had the ids in some sessions, nil for all.
-func reuseIn(s *source, sessions []int64) (*reuse, error) {
-	bare := *s
-	bare.prepare = nil
-	if sessions != nil {
-		bare.prepare = func(c *sqlite.Conn) error { return arrange(c, sessions, nil) }
-	}
-	c, err := bare.connect()
+var _ store.Distinct = (*Reader)(nil)
+
+// Distinct implements store.Distinct.
+func (r *Reader) Distinct(ctx context.Context) (store.Reader, error) {
+	c, err := r.take(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer c.Close() // nothing was written
-	return s.findReuse(c)
+	ids, err := r.source.findReuse(c)
+	r.put(c)
+	switch {
+	case err != nil && strings.HasPrefix(err.Error(), r.source.path+": "):
+		return nil, err
+	case err != nil:
+		return nil, r.source.explain(err)
+	case ids == nil:
+		return r, nil
+	}
+	s, err := openSource(r.source.path)
+	if err != nil {
+		return nil, err
+	}
+	s.prepare = func(c *sqlite.Conn) error { return arrange(c, r.sessions, ids) }
+	d, err := newReader(s, func(c *sqlite.Conn) error { return checkOurs(c, s.path, false) })
+	if err != nil {
+		return nil, err
+	}
+	return distinct{d}, nil
 }
+
+// distinct is a Reader in which each process and thread has an id of its own.
+type distinct struct{ *Reader }
+
+// Distinct implements store.Distinct.
+func (d distinct) Distinct(context.Context) (store.Reader, error) { return d, nil }
 
 // arrange puts a temporary view before each table of which a Reader sees something else: with a session, the rows of
 // the given sessions only, unless they are nil; and with ids that were used again, those of their users, unless ids

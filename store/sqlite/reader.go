@@ -19,6 +19,7 @@ import (
 // goroutines, and its methods may be called from inside a visitor.
 type Reader struct {
 	source    *source
+	sessions  []int64 // those that are read; nil: all
 	callCache callCache
 
 	mu     sync.Mutex // guards what follows

@@ -71,7 +71,12 @@ func TestHolderIsNotOfAnEarlierSession(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	waits := waitsIn(t, r)
+	d, err := r.Distinct(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	waits := waitsIn(t, d)
 	old, now := waits[0].Thread, waits[3].Thread
 	if event.KernelID(old.PID) != 1364 || old.TID == now.TID || now != (event.Thread{PID: 2000, TID: 1364}) {
 		t.Errorf("the old process is %v, the new thread %v", old, now)

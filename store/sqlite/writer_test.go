@@ -547,12 +547,11 @@ func checkExact(t *testing.T, path string, calls []event.Call, rate int) {
 	want := brute(calls)
 	got, err := r.OpStats(t.Context(), store.Window{})
 	must(t, err)
-	compareStats(t, want, byKernelID(got))
+	compareStats(t, want, got)
 	weights := make(map[opKey]uint64)
 	kept := make(map[event.Call]int)
 	stored := allCalls(t, r)
 	for _, c := range stored {
-		c.Thread = kernelThread(c.Thread)
 		weights[opKey{c.Thread, c.Op}] += uint64(max(c.Weight, 1))
 		c.Weight, c.Rest, c.Start = 0, 0, 0
 		kept[c]++
@@ -583,33 +582,6 @@ func checkExact(t *testing.T, path string, calls []event.Call, rate int) {
 	if rate == 1_000_000 && len(stored) < len(calls)/2 {
 		t.Errorf("only %d of %d calls stored at a generous rate", len(stored), len(calls))
 	}
-}
-
-// kernelThread has the ids by which the calls were written: a thread that ended, and the next with its id, are read
-// as two.
-func kernelThread(t event.Thread) event.Thread {
-	return event.Thread{PID: event.KernelID(t.PID), TID: event.KernelID(t.TID)}
-}
-
-// byKernelID adds up the statistics of threads that had one id.
-func byKernelID(list []store.OpStat) (sums []store.OpStat) {
-	at := map[opKey]int{}
-	for _, o := range list {
-		o.Thread = kernelThread(o.Thread)
-		k := opKey{o.Thread, o.Op}
-		n, ok := at[k]
-		if !ok {
-			at[k] = len(sums)
-			sums = append(sums, o)
-			continue
-		}
-		s := &sums[n]
-		s.Calls, s.Errors, s.SumNS, s.Bytes = s.Calls+o.Calls, s.Errors+o.Errors, s.SumNS+o.SumNS, s.Bytes+o.Bytes
-		s.MaxNS, s.First, s.Last = max(s.MaxNS, o.MaxNS), min(s.First, o.First), max(s.Last, o.Last)
-		s.Ledger.Add(&o.Ledger)
-		s.Hist.Merge(o.Hist)
-	}
-	return sums
 }
 
 func TestStepsDoNotAliasWithThinning(t *testing.T) {
