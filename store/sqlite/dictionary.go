@@ -55,7 +55,12 @@ type threads struct {
 	named  map[event.Thread]map[string]*thread // all rows of a thread
 	last   int64
 	fresh  []*thread
+	over   []*thread // those that ended and may still be in records, in the order of their ends
 }
+
+// lateTime is for how long after the end of a thread records of it are written, ns: ends are read before calls, and what
+// others say of it comes when their own waits end.
+const lateTime = 10_000_000_000
 
 func newThreads(last int64) threads {
 	return threads{
@@ -74,10 +79,13 @@ func (d *threads) get(id event.Thread, comm string) *thread {
 	case t.comm == "":
 		t.comm = comm
 		d.touch(t)
+	case d.named[id][comm] != nil:
+		t = d.named[id][comm]
 	default:
-		if t = d.named[id][comm]; t == nil {
-			t = d.add(id, comm)
+		if t.ended != 0 { // another one has the ids by now, whose start nobody reported
+			d.forget(id)
 		}
+		t = d.add(id, comm)
 	}
 	d.latest[id] = t
 	if t.comm != "" {
@@ -104,10 +112,16 @@ func (d *threads) touch(t *thread) {
 	}
 }
 
-// end ends a thread: its ids may be used by another one, which gets rows of its own.
+// end ends a thread. Records of it may still come; the next thread with its ids gets rows of its own.
 func (d *threads) end(id event.Thread, at uint64) {
+	for len(d.over) > 0 && d.over[0].ended+lateTime < at {
+		if o := d.over[0]; d.latest[o.Thread] == o {
+			d.forget(o.Thread)
+		}
+		d.over = d.over[1:]
+	}
 	t := d.latest[id]
-	if t == nil {
+	if t == nil || t.ended != 0 {
 		return
 	}
 	t.ended = at
@@ -116,6 +130,17 @@ func (d *threads) end(id event.Thread, at uint64) {
 		t.ended = at
 		d.touch(t)
 	}
+	d.over = append(d.over, t)
+}
+
+// begin says that a thread begins. Its ids may have been those of one that has ended.
+func (d *threads) begin(id event.Thread) {
+	if t := d.latest[id]; t != nil && t.ended != 0 {
+		d.forget(id)
+	}
+}
+
+func (d *threads) forget(id event.Thread) {
 	delete(d.latest, id)
 	delete(d.named, id)
 }

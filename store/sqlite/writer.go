@@ -135,6 +135,11 @@ func (w *Writer) Write(b *store.Batch) error {
 
 // count takes a batch into what is kept in memory. full is called when many calls are pending.
 func (w *Writer) count(b *store.Batch, full func()) {
+	for i := range b.Lives {
+		if l := &b.Lives[i]; l.Kind == event.LifeFork {
+			w.threads.begin(l.Thread)
+		}
+	}
 	w.describe(b)
 	w.divide(b.Labels)
 	for i := range b.Calls {
@@ -172,7 +177,7 @@ func (w *Writer) writeRows(b *store.Batch) error {
 	return err
 }
 
-// endThreads forgets the threads that ended in a batch.
+// endThreads ends the threads that ended in a batch.
 func (w *Writer) endThreads(b *store.Batch) {
 	for i := range b.Lives {
 		if l := &b.Lives[i]; l.Kind == event.LifeExit {
