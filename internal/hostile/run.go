@@ -23,6 +23,8 @@ type Target struct {
 	Name string
 	// MaxMiB is the most memory that the program and its children may have resident at a time, in MiB.
 	MaxMiB int
+	// Long says that a short run leaves it out: a test tries the same.
+	Long bool
 	// Kernel says that it needs root and a kernel with BTF.
 	Kernel bool
 	// Start returns what tries the attacks. It is closed after the last one.

@@ -16,7 +16,7 @@ var Targets = []Target{
 	{Name: "mcp HTTP", MaxMiB: maxServerMiB, Start: startMCP},
 	{Name: "node API", MaxMiB: maxServerMiB, Start: startNode},
 	{Name: "query", MaxMiB: maxServerMiB, Start: startQuery},
-	{Name: "recordings", MaxMiB: maxServerMiB, Start: startRecordings},
+	{Name: "recordings", MaxMiB: maxServerMiB, Long: true, Start: startRecordings},
 	{Name: "ingero.yaml", MaxMiB: maxServerMiB, Start: startConfig},
 	{Name: "live tracer", MaxMiB: maxServerMiB, Kernel: true, Start: startLive},
 	{Name: "sockets", MaxMiB: maxTracerMiB, Kernel: true, Start: startSockets},

@@ -56,8 +56,13 @@ func attack(ctx context.Context, list []hostile.Target, p *hostile.Programs, ker
 	var results []hostile.Result
 	failed := 0
 	for _, t := range list {
-		r := hostile.Result{Target: t.Name, MaxMiB: t.MaxMiB, Skipped: "it needs root and a kernel with BTF"}
-		if !t.Kernel || kernel || canTrace() {
+		r := hostile.Result{Target: t.Name, MaxMiB: t.MaxMiB}
+		switch {
+		case t.Long && p.Short:
+			r.Skipped = "it takes minutes"
+		case t.Kernel && !kernel && !canTrace():
+			r.Skipped = "it needs root and a kernel with BTF"
+		default:
 			fmt.Fprintln(os.Stderr, "attacking:", t.Name)
 			r = hostile.Run(ctx, t, p)
 		}
