@@ -15,7 +15,7 @@ var Targets = []Target{
 	{Name: "mcp SQL", MaxMiB: maxServerMiB, Start: startMCPSQL},
 	{Name: "mcp HTTP", MaxMiB: maxServerMiB, Start: startMCP},
 	{Name: "node API", MaxMiB: maxServerMiB, Start: startNode},
-	{Name: "query", MaxMiB: maxServerMiB, Start: startQuery},
+	{Name: "query", MaxMiB: maxServerMiB, Long: true, Start: startQuery},
 	{Name: "recordings", MaxMiB: maxServerMiB, Long: true, Start: startRecordings},
 	{Name: "ingero.yaml", MaxMiB: maxServerMiB, Start: startConfig},
 	{Name: "live tracer", MaxMiB: maxServerMiB, Kernel: true, Start: startLive},
