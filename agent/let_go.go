@@ -45,12 +45,16 @@ func (x *targets) failed(k fileKey) {
 }
 
 // letGo detaches from files that nobody maps any more. It is called once a second, and reads the mappings of one
-// process.
-func (x *targets) letGo(now time.Time) {
+// process. ending reports whether the end of a process is known, and its last records are waited for.
+func (x *targets) letGo(now time.Time, ending func(pid int) bool) {
 	if pid, ok := x.users.next(); ok {
 		before := len(x.users.files[pid])
 		if _, err := x.fs.Comm(pid, pid); err != nil {
-			x.users.gone(pid, now) // that it ended was not reported, or not yet
+			x.users.gone(pid, now)
+			if !ending(pid) { // the kernel had no room to report its end
+				x.exited(pid)
+				x.tracer.Gone(pid)
+			}
 		} else if x.process(pid); len(x.users.files[pid]) < before {
 			x.tracer.Unmapped(pid)
 		}

@@ -190,7 +190,7 @@ func (r *run) turn() error {
 	}
 	r.followers.turn(time.Now())
 	if due != nil {
-		r.targets.letGo(t)
+		r.targets.letGo(t, func(pid int) bool { return r.exiting.index(pid) >= 0 })
 		r.tick(due, time.Now(), false)
 	}
 	if d := fastDrain - time.Since(t); d > 0 {
