@@ -305,8 +305,8 @@ type Merged interface {
 	Machines(ctx context.Context) ([]Reader, error)
 }
 
-// Distinct is a Reader of a recording in which ids may have been used again: it may have several sessions, and the kernel
-// gives ids of processes and threads again.
+// Distinct is a Reader of a recording in which ids may have been used again: it may have several sessions, and the
+// kernel gives ids of processes and threads again.
 type Distinct interface {
 	// Distinct returns a reader in which each process and each thread has an id of its own (event.ReusedID). It must
 	// be closed, unless it is the Reader itself, because no id was used again.

@@ -12,8 +12,8 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// Each of several processes or threads that had one id has an id of its own (event.ReusedID) in what is loaded, by which
-// all evidence is keyed. People know them by the kernel's, so a report has those.
+// Each of several processes or threads that had one id has an id of its own (event.ReusedID) in what is loaded, by
+// which all evidence is keyed. People know them by the kernel's, so a report has those.
 
 // distinctIDs returns a reader in which ids are distinct. done closes it; it is never nil.
 func distinctIDs(ctx context.Context, r store.Reader) (d store.Reader, done func(), err error) {

@@ -58,8 +58,8 @@ type threads struct {
 	over   []*thread // those that ended and may still be in records, in the order of their ends
 }
 
-// lateTime is for how long after the end of a thread records of it are written, ns: ends are read before calls, and what
-// others say of it comes when their own waits end.
+// lateTime is for how long after the end of a thread records of it are written, ns: ends are read before calls, and
+// what others say of it comes when their own waits end.
 const lateTime = 10_000_000_000
 
 func newThreads(last int64) threads {
