@@ -92,7 +92,7 @@ func (c *console) dashboard(ctx context.Context, f *dashboardFlags) error {
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends the program at once
 	l.describe(c.err, path)
-	src := source.NewAsking(path, asker(askedAtOnce))
+	src := source.New(path)
 	defer src.Close() //nolint:errcheck // it was only read
 	return c.serveDashboard(ctx, src, others, l, c.err, webserver.DefaultLimits())
 }

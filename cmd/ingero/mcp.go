@@ -95,7 +95,7 @@ func (c *console) mcp(ctx context.Context, f *mcpFlags) error {
 	}
 	defer audit.Close()
 	log := fewlogs.New(c.logger(c.err), c.now)
-	src := source.NewAsking(path, asker(askedAtOnce))
+	src := source.New(path)
 	defer src.Close() //nolint:errcheck // it was only read
 	others, done, err := c.openBaselines(f.baselines)
 	if err != nil {

@@ -39,14 +39,11 @@ func (c *console) boundMemory() error {
 	return limit(readSQLite)
 }
 
-// askedAtOnce is how many statements a server has answered at a time; others wait. It is as many as the memory of
-// the service that the packages install is for.
-const askedAtOnce = 2
-
 // answerSQL is the first argument of the processes that answer SQL. It is no command: nobody types it.
 const answerSQL = "answer-sql"
 
-// asker answers SQL in processes of their own, so many at a time.
+// asker answers SQL in processes of their own, so many at a time. It is for the process that traces, for which
+// SQLite has no bound. Each question takes some tenths of a second more than in the process itself.
 func asker(atOnce int) *apart.Asker {
 	return apart.New(func() *exec.Cmd {
 		// The program that runs, also if its file has been replaced.
