@@ -26,7 +26,7 @@ type sample struct {
 	grown                 float64 // bytes a second
 }
 
-// readSample reads what the kernel tells of a process and of its eBPF descriptors, and the size of its recording.
+// readSample reads what the kernel says of a process and of its eBPF descriptors, and the size of its recording.
 func readSample(pid int, recording string) (s sample, err error) {
 	s.at = time.Now()
 	proc := "/proc/" + strconv.Itoa(pid)

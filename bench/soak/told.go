@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// told is what the kernel tells of processes' lives by its own connector (CONFIG_PROC_EVENTS), which the tracer does
+// told is what the kernel reports of processes' lives by its own connector (CONFIG_PROC_EVENTS), which the tracer does
 // not use: which process existed when, and what it was called.
 type told struct {
 	fd   int

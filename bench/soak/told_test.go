@@ -22,7 +22,7 @@ func until(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// The kernel tells of a process from its fork to its end, with the names that it has.
+// The kernel reports a process from its fork to its end, with the names that it has.
 func TestLivesAreTold(t *testing.T) {
 	kerneltest.Require(t)
 	ctx, stop := context.WithCancel(t.Context())

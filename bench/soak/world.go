@@ -120,7 +120,7 @@ func (w *world) tracerEnded(ctx context.Context, why string) {
 	}
 }
 
-// serve starts a program that calls what it is told to.
+// serve starts a program that makes the calls that it is asked for.
 func (w *world) serve(ctx context.Context, o cudastub.Options, commands ...string) (*cudastub.Victim, error) {
 	v, err := w.files.Start(ctx, o)
 	if err != nil {
