@@ -32,11 +32,11 @@ func (e executed) prune() {
 	}
 }
 
-// seen notes the name that a thread had at a time.
-func (p *processTable) seen(t event.Thread, comm string, at uint64, dispatch bool) {
+// seen notes the name that a thread had at a time. It existed at another one, which is not earlier. Both are Unix ns.
+func (p *processTable) seen(t event.Thread, comm string, at, existed uint64, dispatch bool) {
 	if t.PID == t.TID && at < p.execs[t.PID] {
 		comm = p.processes[t.PID].Name
 	}
-	p.thread(t, comm, dispatch)
-	p.addUntraced(t.PID, comm)
+	p.thread(t, comm, existed, dispatch)
+	p.addUntraced(t.PID, comm, existed)
 }

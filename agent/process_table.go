@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/ingero-io/ingero/capture/host/framework"
 	"github.com/ingero-io/ingero/capture/host/owner"
 	"github.com/ingero-io/ingero/capture/host/proc"
@@ -25,6 +27,9 @@ type processTable struct {
 	threads   map[event.Thread]store.ThreadInfo
 	newProcs  []store.Process
 	newThread []store.ThreadInfo
+	newReused []store.Reuse
+	seenAt    map[uint32]uint64 // Unix ns at which a process existed whose start is not known
+	boot      func() uint64     // when the machine booted, Unix ns
 	last      event.Thread // thread of the last call: most calls have the same one
 	dispatch  map[event.Thread]bool
 	limited   map[uint32]bool // processes whose memory limit was read
@@ -45,6 +50,7 @@ func newProcessTable(fs proc.FS) *processTable {
 		fs: fs, owners: owner.New(""), machine: newMachine(), processes: map[uint32]store.Process{},
 		threads:  map[event.Thread]store.ThreadInfo{},
 		dispatch: map[event.Thread]bool{}, limited: map[uint32]bool{}, looks: map[uint32]int{}, heldBack: map[uint32]bool{},
+		seenAt: map[uint32]uint64{}, boot: bootTime,
 		pruneAt: maxUntraced,
 		execs:   executed{},
 		sched:   scheduling{known: map[event.Thread]store.Scheduling{}},
@@ -78,6 +84,7 @@ func (p *processTable) follower(s *shared, also func(pid uint32) bool) follower 
 // takeAll adds new entries to a batch.
 func (p *processTable) takeAll(b *store.Batch) {
 	b.Processes, b.Threads = p.take(b.Processes, b.Threads)
+	b.Reused, p.newReused = append(b.Reused, p.newReused...), p.newReused[:0]
 	b.Limits, p.newLimits = append(b.Limits, p.newLimits...), p.newLimits[:0]
 	b.Scheduling, p.sched.fresh = append(b.Scheduling, p.sched.fresh...), p.sched.fresh[:0]
 }
@@ -109,8 +116,8 @@ func (p *processTable) process(pid int, traced bool) {
 	q.Born, _ = p.fs.StartTime(pid) // 0 if it is gone
 	if old := p.processes[q.PID]; q.Born == 0 {
 		q.Born = old.Born
-	} else if old.Born != 0 && old.Born != q.Born {
-		p.forgetProcess(q.PID) // another process has its id
+	} else if p.another(q.PID, q.Born) {
+		p.replaced(q.PID, p.began(q.Born))
 	}
 	if traced {
 		p.details(pid, &q)
@@ -118,18 +125,65 @@ func (p *processTable) process(pid int, traced bool) {
 	p.put(q)
 }
 
-// reused forgets a process whose id another one has by now, and reports whether there was one.
-func (p *processTable) reused(pid uint32) bool {
-	old, ok := p.processes[pid]
-	if !ok || old.Born == 0 {
+// reused forgets a process whose id another one has by now, and reports whether there was one. at is the time of a
+// record that has the id, Unix ns: one of the earlier process changes nothing.
+func (p *processTable) reused(pid uint32, at uint64) bool {
+	if _, ok := p.processes[pid]; !ok {
 		return false
 	}
 	born, err := p.fs.StartTime(int(pid))
-	if err != nil || born == old.Born {
+	if err != nil || at < p.began(born) || !p.another(pid, born) {
 		return false
 	}
-	p.forgetProcess(pid)
+	p.replaced(pid, p.began(born))
 	return true
+}
+
+// forked forgets an earlier process with the id of one that is forked: also if that is gone by now.
+func (p *processTable) forked(l *event.Life) {
+	old, ok := p.processes[l.PID]
+	if !ok || p.reused(l.PID, l.At) {
+		return
+	}
+	const slack = 100_000_000 // ns, for what ticks round and for a clock that is set
+	at, known := p.seenAt[l.PID]
+	if old.Born != 0 {
+		at, known = p.began(old.Born)+slack, true
+	}
+	if known && at < l.At {
+		p.replaced(l.PID, l.At)
+	}
+}
+
+// another reports whether a process that began at a time, in clock ticks, is another one than that which is known.
+func (p *processTable) another(pid uint32, born uint64) bool {
+	if old := p.processes[pid].Born; old != 0 {
+		return born != old
+	}
+	at, ok := p.seenAt[pid]
+	return ok && at < p.began(born)
+}
+
+// replaced forgets a process whose id another one has since a time, Unix ns.
+func (p *processTable) replaced(pid uint32, at uint64) {
+	p.forgetProcess(pid)
+	p.newReused = append(p.newReused, store.Reuse{PID: pid, At: at})
+}
+
+// began is the time of a start in clock ticks since the boot, Unix ns. Ticks are rounded down, and there are 100 a second
+// on all machines (sysconf(_SC_CLK_TCK)).
+func (p *processTable) began(ticks uint64) uint64 {
+	const tick = 10_000_000 // ns
+	return p.boot() + ticks*tick
+}
+
+// bootTime is when the machine booted, as its clock is now.
+func bootTime() uint64 {
+	var since, now unix.Timespec
+	if err := cmp.Or(unix.ClockGettime(unix.CLOCK_BOOTTIME, &since), unix.ClockGettime(unix.CLOCK_REALTIME, &now)); err != nil {
+		return 0 // every kernel has both
+	}
+	return uint64(now.Nano() - since.Nano())
 }
 
 // forgetProcess drops what is known of a process whose id another one has.
@@ -138,6 +192,7 @@ func (p *processTable) forgetProcess(pid uint32) {
 	delete(p.limited, pid)
 	delete(p.looks, pid)
 	delete(p.heldBack, pid)
+	delete(p.seenAt, pid)
 }
 
 // details reads what is needed only of traced processes. If the process is gone, fields stay empty.
@@ -212,28 +267,42 @@ func (p *processTable) put(q store.Process) {
 	p.newProcs = append(p.newProcs, q)
 }
 
-// addUntraced makes sure that an untraced process has a name. comm is the name of one of its
-// threads, used if the process is gone.
-func (p *processTable) addUntraced(pid uint32, comm string) {
+// addUntraced makes sure that an untraced process has a name. comm is the name that one of its threads had; it is used
+// if the process is gone. at is a time at which it existed, Unix ns.
+func (p *processTable) addUntraced(pid uint32, comm string, at uint64) {
 	if _, ok := p.processes[pid]; ok || pid == 0 {
 		return
 	}
 	q := store.Process{PID: pid, Name: comm, Rank: -1, LocalRank: -1, WorldSize: -1}
 	if p.lookups < maxLookups {
 		p.lookups++
-		if name, err := p.fs.Comm(int(pid), int(pid)); err == nil && name != "" {
-			q.Name = name
-		}
-		if parent, err := p.fs.Parent(int(pid)); err == nil { // to find the owner of a data worker
-			q.Parent = uint32(parent)
-		}
-		q.Born, _ = p.fs.StartTime(int(pid)) // 0 if it is gone
-		q.Owner = p.owners.Group(int(pid))   // to name the pod that used the CPU
+		p.lookUp(&q, at)
+	}
+	if q.Born == 0 {
+		p.seenAt[pid] = at
 	}
 	p.put(q)
 }
 
-func (p *processTable) thread(t event.Thread, comm string, dispatch bool) {
+// lookUp completes an untraced process, unless it is gone, or another one has its id.
+func (p *processTable) lookUp(q *store.Process, at uint64) {
+	pid := int(q.PID)
+	born, err := p.fs.StartTime(pid)
+	if err != nil || at < p.began(born) {
+		return
+	}
+	q.Born = born
+	if name, err := p.fs.Comm(pid, pid); err == nil && name != "" {
+		q.Name = name
+	}
+	if parent, err := p.fs.Parent(pid); err == nil { // to find the owner of a data worker
+		q.Parent = uint32(parent)
+	}
+	q.Owner = p.owners.Group(pid) // to name the pod that used the CPU
+}
+
+// thread notes the name of a thread. at is a time at which it existed, Unix ns.
+func (p *processTable) thread(t event.Thread, comm string, at uint64, dispatch bool) {
 	if t.TID == 0 {
 		return
 	}
@@ -245,12 +314,16 @@ func (p *processTable) thread(t event.Thread, comm string, dispatch bool) {
 	if ok && old == i {
 		return
 	}
+	// The end of a traced process is reported, and so is that of its threads.
+	if comm != "" && (t.PID == t.TID || !p.processes[t.PID].Traced) && p.lookups < maxLookups {
+		p.lookups++
+		if p.reused(t.PID, at) {
+			p.addUntraced(t.PID, comm, at)
+		}
+	}
 	p.threads[t] = i
 	p.newThread = append(p.newThread, i)
 	if t.PID == t.TID && comm != "" {
-		if p.reused(t.PID) {
-			p.addUntraced(t.PID, comm)
-		}
 		if q, ok := p.processes[t.PID]; ok && q.Name != comm { // a process has the name of its main thread
 			q.Name = comm
 			p.put(q)
@@ -264,12 +337,13 @@ func (p *processTable) observe(r *probe.Records) {
 	for i := range r.Lives { // starts come before other records of the thread, ends after them
 		l := &r.Lives[i]
 		p.execs.life(l)
-		p.thread(l.Thread, l.Comm, l.Kind == event.LifeFirst && l.Op.Mark() == 0)
-		if l.PID == l.TID {
-			if l.Kind == event.LifeFork {
-				p.reused(l.PID)
-			}
-			p.addUntraced(l.PID, l.Comm)
+		main := l.PID == l.TID
+		if main && l.Kind == event.LifeFork {
+			p.forked(l)
+		}
+		p.thread(l.Thread, l.Comm, l.At, l.Kind == event.LifeFirst && l.Op.Mark() == 0)
+		if main {
+			p.addUntraced(l.PID, l.Comm, l.At)
 		}
 	}
 	for i := range r.Calls {
@@ -281,37 +355,38 @@ func (p *processTable) observe(r *probe.Records) {
 		if !p.dispatch[t] {
 			p.dispatch[t] = true
 			comm, _ := p.fs.Comm(int(t.PID), int(t.TID)) // empty if it ended; its totals have the name
-			p.thread(t, comm, true)
+			p.thread(t, comm, r.Calls[i].Start, true)
 		}
 	}
 	for i := range r.Marks {
 		if t := r.Marks[i].Thread; p.threads[t].TID == 0 {
 			comm, _ := p.fs.Comm(int(t.PID), int(t.TID)) // as above
-			p.thread(t, comm, false)
+			p.thread(t, comm, r.Marks[i].Start, false)
 		}
 	}
 	for i := range r.ThreadTimes {
 		t := &r.ThreadTimes[i]
-		p.seen(t.Thread, t.Comm, t.At, t.Dispatch)
+		p.seen(t.Thread, t.Comm, t.At, t.At, t.Dispatch)
 	}
 	for i := range r.OffCPU {
 		o := &r.OffCPU[i]
-		p.seen(o.Thread, o.Comm, o.Start, o.Dispatch)
+		until := o.Start + o.Duration // others may have begun within it
+		p.seen(o.Thread, o.Comm, o.Start, o.Start, o.Dispatch)
 		if o.Waker.TID != 0 {
-			p.seen(o.Waker, o.WakerComm, o.Start, false)
+			p.seen(o.Waker, o.WakerComm, o.Start, until, false)
 		}
 		p.sched.observe(p.fs, o)
 		for _, c := range o.Culprits {
-			p.seen(c.Thread, c.Comm, o.Start, false)
+			p.seen(c.Thread, c.Comm, o.Start, until, false)
 		}
 	}
 	for i := range r.Requests {
 		q := &r.Requests[i]
-		p.seen(q.Thread, q.Comm, q.Start, false)
+		p.seen(q.Thread, q.Comm, q.Start, q.Start, false)
 	}
 	for i := range r.Connections {
 		c := &r.Connections[i]
-		p.seen(c.Thread, c.Comm, c.At, false)
+		p.seen(c.Thread, c.Comm, c.At, c.At, false)
 	}
 	p.limits(r.Reclaims)
 	for i := range r.Lives {
@@ -350,7 +425,7 @@ func (p *processTable) prune() {
 	for pid, q := range p.processes {
 		if _, err := p.fs.Comm(int(pid), int(pid)); err != nil && !q.Traced {
 			gone[pid] = true
-			delete(p.processes, pid)
+			p.forgetProcess(pid)
 		}
 	}
 	for t := range p.threads {

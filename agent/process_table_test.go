@@ -4,11 +4,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/ingero-io/ingero/capture/host/proc"
 	"github.com/ingero-io/ingero/capture/probe"
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/store"
 )
 
 // TestEndedUntracedProcessesAreDropped: if there are many untraced processes, those that ended
@@ -23,14 +26,16 @@ func TestEndedUntracedProcessesAreDropped(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, "comm"), []byte("living\n"), 0o644); err != nil {
 			t.Fatal(err)
 		}
+		beginsAt(t, root, pid, 1)
 	}
 	p := newProcessTable(proc.New(root))
+	p.boot = func() uint64 { return 0 }
 	alive(1)
-	p.addUntraced(1, "old")
+	p.addUntraced(1, "old", later)
 	p.process(2, true) // traced, and gone
 	for pid := uint32(3); len(p.processes)+len(p.threads) < maxUntraced; pid++ {
-		p.addUntraced(pid, "gone")
-		p.thread(event.Thread{PID: pid, TID: pid}, "gone", false)
+		p.addUntraced(pid, "gone", later)
+		p.thread(event.Thread{PID: pid, TID: pid}, "gone", later, false)
 	}
 	p.prune()
 	if len(p.processes) != 2 || p.processes[1].Name != "living" || !p.processes[2].Traced || len(p.threads) != 0 {
@@ -38,10 +43,73 @@ func TestEndedUntracedProcessesAreDropped(t *testing.T) {
 	}
 	alive(3)
 	p.observe(&probe.Records{}) // the next drain
-	p.addUntraced(3, "new")
+	p.addUntraced(3, "new", later)
 	if p.processes[3].Name != "living" {
 		t.Errorf("a process with an id of a dead one is %+v", p.processes[3])
 	}
+}
+
+// later is a time at which all processes of these tests exist, Unix ns.
+const later = 1_000_000_000
+
+// beginsAt makes a process that began at a time, in clock ticks since the boot.
+func beginsAt(t *testing.T, root string, pid int, ticks uint64) {
+	t.Helper()
+	text := fmt.Sprintf("%d (x) S 1%s %d\n", pid, strings.Repeat(" 0", 17), ticks)
+	dir := filepath.Join(root, fmt.Sprint(pid))
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "stat"), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The ends of untraced processes are not reported. That another one has the id is seen by the time at which it began, also
+// if nobody could look at the first one while it lived.
+func TestAnUntracedProcessWithTheIDOfAnotherOneIsAnother(t *testing.T) {
+	const second = 1_000_000_000
+	root := t.TempDir()
+	p := newProcessTable(proc.New(root))
+	p.boot = func() uint64 { return 0 }
+	main, worker := event.Thread{PID: 9, TID: 9}, event.Thread{PID: 9, TID: 10}
+	runs := func(th event.Thread, comm string, at uint64) {
+		p.observe(&probe.Records{Records: event.Records{OffCPU: []event.OffCPU{{
+			Start: at, Duration: 1, Thread: event.Thread{PID: 1, TID: 1}, Comm: "waits",
+			Culprits: []event.Culprit{{Thread: th, Comm: comm}},
+		}}}})
+	}
+	is := func(step, name string, reused ...store.Reuse) {
+		t.Helper()
+		if got := p.name(9); got != name || !slices.Equal(p.newReused, reused) {
+			t.Errorf("%s: it is called %q, want %q; reused %v, want %v", step, got, name, p.newReused, reused)
+		}
+		p.newReused = nil
+	}
+	runs(main, "first", 5*second) // it ended before anybody looked
+	is("the first", "first")
+	beginsAt(t, root, 9, 600)
+	runs(main, "first", 5*second)
+	is("a record of the first that comes late", "first")
+	runs(worker, "second-thread", 7*second)
+	is("a thread of the second", "second-thread", store.Reuse{PID: 9, At: 6 * second})
+	runs(main, "second", 8*second)
+	is("its first thread", "second")
+	beginsAt(t, root, 9, 900)
+	runs(main, "third", 10*second)
+	is("the third", "third", store.Reuse{PID: 9, At: 9 * second})
+	p.observe(&probe.Records{Records: event.Records{Lives: []event.Life{{
+		At: 9*second + 1, Kind: event.LifeFork, Thread: main, Comm: "third",
+	}}}})
+	is("its fork, which is told late", "third")
+	if err := os.RemoveAll(filepath.Join(root, "9")); err != nil {
+		t.Fatal(err)
+	}
+	p.observe(&probe.Records{Records: event.Records{Lives: []event.Life{
+		{At: 20 * second, Kind: event.LifeFork, Thread: main, Comm: "parent"},
+		{At: 20*second + 1, Kind: event.LifeExec, Thread: main, Comm: "fourth"},
+	}}})
+	is("the fork of the fourth, which has ended", "fourth", store.Reuse{PID: 9, At: 20 * second})
 }
 
 // On a busy machine a process's birth, the program it executes and its end are drained

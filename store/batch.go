@@ -10,6 +10,7 @@ import (
 type Batch struct {
 	event.Records
 	Ended       []uint32 // processes from which no more calls come in later batches; not the same as ends in Lives
+	Reused      []Reuse  // processes whose end nobody reported
 	Stacks      []event.Stack
 	Processes   []Process
 	Threads     []ThreadInfo

@@ -68,6 +68,13 @@ type Process struct {
 	Born                       uint64 // when it began, in clock ticks since the boot; 0: not known
 }
 
+// Reuse says that a process has the id of an earlier one, whose end nobody reported: only the ends of traced processes
+// are. All records that come with it or later, and have the id, are of the new process.
+type Reuse struct {
+	PID uint32
+	At  uint64 // Unix ns at which the new process is known to have had the id
+}
+
 // ThreadInfo names a thread.
 type ThreadInfo struct {
 	event.Thread

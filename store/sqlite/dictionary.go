@@ -133,6 +133,16 @@ func (d *threads) end(id event.Thread, at uint64) {
 	d.over = append(d.over, t)
 }
 
+// of returns the threads of a process that have not ended.
+func (d *threads) of(pid uint32) (ids []event.Thread) {
+	for id, t := range d.latest {
+		if id.PID == pid && t.ended == 0 {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
 // begin says that a thread begins. Its ids may have been those of one that has ended.
 func (d *threads) begin(id event.Thread) {
 	if t := d.latest[id]; t != nil && t.ended != 0 {

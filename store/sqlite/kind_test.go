@@ -13,6 +13,7 @@ import (
 var notKinds = map[string]string{
 	"Calls":     "come at high rates: calls.go",
 	"Ended":     "are for those who count while the tracer runs",
+	"Reused":    "ends threads: count",
 	"Stacks":    "are a dictionary: describe",
 	"Processes": "are a dictionary: describe",
 	"Threads":   "are a dictionary: describe",

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -11,7 +12,7 @@ import (
 )
 
 // reuseSession is a run of the tracer on a recording.
-func reuseSession(t *testing.T, path string, from uint64, b *store.Batch) {
+func reuseSession(t *testing.T, path string, from uint64, batches ...*store.Batch) {
 	t.Helper()
 	now := from
 	w, err := OpenWriter(path, Options{
@@ -20,8 +21,10 @@ func reuseSession(t *testing.T, path string, from uint64, b *store.Batch) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Write(b); err != nil {
-		t.Fatal(err)
+	for _, b := range batches {
+		if err := w.Write(b); err != nil {
+			t.Fatal(err)
+		}
 	}
 	now += 10e9
 	if err := w.Close(); err != nil {
@@ -40,6 +43,7 @@ func waitsIn(t *testing.T, r store.Reader) (list []event.OffCPU) {
 	t.Helper()
 	err := r.OffCPU(context.Background(), store.Window{}, func(o *event.OffCPU) bool {
 		list = append(list, *o)
+		list[len(list)-1].Culprits = slices.Clone(o.Culprits)
 		return true
 	})
 	if err != nil {
@@ -83,5 +87,48 @@ func TestHolderIsNotOfAnEarlierSession(t *testing.T) {
 	}
 	if waits[1].Holder != now.TID {
 		t.Errorf("the holder is %d; want the thread of its own session, %d", waits[1].Holder, now.TID)
+	}
+}
+
+// Nobody reports the end of an untraced process. That its id is another one's is told when it is noticed.
+func TestAReusedIDOfAnUntracedProcessIsOfTwo(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "r.db")
+	waiter, culprit := event.Thread{PID: 10, TID: 10}, event.Thread{PID: 20, TID: 20}
+	batch := func(at uint64, name string) *store.Batch {
+		wait := waitOf(waiter, "waits", at, 0)
+		wait.Culprits = []event.Culprit{{Thread: culprit, Comm: name, NS: 5}}
+		return &store.Batch{
+			Processes: []store.Process{{PID: 20, Name: name}},
+			Records:   event.Records{OffCPU: []event.OffCPU{wait}},
+		}
+	}
+	later := batch(reuseBase+3e9, "after")
+	later.Reused = []store.Reuse{{PID: 20, At: reuseBase + 2e9}}
+	reuseSession(t, path, reuseBase, batch(reuseBase+1e9, "before"), later, batch(reuseBase+4e9, "after"))
+	r, err := OpenReader(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	d, err := r.Distinct(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	var who []event.Culprit
+	for _, o := range waitsIn(t, d) {
+		who = append(who, o.Culprits...)
+	}
+	if len(who) != 3 || who[0].PID == who[1].PID || who[1].PID != who[2].PID || who[1].PID != 20 {
+		t.Errorf("culprits are %+v", who)
+	}
+	list, err := d.Processes(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range list {
+		if p.PID == who[0].PID && p.Name == "after" {
+			t.Errorf("the first one has the name of the second: %+v", p)
+		}
 	}
 }
