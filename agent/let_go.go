@@ -44,8 +44,8 @@ func (x *targets) failed(k fileKey) {
 	x.attached[k] = nil
 }
 
-// letGo detaches from files that nobody maps any more. It is called once a second, and reads the mappings of one
-// process. ending reports whether the end of a process is known, and its last records are waited for.
+// letGo detaches from files that nobody maps any more. It is called once a second, and reads the mappings of two
+// processes. ending reports whether the end of a process is known, and its last records are waited for.
 func (x *targets) letGo(now time.Time, ending func(pid int) bool) {
 	if pid, ok := x.users.next(); ok {
 		before := len(x.users.files[pid])
@@ -53,12 +53,12 @@ func (x *targets) letGo(now time.Time, ending func(pid int) bool) {
 			x.users.gone(pid, now)
 			if !ending(pid) { // the kernel had no room to report its end
 				x.exited(pid)
-				x.tracer.Gone(pid)
 			}
 		} else if x.process(pid); len(x.users.files[pid]) < before {
 			x.tracer.Unmapped(pid)
 		}
 	}
+	x.tracer.Recheck()
 	for _, k := range x.users.letGo(now, x.mayStay) {
 		x.log.Debug("nobody maps this file any more", "file", x.names[k])
 		x.release(k)

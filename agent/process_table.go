@@ -30,7 +30,7 @@ type processTable struct {
 	newReused []store.Reuse
 	seenAt    map[uint32]uint64 // Unix ns at which a process existed whose start is not known
 	boot      func() uint64     // when the machine booted, Unix ns
-	last      event.Thread // thread of the last call: most calls have the same one
+	last      event.Thread      // thread of the last call: most calls have the same one
 	dispatch  map[event.Thread]bool
 	limited   map[uint32]bool // processes whose memory limit was read
 	looks     map[uint32]int  // seconds since a process was found to call CUDA itself

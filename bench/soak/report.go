@@ -78,7 +78,9 @@ func levels(start sample, end ending, samples []sample) []Row {
 	}
 	return []Row{
 		at("eBPF links", end.links, start.links), at("eBPF programs", end.programs, start.programs),
-		at("eBPF maps", end.maps, start.maps), at("descriptors", end.descriptors, start.descriptors),
+		at("eBPF maps", end.maps, start.maps),
+		most("descriptors at the end", "", float64(end.descriptors), float64(start.descriptors+end.may),
+			append([]string{settled}, end.more...)...),
 		most("space of deleted libraries held at the end", "KiB", float64(end.space>>10), 0),
 		most("peak RSS", "MiB", float64(peak>>20), mostRSS),
 		most("time to end", "s", end.exited.Seconds(), mostEnding),

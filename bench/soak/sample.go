@@ -3,8 +3,10 @@ package soak
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -18,6 +20,7 @@ type sample struct {
 
 	rss                   int64 // bytes
 	descriptors, mappings int
+	open                  map[string]int // descriptors by what they are of
 	links, programs, maps int
 	ticks                 int64 // of CPU time, 1/100 s
 	file                  int64 // bytes of the recording, with SQLite's files beside it
@@ -41,6 +44,7 @@ func readSample(pid int, recording string) (s sample, err error) {
 	if err := s.readDescriptors(proc + "/fdinfo"); err != nil {
 		return s, err
 	}
+	s.open = opened(proc + "/fd")
 	parts, err := filepath.Glob(recording + "*")
 	for _, p := range parts {
 		if st, err := os.Stat(p); err == nil {
@@ -95,6 +99,61 @@ func (s *sample) readDescriptors(dir string) error {
 	}
 	s.links, s.programs, s.maps = len(ids["link_id:"]), len(ids["prog_id:"]), len(ids["map_id:"])
 	return nil
+}
+
+// opened counts descriptors by what they are of: a path, or a kind without its number.
+func opened(dir string) map[string]int {
+	list, _ := os.ReadDir(dir) // it says why a bound is broken, and is not judged itself
+	of := map[string]int{}
+	for _, e := range list {
+		if to, err := os.Readlink(filepath.Join(dir, e.Name())); err == nil {
+			if to[0] != '/' {
+				to = strings.Map(withoutDigits, to)
+			}
+			of[to]++
+		}
+	}
+	return of
+}
+
+func withoutDigits(r rune) rune {
+	if r >= '0' && r <= '9' {
+		return -1
+	}
+	return r
+}
+
+// more says what there is more of than before, and how many of these descriptors may be there. Those are of files that
+// a running program maps, whose stacks the tracer reads, as mapped reports; and one of the recording: SQLite keeps it
+// when a connection is closed while another one has the file locked, and takes it for the next one.
+func more(now, before map[string]int, recording string, mapped func(path string) bool) (list []string, may int) {
+	for _, what := range slices.Sorted(maps.Keys(now)) {
+		n := now[what] - before[what]
+		switch {
+		case n <= 0:
+		case what == recording && n == 1:
+			may++
+			list = append(list, "1 more of the recording, which SQLite keeps for the next connection")
+		case mapped(what):
+			may += n
+			list = append(list, fmt.Sprintf("%d more of %s, which a running program maps", n, what))
+		default:
+			list = append(list, fmt.Sprintf("%d more of %s", n, what))
+		}
+	}
+	return list, may
+}
+
+// mappedByAny reports whether a process has mapped a file.
+func mappedByAny(path string) bool {
+	if path == "" || path[0] != '/' {
+		return false
+	}
+	all, _ := filepath.Glob("/proc/[0-9]*/maps") // the pattern is right
+	return slices.ContainsFunc(all, func(name string) bool {
+		text, err := os.ReadFile(name)
+		return err == nil && bytes.Contains(text, []byte(" "+path+"\n"))
+	})
 }
 
 // follow sets what needs the reading before.

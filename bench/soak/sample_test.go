@@ -3,6 +3,7 @@ package soak
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -44,6 +45,20 @@ func TestReadSample(t *testing.T) {
 	if after.maps != before.maps+1 || after.descriptors < before.descriptors+2 || after.file != 1024 ||
 		after.rss < 1<<20 || after.mappings == 0 {
 		t.Errorf("before %+v, after %+v", before, after)
+	}
+	what, may := more(after.open, before.open, "", mappedByAny)
+	if !slices.Contains(what, "1 more of "+recording) || may != 0 {
+		t.Errorf("what is open more: %q, of which %d may be", what, may)
+	}
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n, want := range map[int]int{1: 3, 2: 2} { // more of the recording
+		now := map[string]int{program: 3, recording: n}
+		if _, may := more(now, map[string]int{program: 1}, recording, mappedByAny); may != want {
+			t.Errorf("%d more descriptors of the recording: %d may be there, want %d", n, may, want)
+		}
 	}
 }
 

@@ -132,7 +132,9 @@ func (w *world) churnAndSample(ctx context.Context, o Options) (samples []sample
 // ending is how the tracer and the churn's file system are when all has gone.
 type ending struct {
 	sample
-	space  int64 // bytes that are held though nothing is there any more
+	more   []string // what there are more descriptors of than before
+	may    int      // how many of these may be there
+	space  int64    // bytes that are held though nothing is there any more
 	took   time.Duration
 	exited time.Duration // how long it took to end
 	err    error         // of its end
@@ -150,8 +152,9 @@ func (w *world) settle(ctx context.Context, start sample, space int64) (e ending
 		}
 		if readErr == nil {
 			e.sample, e.space, e.took = s, max(0, now-space), time.Since(begin)
+			e.more, e.may = more(s.open, start.open, w.tracer.recording, mappedByAny)
 		}
-		same := readErr == nil && s.links <= start.links && s.descriptors <= start.descriptors && e.space == 0 &&
+		same := readErr == nil && s.links <= start.links && s.descriptors <= start.descriptors+e.may && e.space == 0 &&
 			s.programs <= start.programs && s.maps <= start.maps
 		if same || time.Since(begin) > patience || ctx.Err() != nil {
 			return e, ctx.Err() // a tracer that is not there has a row of its own

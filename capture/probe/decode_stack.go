@@ -27,6 +27,7 @@ type unwinder interface {
 	Learn(pid int)
 	Refresh(pid int)
 	Unmapped(pid int)
+	Recheck()
 	Fork(parent, child int)
 	Forget(pid int)
 	News(list []unwind.News) []unwind.News

@@ -34,6 +34,7 @@ func (u *wordUnwinder) Learn(pid int)   { u.noted = append(u.noted, fmt.Sprint("
 func (u *wordUnwinder) Refresh(pid int) { u.noted = append(u.noted, fmt.Sprint("refresh ", pid)) }
 
 func (u *wordUnwinder) Unmapped(pid int) { u.noted = append(u.noted, fmt.Sprint("unmapped ", pid)) }
+func (u *wordUnwinder) Recheck()         { u.noted = append(u.noted, "recheck") }
 func (u *wordUnwinder) Forget(pid int)   { u.noted = append(u.noted, fmt.Sprint("forget ", pid)) }
 func (u *wordUnwinder) Fork(parent, child int) {
 	u.noted = append(u.noted, fmt.Sprintf("fork %d of %d", child, parent))

@@ -226,8 +226,8 @@ func (t *Tracer) Refresh(pid int) { t.decode.unwind.Refresh(pid) }
 // Unmapped lets go of files that a process has unmapped.
 func (t *Tracer) Unmapped(pid int) { t.decode.unwind.Unmapped(pid) }
 
-// Gone lets go of the files of a process that has ended without a record of it.
-func (t *Tracer) Gone(pid int) { t.decode.unwind.Forget(pid) }
+// Recheck lets go of the files of processes that have ended without a record of it. Call it once a second.
+func (t *Tracer) Recheck() { t.decode.unwind.Recheck() }
 
 // DrainLives appends to r only process starts, exits and programs executed. They belong
 // before what Drain reads next.

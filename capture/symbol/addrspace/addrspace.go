@@ -22,6 +22,7 @@ type Cache[S any] struct {
 	procs map[int]*Process[S]
 	kept  int    // mappings, of all processes
 	clock uint64 // counts calls of Process, to find the least recently used process
+	asked int    // the process that Next returned last
 
 	// OnRead, if set, is called with the mappings read of a process, and with nil when the
 	// process is to be forgotten. This is for another cache that may be used only after the
@@ -155,6 +156,24 @@ func (c *Cache[S]) drop(pid int) {
 		p.kept = false
 		delete(c.procs, pid)
 	}
+}
+
+// Len is how many processes are known.
+func (c *Cache[S]) Len() int { return len(c.procs) }
+
+// Next returns the known processes in turn, in the order of their ids; 0 if there are none.
+func (c *Cache[S]) Next() int {
+	least, above := 0, 0
+	for p := range c.procs {
+		if least == 0 || p < least {
+			least = p
+		}
+		if p > c.asked && (above == 0 || p < above) {
+			above = p
+		}
+	}
+	c.asked = cmp.Or(above, least)
+	return c.asked
 }
 
 // Each calls f for every known mapping.

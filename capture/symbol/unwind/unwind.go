@@ -35,12 +35,13 @@ type Unwinder struct {
 	proc   proc.FS
 	spaces *addrspace.Cache[*file]
 	files  map[fileID]*file
-	fresh  []int  // processes with new mappings whose files are not open yet
-	clock  uint64 // counts uses of files
-	rows   int    // kept, of all files
-	listed int    // entries of search tables that were made, of all files
-	news   []News // not taken yet
-	vdso   *file  // nil: not looked for yet
+	fresh  []int        // processes with new mappings whose files are not open yet
+	clock  uint64       // counts uses of files
+	rows   int          // kept, of all files
+	listed int          // entries of search tables that were made, of all files
+	news   []News       // not taken yet
+	vdso   *file        // nil: not looked for yet
+	absent map[int]bool // processes that Recheck did not find once
 }
 
 // fileID identifies a file on the machine, as /proc/PID/maps shows it.
@@ -59,7 +60,7 @@ type file struct {
 
 // New returns an unwinder that finds processes in fs.
 func New(fs proc.FS) *Unwinder {
-	u := &Unwinder{arch: AMD64, proc: fs, spaces: addrspace.New[*file](fs), files: map[fileID]*file{}}
+	u := &Unwinder{arch: AMD64, proc: fs, spaces: addrspace.New[*file](fs), files: map[fileID]*file{}, absent: map[int]bool{}}
 	if runtime.GOARCH == "arm64" {
 		u.arch = ARM64
 	}
@@ -144,6 +145,7 @@ func (u *Unwinder) Fork(parent, child int) { u.spaces.Fork(parent, child) }
 // Forget drops the known mappings of a process, and closes files that no known
 // process maps: open files would keep a file system busy.
 func (u *Unwinder) Forget(pid int) {
+	delete(u.absent, pid)
 	if u.spaces.Forget(pid) {
 		u.closeUnmapped()
 	}
@@ -154,6 +156,28 @@ func (u *Unwinder) Forget(pid int) {
 func (u *Unwinder) Unmapped(pid int) {
 	u.Refresh(pid)
 	u.closeUnmapped()
+}
+
+// Recheck lets go of processes that have ended or executed another program without a word: nobody reports that of those
+// that are not traced, and woke a thread that is. Call it once a second; each time it looks at some of them.
+func (u *Unwinder) Recheck() {
+	const most = 8
+	for i := range min(most, u.spaces.Len()) {
+		pid := u.spaces.Next()
+		_, err := u.proc.Comm(pid, pid)
+		ended := err != nil || u.proc.Ended(pid)
+		switch {
+		case ended && u.absent[pid]:
+			u.Forget(pid)
+		case ended: // its last stacks may not have been read yet
+			u.absent[pid] = true
+		case i == 0: // takes some hundred microseconds, so only of one
+			u.Unmapped(pid)
+			fallthrough
+		default:
+			delete(u.absent, pid)
+		}
+	}
 }
 
 func (u *Unwinder) closeUnmapped() {

@@ -159,6 +159,73 @@ func TestFilesAreOpenWhileAKnownProcessMapsThem(t *testing.T) {
 	expect(0, "when none does")
 }
 
+// The end of a process that is not traced is not reported.
+func TestFilesOfProcessesThatEndedUnreportedAreClosed(t *testing.T) {
+	files, err := cudastub.Extract(t.TempDir())
+	if err != nil {
+		t.Skip(err)
+	}
+	lib := filepath.Join(files.LibDir, "libcudart.so.12")
+	root, inode := t.TempDir(), inodeOf(t, lib)
+	u := unwind.New(proc.New(root))
+	t.Cleanup(u.Close)
+	before := descriptors(t)
+	expect := func(open int, when string) {
+		t.Helper()
+		if n := descriptors(t) - before; n != open {
+			t.Errorf("%d files open %s, want %d", n, when, open)
+		}
+	}
+	start := func(pid int) {
+		dir := filepath.Join(root, fmt.Sprint(pid))
+		task := filepath.Join(dir, "task", fmt.Sprint(pid))
+		line := fmt.Sprintf("10000-90000 r-xp 00000000 fe:00 %d %s\n", inode, lib)
+		if err := errors.Join(os.MkdirAll(task, 0o755), os.Symlink("/", filepath.Join(dir, "root")),
+			os.WriteFile(filepath.Join(dir, "maps"), []byte(line), 0o644),
+			os.WriteFile(filepath.Join(task, "comm"), []byte("waker\n"), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+		u.Unwind(pid, registers(u, 0x10010, 0x7000, 0), &unwind.Memory{Base: 0x7000, Data: make([]byte, 64)})
+		for _, n := range u.News(nil) {
+			if n.File != nil {
+				n.File.Close()
+			}
+		}
+	}
+	recheck := func(times int) {
+		for range times {
+			u.Recheck()
+		}
+	}
+	start(7)
+	recheck(5)
+	expect(1, "while it runs")
+	if err := os.RemoveAll(filepath.Join(root, "7")); err != nil {
+		t.Fatal(err)
+	}
+	recheck(1)
+	expect(1, "when it has just ended: its last stacks may come")
+	recheck(1)
+	expect(0, "later")
+
+	for pid := 100; pid < 140; pid++ {
+		start(pid)
+	}
+	const executes = 120 // another program, without the library
+	for pid := 100; pid < 140; pid++ {
+		if pid == executes {
+			err = os.WriteFile(filepath.Join(root, fmt.Sprint(pid), "maps"), []byte("1000-2000 r-xp 00000000 00:00 0 \n"), 0o644)
+		} else {
+			err = os.RemoveAll(filepath.Join(root, fmt.Sprint(pid)))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	recheck(200)
+	expect(0, "when of forty 39 have ended and one has it no more")
+}
+
 // A stack is often unwound after its process has ended. The mappings that were read before are still
 // known, with their files.
 func TestStacksOfAProcessThatHasEndedAreWhole(t *testing.T) {
