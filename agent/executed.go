@@ -34,7 +34,10 @@ func (e executed) prune() {
 
 // seen notes the name that a thread had at a time. It existed at another one, which is not earlier. Both are Unix ns.
 func (p *processTable) seen(t event.Thread, comm string, at, existed uint64, dispatch bool) {
-	if t.PID == t.TID && at < p.execs[t.PID] {
+	if ended := p.endedAt[t.PID]; ended != 0 && at > ended+slack {
+		p.replaced(t.PID, ended)
+	}
+	if t.PID == t.TID && (at < p.execs[t.PID] || p.other(t.PID, at)) {
 		comm = p.processes[t.PID].Name
 	}
 	p.thread(t, comm, existed, dispatch)

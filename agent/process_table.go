@@ -6,8 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/ingero-io/ingero/capture/host/framework"
 	"github.com/ingero-io/ingero/capture/host/owner"
 	"github.com/ingero-io/ingero/capture/host/proc"
@@ -29,6 +27,8 @@ type processTable struct {
 	newThread []store.ThreadInfo
 	newReused []store.Reuse
 	seenAt    map[uint32]uint64 // Unix ns at which a process existed whose start is not known
+	endedAt   map[uint32]uint64 // Unix ns, of traced processes
+	ended     []uint32          // keys of endedAt, in the order of their ends
 	boot      func() uint64     // when the machine booted, Unix ns
 	last      event.Thread      // thread of the last call: most calls have the same one
 	dispatch  map[event.Thread]bool
@@ -50,7 +50,7 @@ func newProcessTable(fs proc.FS) *processTable {
 		fs: fs, owners: owner.New(""), machine: newMachine(), processes: map[uint32]store.Process{},
 		threads:  map[event.Thread]store.ThreadInfo{},
 		dispatch: map[event.Thread]bool{}, limited: map[uint32]bool{}, looks: map[uint32]int{}, heldBack: map[uint32]bool{},
-		seenAt: map[uint32]uint64{}, boot: bootTime,
+		seenAt: map[uint32]uint64{}, endedAt: map[uint32]uint64{}, boot: bootTime,
 		pruneAt: maxUntraced,
 		execs:   executed{},
 		sched:   scheduling{known: map[event.Thread]store.Scheduling{}},
@@ -125,67 +125,6 @@ func (p *processTable) process(pid int, traced bool) {
 	p.put(q)
 }
 
-// reused forgets a process whose id another one has by now, and reports whether there was one. at is the time of a
-// record that has the id, Unix ns: one of the earlier process changes nothing.
-func (p *processTable) reused(pid uint32, at uint64) bool {
-	if _, ok := p.processes[pid]; !ok {
-		return false
-	}
-	born, err := p.fs.StartTime(int(pid))
-	if err != nil || at < p.began(born) || !p.another(pid, born) {
-		return false
-	}
-	p.replaced(pid, p.began(born))
-	return true
-}
-
-// forked forgets an earlier process with the id of one that is forked: also if that is gone by now.
-func (p *processTable) forked(l *event.Life) {
-	old, ok := p.processes[l.PID]
-	if !ok || p.reused(l.PID, l.At) {
-		return
-	}
-	const slack = 100_000_000 // ns, for what ticks round and for a clock that is set
-	at, known := p.seenAt[l.PID]
-	if old.Born != 0 {
-		at, known = p.began(old.Born)+slack, true
-	}
-	if known && at < l.At {
-		p.replaced(l.PID, l.At)
-	}
-}
-
-// another reports whether a process that began at a time, in clock ticks, is another one than that which is known.
-func (p *processTable) another(pid uint32, born uint64) bool {
-	if old := p.processes[pid].Born; old != 0 {
-		return born != old
-	}
-	at, ok := p.seenAt[pid]
-	return ok && at < p.began(born)
-}
-
-// replaced forgets a process whose id another one has since a time, Unix ns.
-func (p *processTable) replaced(pid uint32, at uint64) {
-	p.forgetProcess(pid)
-	p.newReused = append(p.newReused, store.Reuse{PID: pid, At: at})
-}
-
-// began is the time of a start in clock ticks since the boot, Unix ns. Ticks are rounded down, and there are 100 a second
-// on all machines (sysconf(_SC_CLK_TCK)).
-func (p *processTable) began(ticks uint64) uint64 {
-	const tick = 10_000_000 // ns
-	return p.boot() + ticks*tick
-}
-
-// bootTime is when the machine booted, as its clock is now.
-func bootTime() uint64 {
-	var since, now unix.Timespec
-	if err := cmp.Or(unix.ClockGettime(unix.CLOCK_BOOTTIME, &since), unix.ClockGettime(unix.CLOCK_REALTIME, &now)); err != nil {
-		return 0 // every kernel has both
-	}
-	return uint64(now.Nano() - since.Nano())
-}
-
 // forgetProcess drops what is known of a process whose id another one has.
 func (p *processTable) forgetProcess(pid uint32) {
 	delete(p.processes, pid)
@@ -193,6 +132,7 @@ func (p *processTable) forgetProcess(pid uint32) {
 	delete(p.looks, pid)
 	delete(p.heldBack, pid)
 	delete(p.seenAt, pid)
+	delete(p.endedAt, pid)
 }
 
 // details reads what is needed only of traced processes. If the process is gone, fields stay empty.
@@ -265,40 +205,6 @@ func (p *processTable) put(q store.Process) {
 	}
 	p.processes[q.PID] = q
 	p.newProcs = append(p.newProcs, q)
-}
-
-// addUntraced makes sure that an untraced process has a name. comm is the name that one of its threads had; it is used
-// if the process is gone. at is a time at which it existed, Unix ns.
-func (p *processTable) addUntraced(pid uint32, comm string, at uint64) {
-	if _, ok := p.processes[pid]; ok || pid == 0 {
-		return
-	}
-	q := store.Process{PID: pid, Name: comm, Rank: -1, LocalRank: -1, WorldSize: -1}
-	if p.lookups < maxLookups {
-		p.lookups++
-		p.lookUp(&q, at)
-	}
-	if q.Born == 0 {
-		p.seenAt[pid] = at
-	}
-	p.put(q)
-}
-
-// lookUp completes an untraced process, unless it is gone, or another one has its id.
-func (p *processTable) lookUp(q *store.Process, at uint64) {
-	pid := int(q.PID)
-	born, err := p.fs.StartTime(pid)
-	if err != nil || at < p.began(born) {
-		return
-	}
-	q.Born = born
-	if name, err := p.fs.Comm(pid, pid); err == nil && name != "" {
-		q.Name = name
-	}
-	if parent, err := p.fs.Parent(pid); err == nil { // to find the owner of a data worker
-		q.Parent = uint32(parent)
-	}
-	q.Owner = p.owners.Group(pid) // to name the pod that used the CPU
 }
 
 // thread notes the name of a thread. at is a time at which it existed, Unix ns.
@@ -405,39 +311,11 @@ func (p *processTable) forget(l *event.Life) {
 		delete(p.limited, l.PID)
 		delete(p.looks, l.PID)
 		delete(p.heldBack, l.PID)
+		p.over(l.PID, l.At)
 	}
 	if p.last == l.Thread {
 		p.last = event.Thread{}
 	}
-}
-
-// maxUntraced is the number of untraced processes and threads from which ended ones are looked for:
-// their ends are not reported.
-const maxUntraced = 8192
-
-// prune removes ended processes and threads. If their ids are used again, they are looked up again.
-func (p *processTable) prune() {
-	p.execs.prune()
-	if len(p.processes)+len(p.threads) < p.pruneAt {
-		return
-	}
-	gone := map[uint32]bool{}
-	for pid, q := range p.processes {
-		if _, err := p.fs.Comm(int(pid), int(pid)); err != nil && !q.Traced {
-			gone[pid] = true
-			p.forgetProcess(pid)
-		}
-	}
-	for t := range p.threads {
-		if q, ok := p.processes[t.PID]; ok && q.Traced {
-			continue // its end is reported
-		}
-		if _, err := p.fs.Comm(int(t.PID), int(t.TID)); err != nil || gone[t.PID] {
-			delete(p.threads, t)
-			delete(p.sched.known, t)
-		}
-	}
-	p.pruneAt = max(maxUntraced, 2*(len(p.processes)+len(p.threads)))
 }
 
 // take appends new entries to the given slices.

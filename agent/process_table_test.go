@@ -102,6 +102,8 @@ func TestAnUntracedProcessWithTheIDOfAnotherOneIsAnother(t *testing.T) {
 		At: 9*second + 1, Kind: event.LifeFork, Thread: main, Comm: "third",
 	}}}})
 	is("its fork, which is told late", "third")
+	runs(main, "second", 8*second) // a wait that is longer than the life of the third
+	is("a record of the second that comes late", "third")
 	if err := os.RemoveAll(filepath.Join(root, "9")); err != nil {
 		t.Fatal(err)
 	}
@@ -110,6 +112,11 @@ func TestAnUntracedProcessWithTheIDOfAnotherOneIsAnother(t *testing.T) {
 		{At: 20*second + 1, Kind: event.LifeExec, Thread: main, Comm: "fourth"},
 	}}})
 	is("the fork of the fourth, which has ended", "fourth", store.Reuse{PID: 9, At: 20 * second})
+	p.observe(&probe.Records{Records: event.Records{Lives: []event.Life{{At: 21 * second, Kind: event.LifeExit, Thread: main}}}})
+	runs(main, "fourth", 20*second+5)
+	is("a record of the fourth that comes late", "fourth")
+	runs(main, "fifth", 25*second) // it has ended before anybody looked, too
+	is("the fifth", "fifth", store.Reuse{PID: 9, At: 21 * second})
 }
 
 // On a busy machine a process's birth, the program it executes and its end are drained
@@ -199,5 +206,21 @@ func TestTheFrameworkIsFoundWhenItIsLoadedLater(t *testing.T) {
 	p.process(7, true)
 	if got := p.processes[7].Framework; got != "PyTorch" {
 		t.Errorf("after its end: %q", got)
+	}
+}
+
+// A tracer of a machine sees programs come and go for months.
+func TestFewTracedProcessesThatEndedAreKept(t *testing.T) {
+	p := newProcessTable(proc.New(t.TempDir()))
+	for i := range uint32(5 * maxEnded) {
+		th := event.Thread{PID: 10 + i, TID: 10 + i}
+		p.process(int(th.PID), true)
+		p.observe(&probe.Records{Records: event.Records{Lives: []event.Life{
+			{At: later, Kind: event.LifeFirst, Thread: th, Comm: "short"},
+			{At: later + 1, Kind: event.LifeExit, Thread: th, Comm: "short"},
+		}}})
+	}
+	if n := len(p.processes); n != maxEnded || len(p.threads) != 0 || len(p.ended) > 2*maxEnded {
+		t.Errorf("%d processes, %d threads, %d ends are kept", n, len(p.threads), len(p.ended))
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"zombiezen.com/go/sqlite"
 
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/store"
 )
 
 // The columns of a call, in the order of the table. Most calls are narrow: they have no return
@@ -202,4 +203,14 @@ func (w *Writer) endThread(id event.Thread, at uint64) {
 	}
 	clear(w.recent[:])
 	w.threads.end(id, at)
+}
+
+// endReused ends the threads of processes whose ids others have.
+func (w *Writer) endReused(list []store.Reuse) {
+	for _, u := range list {
+		for _, id := range w.threads.of(u.PID) {
+			w.endThread(id, u.At)
+			w.threads.begin(id)
+		}
+	}
 }

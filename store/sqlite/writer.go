@@ -135,12 +135,7 @@ func (w *Writer) Write(b *store.Batch) error {
 
 // count takes a batch into what is kept in memory. full is called when many calls are pending.
 func (w *Writer) count(b *store.Batch, full func()) {
-	for _, u := range b.Reused {
-		for _, id := range w.threads.of(u.PID) {
-			w.endThread(id, u.At)
-			w.threads.begin(id)
-		}
-	}
+	w.endReused(b.Reused)
 	for i := range b.Lives {
 		if l := &b.Lives[i]; l.Kind == event.LifeFork {
 			w.threads.begin(l.Thread)

@@ -1,0 +1,164 @@
+package agent
+
+import (
+	"cmp"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/store"
+)
+
+// Processes that are not traced: names of those that woke a traced thread, held its lock or had its CPU. Their ends are
+// not reported, so that another process may have such an id by the next time that it is seen.
+
+// addUntraced makes sure that an untraced process has a name. comm is the name that one of its threads had; it is used
+// if the process is gone. at is a time at which it existed, Unix ns.
+func (p *processTable) addUntraced(pid uint32, comm string, at uint64) {
+	if _, ok := p.processes[pid]; ok || pid == 0 {
+		return
+	}
+	q := store.Process{PID: pid, Name: comm, Rank: -1, LocalRank: -1, WorldSize: -1}
+	if p.lookups < maxLookups {
+		p.lookups++
+		p.lookUp(&q, at)
+	}
+	if q.Born == 0 {
+		p.seenAt[pid] = at
+	}
+	p.put(q)
+}
+
+// lookUp completes an untraced process, unless it is gone, or another one has its id.
+func (p *processTable) lookUp(q *store.Process, at uint64) {
+	pid := int(q.PID)
+	born, err := p.fs.StartTime(pid)
+	if err != nil || at < p.began(born) {
+		return
+	}
+	q.Born = born
+	if name, err := p.fs.Comm(pid, pid); err == nil && name != "" {
+		q.Name = name
+	}
+	if parent, err := p.fs.Parent(pid); err == nil { // to find the owner of a data worker
+		q.Parent = uint32(parent)
+	}
+	q.Owner = p.owners.Group(pid) // to name the pod that used the CPU
+}
+
+// maxEnded is how many traced processes that ended are kept, for the summary.
+const maxEnded = 1024
+
+// over notes the end of a traced process. Of many, those that ended first are forgotten.
+func (p *processTable) over(pid uint32, at uint64) {
+	if _, ok := p.processes[pid]; !ok {
+		return
+	}
+	p.endedAt[pid] = at
+	p.ended = append(p.ended, pid)
+	for len(p.endedAt) > maxEnded || len(p.ended) > 2*maxEnded { // some were forgotten since
+		if first := p.ended[0]; p.endedAt[first] != 0 {
+			p.forgetProcess(first)
+		}
+		p.ended = p.ended[1:]
+	}
+}
+
+// other reports whether a record that begins at a time, Unix ns, may be of another process than that which is known by
+// an id: one that had it before, or one that has it since.
+func (p *processTable) other(pid uint32, at uint64) bool {
+	q, ok := p.processes[pid]
+	return ok && (q.Born != 0 && at < p.began(q.Born) || p.endedAt[pid] != 0)
+}
+
+// reused forgets a process whose id another one has by now, and reports whether there was one. at is the time of a
+// record that has the id, Unix ns: one of the earlier process changes nothing.
+func (p *processTable) reused(pid uint32, at uint64) bool {
+	if _, ok := p.processes[pid]; !ok {
+		return false
+	}
+	born, err := p.fs.StartTime(int(pid))
+	if err != nil || at < p.began(born) || !p.another(pid, born) {
+		return false
+	}
+	p.replaced(pid, p.began(born))
+	return true
+}
+
+// slack is for what ticks round, for what the kernel does after it has reported an end, and for a clock that is set; ns.
+const slack = 100_000_000
+
+// forked forgets an earlier process with the id of one that is forked: also if that is gone by now.
+func (p *processTable) forked(l *event.Life) {
+	old, ok := p.processes[l.PID]
+	if !ok || p.reused(l.PID, l.At) {
+		return
+	}
+	at, known := p.seenAt[l.PID]
+	if old.Born != 0 {
+		at, known = p.began(old.Born)+slack, true
+	}
+	if known && at < l.At {
+		p.replaced(l.PID, l.At)
+	}
+}
+
+// another reports whether a process that began at a time, in clock ticks, is another one than that which is known.
+func (p *processTable) another(pid uint32, born uint64) bool {
+	if old := p.processes[pid].Born; old != 0 {
+		return born != old
+	}
+	at, ok := p.seenAt[pid]
+	return ok && at < p.began(born)
+}
+
+// replaced forgets a process whose id another one has since a time, Unix ns.
+func (p *processTable) replaced(pid uint32, at uint64) {
+	p.forgetProcess(pid)
+	p.newReused = append(p.newReused, store.Reuse{PID: pid, At: at})
+}
+
+// began is the time of a start in clock ticks since the boot, Unix ns. Ticks are rounded down, and there are 100 a second
+// on all machines (sysconf(_SC_CLK_TCK)).
+func (p *processTable) began(ticks uint64) uint64 {
+	const tick = 10_000_000 // ns
+	return p.boot() + ticks*tick
+}
+
+// bootTime is when the machine booted, as its clock is now.
+func bootTime() uint64 {
+	var since, now unix.Timespec
+	if err := cmp.Or(unix.ClockGettime(unix.CLOCK_BOOTTIME, &since), unix.ClockGettime(unix.CLOCK_REALTIME, &now)); err != nil {
+		return 0 // every kernel has both
+	}
+	return uint64(now.Nano() - since.Nano())
+}
+
+// maxUntraced is the number of untraced processes and threads from which ended ones are looked for:
+// their ends are not reported.
+const maxUntraced = 8192
+
+// prune removes ended processes and threads. If their ids are used again, they are looked up again.
+func (p *processTable) prune() {
+	p.execs.prune()
+	if len(p.processes)+len(p.threads) < p.pruneAt {
+		return
+	}
+	gone := map[uint32]bool{}
+	for pid, q := range p.processes {
+		if _, err := p.fs.Comm(int(pid), int(pid)); err != nil && !q.Traced {
+			gone[pid] = true
+			p.forgetProcess(pid)
+		}
+	}
+	for t := range p.threads {
+		if q, ok := p.processes[t.PID]; ok && q.Traced {
+			continue // its end is reported
+		}
+		if _, err := p.fs.Comm(int(t.PID), int(t.TID)); err != nil || gone[t.PID] {
+			delete(p.threads, t)
+			delete(p.sched.known, t)
+		}
+	}
+	p.pruneAt = max(maxUntraced, 2*(len(p.processes)+len(p.threads)))
+}
