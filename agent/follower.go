@@ -83,8 +83,7 @@ type second struct {
 type followers []follower
 
 // newFollowers is the list of all followers. Where their order matters, a comment says so.
-func newFollowers(s *shared) followers {
-	names := newProcessTable(s.fs)
+func newFollowers(s *shared, names *processTable) followers {
 	footprints := newFootprints(s, names)
 	return followers{
 		newHostIO(s.fs).follower(s), // before names: it finds the owners of connections

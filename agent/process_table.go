@@ -302,6 +302,17 @@ func (p *processTable) observe(r *probe.Records) {
 	}
 }
 
+// threadsOf lists the known threads of a process: its first one, then the others.
+func (p *processTable) threadsOf(pid uint32) []event.Thread {
+	list := []event.Thread{{PID: pid, TID: pid}}
+	for t := range p.threads {
+		if t.PID == pid && t.TID != pid {
+			list = append(list, t)
+		}
+	}
+	return list
+}
+
 // forget drops a thread that ended; its ids may be used again.
 func (p *processTable) forget(l *event.Life) {
 	delete(p.dispatch, l.Thread)

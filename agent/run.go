@@ -35,6 +35,8 @@ type run struct {
 	followers   followers
 	recorder    *recorder
 	exiting     exiting
+	names       *processTable
+	ends        unreported
 	schedPolicy *schedPolicy
 	drained     drained
 	seconds     seconds
@@ -63,7 +65,8 @@ func newRun(o Options) (*run, error) {
 		return nil, err
 	}
 	r.targets = newTargets(r.tracer, all.Libraries(), fs, r.log, &o)
-	r.followers = newFollowers(&r.shared)
+	r.names, r.ends = newProcessTable(fs), unreported{fs: fs, absent: map[int]bool{}}
+	r.followers = newFollowers(&r.shared, r.names)
 	return r, nil
 }
 
@@ -185,11 +188,15 @@ func (r *run) turn() error {
 		due = r.recorder.ready()
 	}
 	gone := r.exiting.gone()
-	if r.drain(r.recorder.ready) || len(r.exiting.threads) > maxEarly { // else some of their calls are still in the ring
+	empty := r.drain(r.recorder.ready)
+	if empty || len(r.exiting.threads) > maxEarly { // else some of their calls are still in the ring
 		r.ended(r.exiting.take(gone))
 	}
 	r.followers.turn(time.Now())
 	if due != nil {
+		if empty {
+			r.unreported(t)
+		}
 		r.targets.letGo(t, func(pid int) bool { return r.exiting.index(pid) >= 0 })
 		r.tick(due, time.Now(), false)
 	}

@@ -152,8 +152,8 @@ func (p *processTable) prune() {
 		}
 	}
 	for t := range p.threads {
-		if q, ok := p.processes[t.PID]; ok && q.Traced {
-			continue // its end is reported
+		if q, ok := p.processes[t.PID]; ok && q.Traced && p.endedAt[t.PID] == 0 {
+			continue // its end is reported, or found
 		}
 		if _, err := p.fs.Comm(int(t.PID), int(t.TID)); err != nil || gone[t.PID] {
 			delete(p.threads, t)

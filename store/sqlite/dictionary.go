@@ -46,6 +46,7 @@ type thread struct {
 	comm     string
 	dispatch bool
 	ended    uint64 // Unix ns, 0 if it is not known to have ended
+	used     uint64 // the commit before which it was last used
 	fresh    bool   // listed in threads.fresh
 }
 
@@ -56,6 +57,33 @@ type threads struct {
 	last   int64
 	fresh  []*thread
 	over   []*thread // those that ended and may still be in records, in the order of their ends
+
+	commits uint64
+	trimAt  int // number of threads from which those that are not used are forgotten
+}
+
+// The ends of threads that are not traced are not reported. From keptThreads on, those that were in no record for
+// unusedCommits, about a minute, are forgotten. One that is in a record again gets another row, which says the same.
+const (
+	keptThreads   = 8192
+	unusedCommits = 60
+)
+
+// committed forgets threads that are not used any more. fresh ones are on disk.
+func (d *threads) committed() {
+	for _, t := range d.fresh {
+		t.fresh = false
+	}
+	d.fresh = d.fresh[:0]
+	if d.commits++; len(d.latest) < max(d.trimAt, keptThreads) {
+		return
+	}
+	for id, t := range d.latest {
+		if !t.dispatch && t.used+unusedCommits < d.commits {
+			d.forget(id)
+		}
+	}
+	d.trimAt = 2 * len(d.latest)
 }
 
 // lateTime is for how long after the end of a thread records of it are written, ns: ends are read before calls, and
@@ -75,6 +103,7 @@ func (d *threads) get(id event.Thread, comm string) *thread {
 	case t == nil:
 		t = d.add(id, comm)
 	case comm == "" || comm == t.comm:
+		t.used = d.commits
 		return t
 	case t.comm == "":
 		t.comm = comm
@@ -87,7 +116,7 @@ func (d *threads) get(id event.Thread, comm string) *thread {
 		}
 		t = d.add(id, comm)
 	}
-	d.latest[id] = t
+	d.latest[id], t.used = t, d.commits
 	if t.comm != "" {
 		if d.named[id] == nil {
 			d.named[id] = make(map[string]*thread)

@@ -70,9 +70,38 @@ func (w *Writer) argsID(a *[event.NumArgs]uint64) int64 {
 	return w.args.id(*a)
 }
 
+// knownStacks and knownFrames bound those that are known without asking the file: programs whose addresses differ each
+// time that they are started have ever new ones.
+const (
+	knownStacks = 1 << 16
+	knownFrames = 1 << 16
+)
+
+// stackID is the id of a stack; 0 if it has none, or if the file cannot be asked.
 func (w *Writer) stackID(hash uint64) int64 {
 	if hash == 0 {
 		return 0
 	}
+	if _, ok := w.stacks.ids[hash]; !ok && w.moreStacks {
+		id, err := queryInt(w.conn, "select id from stack where hash = ?", int64(hash))
+		if err != nil {
+			return 0
+		}
+		if id != 0 {
+			w.stacks.ids[hash] = id
+		}
+	}
 	return w.stacks.id(hash)
+}
+
+// forgetStacks forgets stacks and frames, if there are many. All of them are on disk.
+func (w *Writer) forgetStacks() {
+	if len(w.stacks.ids) > knownStacks {
+		w.stacks.forget()
+		clear(w.framed)
+		w.moreStacks = true
+	}
+	if len(w.frames.ids) > knownFrames {
+		w.frames.forget()
+	}
 }

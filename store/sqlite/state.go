@@ -91,7 +91,7 @@ func (w *Writer) kernelStack(addrs []uint64) int64 {
 		return 0
 	}
 	id := w.stackID(hash)
-	if !w.framed[id] {
+	if id != 0 && !w.framed[id] {
 		w.framed[id] = true
 		s := event.Stack{ID: hash}
 		for _, a := range addrs {
@@ -190,6 +190,9 @@ func (w *Writer) writeFrames() error {
 	return nil
 }
 
+// keptProcesses is how many rows of process are known without asking the file.
+const keptProcesses = 8192
+
 // writeProcesses comes before writeDictionaries, too, which writes the control
 // groups it finds.
 func (w *Writer) writeProcesses() error {
@@ -198,7 +201,8 @@ func (w *Writer) writeProcesses() error {
 			continue
 		}
 		if p.id == 0 {
-			n, err := queryInt(w.conn, "select coalesce(max(id), 0) + 1 from process")
+			n, err := queryInt(w.conn, "select coalesce((select id from process where pid = ? and session = ?), "+
+				"(select max(id) + 1 from process), 1)", int64(p.PID), w.session.id)
 			if err != nil {
 				return err
 			}
@@ -256,17 +260,18 @@ func (w *Writer) writeSession() error {
 
 // committed clears the marks of entries that are now on disk and forgets old seconds.
 func (w *Writer) committed() {
-	for _, t := range w.threads.fresh {
-		t.fresh = false
-	}
-	w.threads.fresh = w.threads.fresh[:0]
+	w.threads.committed()
 	w.args.fresh = w.args.fresh[:0]
 	w.cgroups.fresh = w.cgroups.fresh[:0]
 	w.stacks.fresh = w.stacks.fresh[:0]
 	w.frames.fresh = w.frames.fresh[:0]
 	w.queued = nil
+	w.forgetStacks()
 	for _, p := range w.procs {
 		p.dirty = false
+	}
+	if len(w.procs) > keptProcesses {
+		clear(w.procs)
 	}
 	for _, k := range w.kinds {
 		k.committed()

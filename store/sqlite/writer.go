@@ -65,9 +65,11 @@ type Writer struct {
 	stacks  dictionary[uint64]
 	frames  dictionary[event.Frame]
 	framed  map[int64]bool // stacks whose frames are written or queued
-	queued  []event.Stack  // stacks to write with the next commit
-	procs   map[uint32]*processRow
-	epochs  []argsEpoch
+	// moreStacks says that the file has stacks that are not in stacks.
+	moreStacks bool
+	queued     []event.Stack // stacks to write with the next commit
+	procs      map[uint32]*processRow
+	epochs     []argsEpoch
 
 	series   map[uint64]*series
 	recent   [64]*series // direct-mapped cache of series

@@ -1,0 +1,62 @@
+package agent
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/ingero-io/ingero/capture/host/proc"
+	"github.com/ingero-io/ingero/event"
+)
+
+// unreported finds traced processes that have ended without a record of it: the kernel drops records when nobody reads
+// them for seconds. All that is kept of such a process would be kept for ever.
+type unreported struct {
+	fs     proc.FS
+	absent map[int]bool // those that were not there at the last look at them
+	asked  int          // the last process that was looked at
+}
+
+// maxLooks is how many processes are looked at in a second, some 10 microseconds each.
+const maxLooks = 32
+
+// ended looks at some of the traced processes, in turn, and returns those that have ended. Call it once a second, after
+// what was recorded has been read: a process that is missed twice has no record left to come.
+func (u *unreported) ended(traced map[int]bool, known func(pid int) bool) (ended []int) {
+	pids := slices.Sorted(maps.Keys(traced))
+	from, _ := slices.BinarySearch(pids, u.asked+1)
+	for i := range min(maxLooks, len(pids)) {
+		pid := pids[(from+i)%len(pids)]
+		u.asked = pid
+		_, err := u.fs.Comm(pid, pid)
+		switch {
+		case err == nil || known(pid):
+			delete(u.absent, pid)
+		case u.absent[pid]:
+			delete(u.absent, pid)
+			ended = append(ended, pid)
+		default:
+			u.absent[pid] = true
+		}
+	}
+	for pid := range u.absent {
+		if !traced[pid] {
+			delete(u.absent, pid)
+		}
+	}
+	return ended
+}
+
+// unreported handles such ends like those that the kernel reports.
+func (r *run) unreported(now time.Time) {
+	known := func(pid int) bool { return r.exiting.index(pid) >= 0 }
+	var ends []event.Life
+	for _, pid := range r.ends.ended(r.targets.traced, known) {
+		r.log.Debug("a process has ended without a record of it", "pid", pid)
+		for _, t := range r.names.threadsOf(uint32(pid)) {
+			ends = append(ends, event.Life{At: uint64(now.UnixNano()), Kind: event.LifeExit, Thread: t, Comm: r.names.threads[t].Comm})
+		}
+	}
+	r.drained.early.Lives = append(r.drained.early.Lives, ends...)
+	r.lives(ends)
+}
