@@ -40,7 +40,7 @@ var series = []struct {
 	{"eBPF maps", "", 0.2, false, func(s *sample) (float64, bool) { return float64(s.maps), true }},
 	{"descriptors", "", 0.2, false, func(s *sample) (float64, bool) { return float64(s.descriptors), true }},
 	{"memory maps", "", 0.5, false, func(s *sample) (float64, bool) { return float64(s.mappings), true }},
-	{"RSS", "MiB", 0.25, false, func(s *sample) (float64, bool) { return float64(s.rss) / (1 << 20), true }},
+	{"its own memory", "MiB", 0.25, false, func(s *sample) (float64, bool) { return float64(s.own) / (1 << 20), true }},
 	{
 		"recording, a recorded second", "KiB", 0.01, true,
 		func(s *sample) (float64, bool) { return s.grown / (1 << 10), s.rates },

@@ -13,7 +13,7 @@ func readings(minutes float64, lives int, at func(life int, minute float64) floa
 		for m := 0.0; m < minutes; m += each {
 			all = append(all, sample{
 				minutes: float64(life)*minutes + m, life: life, descriptors: int(at(life, m)),
-				rss: int64(at(life, m) * (1 << 20)), cpu: at(life, m) / 1000, rates: true,
+				own: int64(at(life, m) * (1 << 20)), cpu: at(life, m) / 1000, rates: true,
 			})
 		}
 	}
@@ -57,7 +57,7 @@ func TestSlopes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			const warm = 2
 			rows := slopes(readings(c.minutes, c.lives, c.at), warm)
-			for _, of := range []string{"descriptors", "RSS"} {
+			for _, of := range []string{"descriptors", "its own memory"} {
 				if r := verdictOf(t, rows, of); r.Verdict != c.want {
 					t.Errorf("%s: %+v", of, r)
 				}

@@ -19,6 +19,7 @@ type sample struct {
 	life    int
 
 	rss                   int64 // bytes
+	own                   int64 // bytes, of rss: what the program itself allocated
 	descriptors, mappings int
 	open                  map[string]int // descriptors by what they are of
 	links, programs, maps int
@@ -34,6 +35,9 @@ func readSample(pid int, recording string) (s sample, err error) {
 	s.at = time.Now()
 	proc := "/proc/" + strconv.Itoa(pid)
 	if err := s.readStat(proc); err != nil {
+		return s, err
+	}
+	if s.own, err = ownMemory(proc); err != nil {
 		return s, err
 	}
 	mapped, err := os.ReadFile(proc + "/maps")
@@ -75,6 +79,22 @@ func (s *sample) readStat(proc string) error {
 	pages, err := strconv.ParseInt(fields[rss], 10, 64)
 	s.rss = pages * int64(os.Getpagesize())
 	return err
+}
+
+// ownMemory is RssAnon of proc_pid_status(5), bytes. The rest of RSS is the program's file, and the rings by which the
+// kernel hands over records: they have their size from the start, and count as soon as they were touched once.
+func ownMemory(proc string) (int64, error) {
+	status, err := os.ReadFile(proc + "/status")
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(status)) {
+		if f := strings.Fields(line); len(f) == 3 && f[0] == "RssAnon:" {
+			kib, err := strconv.ParseInt(f[1], 10, 64)
+			return kib << 10, err
+		}
+	}
+	return 0, fmt.Errorf("%s/status has no RssAnon", proc)
 }
 
 // readDescriptors counts descriptors, and links, programs and maps by their ids: a program may have a descriptor of its

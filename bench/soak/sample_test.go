@@ -43,7 +43,7 @@ func TestReadSample(t *testing.T) {
 		return after.ticks > before.ticks
 	})
 	if after.maps != before.maps+1 || after.descriptors < before.descriptors+2 || after.file != 1024 ||
-		after.rss < 1<<20 || after.mappings == 0 {
+		after.rss < 1<<20 || after.own < 1<<20 || after.own > after.rss || after.mappings == 0 {
 		t.Errorf("before %+v, after %+v", before, after)
 	}
 	what, may := more(after.open, before.open, "", mappedByAny)
