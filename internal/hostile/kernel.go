@@ -42,6 +42,8 @@ func (t *traced) Healthy(ctx context.Context) error {
 	return t.seen(ctx)
 }
 
+func (t *traced) Peak() uint64 { return t.process.memory.since() }
+
 func (t *traced) Close() (uint64, string, error) {
 	peak, printed, err := t.process.close()
 	for _, args := range t.after {

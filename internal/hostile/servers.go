@@ -59,6 +59,8 @@ func (s *served) Healthy(ctx context.Context) error {
 	return get(ctx, s.health)
 }
 
+func (s *served) Peak() uint64 { return s.process.memory.since() }
+
 func (s *served) Close() (uint64, string, error) { return s.process.close() }
 
 // get asks a URL, which must answer 200.
