@@ -72,10 +72,16 @@ func TestAnAttackIsATemplateWithFlags(t *testing.T) {
 	if a.Name != "x" || !a.Refused || !a.Long || string(a.Input) != "abbb\n\xff\x12\x02cd\x08\xac\x02" {
 		t.Errorf("%+v %q", a, a.Input)
 	}
-	for _, wrong := range []txtar.File{{Name: "x [unknown]"}, {Name: "x", Data: []byte("<<nothing>>")}, {Name: "x", Data: []byte(`<<hex "z">>`)}} {
+	for _, wrong := range []txtar.File{{Name: "x [unknown]"}, {Name: "x", Data: []byte("<<nothing>>")}, {Name: "x", Data: []byte(`<<hex "z">>`)}, {Name: "x", Data: []byte(`<<streams>>`)}} {
 		if _, err := parse(wrong); err == nil {
 			t.Errorf("%s %s is accepted", wrong.Name, wrong.Data)
 		}
+	}
+	a, err = parse(txtar.File{Name: "x", Data: []byte(`<<streams 2 "h" true>>`)})
+	const reset = "\x00\x00\x04\x03\x00"
+	if want := "\x00\x00\x01\x01\x05\x00\x00\x00\x01h" + reset + "\x00\x00\x00\x01\x00\x00\x00\x08" +
+		"\x00\x00\x01\x01\x05\x00\x00\x00\x03h" + reset + "\x00\x00\x00\x03\x00\x00\x00\x08"; err != nil || string(a.Input) != want {
+		t.Errorf("%q %v", a.Input, err)
 	}
 	a, err = parse(txtar.File{Name: "x", Data: []byte(`<<gzip (repeat 1000 "x")>>`)})
 	if err != nil {

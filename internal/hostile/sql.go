@@ -126,7 +126,8 @@ func startEchoSQL(ctx context.Context, p *Programs) (Trier, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := until(ctx, e, "Echo", func() bool { return get(ctx, "http://"+at.health+"/readyz") == nil }); err != nil {
+	ready := func() bool { return get(ctx, nil, "http://"+at.health+"/readyz") == nil }
+	if err := until(ctx, e, "Echo", ready); err != nil {
 		_, _, _ = e.close()
 		return nil, err
 	}
