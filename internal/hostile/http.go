@@ -17,6 +17,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -102,11 +103,11 @@ const (
 	maxAnswer  = 16 << 20 // bytes that are read of an answer
 )
 
-// errHandshake says that no TLS came about, so that the attack itself was not sent.
-var errHandshake = errors.New("shake hands")
+// errTurnedAway says that the attack itself was not sent: no TLS came about, or too many waited at a socket.
+var errTurnedAway = errors.New("turned away")
 
 // send sends a request, by as many clients as it says, and returns the answer of the first one whose request was sent.
-// Of many clients, some may be turned away before they have TLS.
+// Of many clients, some may be turned away before.
 func (r *request) send(ctx context.Context, addresses map[string]string) (answer, error) {
 	address, ok := addresses[r.to]
 	if !ok {
@@ -119,11 +120,11 @@ func (r *request) send(ctx context.Context, addresses map[string]string) (answer
 		clients.Go(func() { all[i], failed[i] = r.once(ctx, address) })
 	}
 	clients.Wait()
-	sent := slices.IndexFunc(failed, func(err error) bool { return !errors.Is(err, errHandshake) })
+	sent := slices.IndexFunc(failed, func(err error) bool { return !errors.Is(err, errTurnedAway) })
 	if sent < 0 {
 		return answer{}, failed[0]
 	}
-	failed = slices.DeleteFunc(failed, func(err error) bool { return errors.Is(err, errHandshake) })
+	failed = slices.DeleteFunc(failed, func(err error) bool { return errors.Is(err, errTurnedAway) })
 	return all[sent], errors.Join(failed...)
 }
 
@@ -200,7 +201,10 @@ func (r *request) dial(ctx context.Context, address string) (net.Conn, error) {
 	}
 	address, encrypted := strings.CutPrefix(address, tlsAddress)
 	c, err := (&net.Dialer{}).DialContext(ctx, network, address)
-	if err != nil {
+	switch {
+	case errors.Is(err, syscall.EAGAIN): // TCP waits for a place in the queue; sockets of Unix do not
+		return nil, fmt.Errorf("%w: %w", errTurnedAway, err)
+	case err != nil:
 		return nil, fmt.Errorf("connect: %w", err)
 	}
 	_ = c.SetDeadline(time.Now().Add(answerTime))
@@ -218,7 +222,7 @@ func (r *request) dial(ctx context.Context, address string) (net.Conn, error) {
 	}
 	if err != nil {
 		_ = c.Close() // nothing was sent
-		return nil, fmt.Errorf("%w: %w", errHandshake, err)
+		return nil, fmt.Errorf("%w: %w", errTurnedAway, err)
 	}
 	return t, nil
 }

@@ -48,7 +48,7 @@ func TestAttacksReachAServerWithTLS(t *testing.T) {
 	// An attack that was not sent is not taken for one that was refused.
 	for _, input := range []string{"GET /", "GET /\nClients: 3"} {
 		other := &tls.Config{RootCAs: x509.NewCertPool(), ServerName: "127.0.0.1", MinVersion: tls.VersionTLS13}
-		if _, err := tryRequest(t.Context(), Attack{Input: []byte(input)}, at, other); !errors.Is(err, errHandshake) {
+		if _, err := tryRequest(t.Context(), Attack{Input: []byte(input)}, at, other); !errors.Is(err, errTurnedAway) {
 			t.Error(input, err)
 		}
 	}

@@ -145,6 +145,8 @@ func startSockets(ctx context.Context, p *Programs) (Trier, error) {
 	if err != nil {
 		return nil, err
 	}
+	scraped := t.seen
+	t.seen = func(ctx context.Context) error { return errors.Join(scraped(ctx), labelled(ctx, t.process, labels)) }
 	t.attacks = func() ([]Attack, error) {
 		list, err := List("label")
 		return append(list, short(list)...), err // once more: to the socket of events, which reads nothing
@@ -166,6 +168,18 @@ func startSockets(ctx context.Context, p *Programs) (Trier, error) {
 	}
 	t.after = [][]string{{"explain", t.db}, {"query", t.db, "select * from labels"}}
 	return t, nil
+}
+
+// labelled sets a label, as a program does that means no harm. It may have to wait until attackers are out of the way.
+func labelled(ctx context.Context, p *process, path string) error {
+	return until(ctx, p, "a place at the socket of labels", func() bool {
+		c, err := (&request{}).dial(ctx, unixAddress+path)
+		if err != nil {
+			return false
+		}
+		_, err = io.WriteString(c, `{"labels": {"step": 1}}`+"\n")
+		return errors.Join(err, c.Close()) == nil
+	})
 }
 
 // startLibraries has processes map files that mean harm, under the name of the CUDA runtime. They stay mapped until the
