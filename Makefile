@@ -314,10 +314,10 @@ test-e2e: ## run the long tests: agent, cmd/ingero, internal/e2e, all of the pro
 
 # Hostile clients, files and processes, as data: internal/hostile/attacks.
 .PHONY: hostile
-hostile: build fleet echo ## attack the programs with hostile requests, SQL, recordings, libraries and names (root, a kernel with BTF; SHORT=1: without those that take seconds; ONLY='fleet,node API')
+hostile: build fleet echo ## attack the programs with hostile requests, SQL, recordings, libraries and names (root, a kernel with BTF; SHORT=1: without those that take seconds; EACH=1: a line for each; ONLY='fleet,node API')
 	@mkdir -p .cache
 	$(GO) build -o .cache/hostile ./internal/hostile/cmd
-	.cache/hostile -bin bin -tree . $(if $(SHORT),-short) $(if $(filter yes,$(CAN_TRACE)),-kernel) $(if $(ONLY),-only '$(ONLY)')
+	.cache/hostile -bin bin -tree . $(if $(SHORT),-short) $(if $(EACH),-v) $(if $(filter yes,$(CAN_TRACE)),-kernel) $(if $(ONLY),-only '$(ONLY)')
 
 # The public tools of the protocol, with a Node.js that runs them: npm packages, pinned,
 # of which nothing runs when they are installed.

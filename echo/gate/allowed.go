@@ -14,6 +14,9 @@ var kinds = []string{
 	"ORDER_DEFAULT", "ASCENDING", "DESCENDING",
 }
 
+// joins are the allowed kinds of joins. A positional one is not among them: tables have no order.
+var joins = []string{"REGULAR", "NATURAL", "CROSS", "ASOF"}
+
 // classes are the allowed expressions. Parameters, and functions that a statement defines, are not among them.
 var classes = []string{
 	"CONSTANT", "COLUMN_REF", "FUNCTION", "COMPARISON", "CONJUNCTION", "OPERATOR", "CASE", "CAST", "BETWEEN", "STAR",

@@ -13,7 +13,9 @@ func TestCheckOfWhatIsExpanded(t *testing.T) {
 	star, columns := `{"class":"STAR","type":"STAR","relation_name":""}`, `{"class":"STAR","type":"STAR","columns":true}`
 	attrs, events := column("attrs"), table("events")
 	of := func(node string) string { return `{"type":"SUBQUERY","alias":"","subquery":{"node":` + node + `}}` }
-	join := func(left, right string) string { return `{"type":"JOIN","left":` + left + `,"right":` + right + `}` }
+	join := func(left, right string) string {
+		return `{"type":"JOIN","ref_type":"REGULAR","left":` + left + `,"right":` + right + `}`
+	}
 	nested := func(n int, item, from string) string {
 		for range n {
 			from = of(choose(item, from))

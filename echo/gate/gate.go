@@ -183,6 +183,8 @@ func (w *walker) allowed(p map[string]any, s scope) error {
 		return fmt.Errorf("a list or row that is put together may not be cast")
 	case class == "CAST":
 		return cast(p["cast_type"])
+	case kind == "JOIN":
+		return join(p)
 	case kind == "BASE_TABLE":
 		return table(p, s)
 	}
@@ -200,6 +202,14 @@ func cast(to any) error {
 	if !slices.Contains(types, strings.ToUpper(name)) {
 		return fmt.Errorf("a value may not be cast to %s; there are numbers, times, varchar, boolean, uuid and json",
 			strings.ToLower(name))
+	}
+	return nil
+}
+
+// join checks how two tables are joined.
+func join(p map[string]any) error {
+	if how, _ := p["ref_type"].(string); !slices.Contains(joins, how) {
+		return fmt.Errorf("a join of the kind %q is not allowed", strings.ToLower(how))
 	}
 	return nil
 }

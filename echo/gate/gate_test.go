@@ -65,8 +65,12 @@ func TestCheck(t *testing.T) {
 		"of a catalogue, too":     {statement(choose(strings.Replace(call("abs"), `"schema":""`, `"schema":"x"`, 1), table("events"))), "the function x.abs", ""},
 		"what WITH defines":       {statement(with("x", choose(one, table("events")), choose(one, table("x")))), "", ""},
 		"not before":              {statement(with("meta", choose(one, table("meta")), choose(one, table("meta")))), `the table "meta"`, ""},
-		"not outside": {statement(choose(one, `{"type":"JOIN","left":{"type":"SUBQUERY","subquery":{"node":`+
+		"not outside": {statement(choose(one, `{"type":"JOIN","ref_type":"REGULAR","left":{"type":"SUBQUERY","subquery":{"node":`+
 			with("meta", choose(one, table("events")), choose(one, table("meta")))+`}},"right":`+table("meta")+`}`)), `the table "meta"`, ""},
+		"a positional join": {statement(choose(one, `{"type":"JOIN","ref_type":"POSITIONAL","left":`+table("events")+
+			`,"right":`+table("events")+`}`)), `a join of the kind "positional"`, ""},
+		"a join of no kind": {statement(choose(one, `{"type":"JOIN","left":`+table("events")+
+			`,"right":`+table("events")+`}`)), "a join of the kind", ""},
 		"put together":         {statement(choose(joined("||", 2), table("events"))), "", ""},
 		"of many":              {statement(choose(joined("concat", 33), table("events"))), "more than 32 parts", ""},
 		"in many":              {statement(choose(strings.Repeat(joined("||", 2)+",", 16)+joined("||", 2), table("events"))), "more than 32 parts", ""},

@@ -45,7 +45,8 @@ var lists embed.FS
 // It is a txtar archive. The name of an entry may end with flags in brackets: [refused], [long]. Its text is a
 // template (package text/template) with the delimiters << and >>, and these functions: repeat N S, hex S, json S
 // (quoted), gzip S, base64 S, frame S (with its length before it, as gRPC does), pb FIELD S (a field of a Protocol
-// Buffers message), varint FIELD N, secret.
+// Buffers message), varint FIELD N, streams N HEADERS RESET (requests of HTTP/2, each a stream of its own; whether each
+// is reset), secret.
 func List(name string) ([]Attack, error) {
 	b, err := lists.ReadFile("attacks/" + name + ".txt")
 	if err != nil {
@@ -134,8 +135,25 @@ func functions() template.FuncMap {
 		"varint": func(field int, n uint64) string {
 			return string(binary.AppendUvarint(binary.AppendUvarint(nil, uint64(field)<<3), n))
 		},
-		"secret": func() string { return Secret },
+		"streams": streams,
+		"secret":  func() string { return Secret },
 	}
+}
+
+// streams are requests of HTTP/2 with the same headers, each a stream of its own. reset says that each is reset at
+// once.
+func streams(n int, headers string, reset bool) string {
+	var b []byte
+	for i := range n {
+		id := binary.BigEndian.AppendUint32(nil, uint32(2*i+1))
+		b = append(b, 0, 0, byte(len(headers)), 1, 5) // HEADERS, with the end of both
+		b = append(append(b, id...), headers...)
+		if reset {
+			b = append(append(b, 0, 0, 4, 3, 0), id...) // RST_STREAM
+			b = append(b, 0, 0, 0, 8)                   // CANCEL
+		}
+	}
+	return string(b)
 }
 
 // short leaves out those that take seconds.

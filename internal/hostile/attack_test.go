@@ -5,10 +5,13 @@ import (
 	"compress/gzip"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
+	"runtime/debug"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/tools/txtar"
 )
@@ -18,10 +21,23 @@ const takeMemory = "take-100-MiB"
 
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == takeMemory {
-		b := bytes.Repeat([]byte("x"), 100<<20)
-		os.Exit(bytes.Count(b, []byte("y")))
+		os.Exit(take(os.Args[2:]))
 	}
 	os.Exit(m.Run())
+}
+
+// take takes 100 MiB; with an argument, it gives them back and waits to be ended.
+func take(args []string) int {
+	b := bytes.Repeat([]byte("x"), 100<<20)
+	n := bytes.Count(b, []byte("y"))
+	if len(args) > 0 {
+		b = nil
+		debug.FreeOSMemory()
+		fmt.Println("given back")
+		time.Sleep(time.Minute)
+	}
+	_ = b
+	return n
 }
 
 func TestAttacksAreRead(t *testing.T) {
@@ -56,10 +72,16 @@ func TestAnAttackIsATemplateWithFlags(t *testing.T) {
 	if a.Name != "x" || !a.Refused || !a.Long || string(a.Input) != "abbb\n\xff\x12\x02cd\x08\xac\x02" {
 		t.Errorf("%+v %q", a, a.Input)
 	}
-	for _, wrong := range []txtar.File{{Name: "x [unknown]"}, {Name: "x", Data: []byte("<<nothing>>")}, {Name: "x", Data: []byte(`<<hex "z">>`)}} {
+	for _, wrong := range []txtar.File{{Name: "x [unknown]"}, {Name: "x", Data: []byte("<<nothing>>")}, {Name: "x", Data: []byte(`<<hex "z">>`)}, {Name: "x", Data: []byte(`<<streams>>`)}} {
 		if _, err := parse(wrong); err == nil {
 			t.Errorf("%s %s is accepted", wrong.Name, wrong.Data)
 		}
+	}
+	a, err = parse(txtar.File{Name: "x", Data: []byte(`<<streams 2 "h" true>>`)})
+	const reset = "\x00\x00\x04\x03\x00"
+	if want := "\x00\x00\x01\x01\x05\x00\x00\x00\x01h" + reset + "\x00\x00\x00\x01\x00\x00\x00\x08" +
+		"\x00\x00\x01\x01\x05\x00\x00\x00\x03h" + reset + "\x00\x00\x00\x03\x00\x00\x00\x08"; err != nil || string(a.Input) != want {
+		t.Errorf("%q %v", a.Input, err)
 	}
 	a, err = parse(txtar.File{Name: "x", Data: []byte(`<<gzip (repeat 1000 "x")>>`)})
 	if err != nil {
@@ -147,5 +169,23 @@ func TestMemoryOfAProgramIsMeasured(t *testing.T) {
 	}
 	if mib := peak >> 20; mib < 100 || mib > 200 {
 		t.Errorf("%d MiB", mib)
+	}
+}
+
+// Memory that was given back before an attack is not counted as the attack's.
+func TestMemoryOfAnAttackIsMeasured(t *testing.T) {
+	t.Parallel()
+	p, err := start(t.Context(), t.TempDir(), os.Args[0], takeMemory, "and wait")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := until(t.Context(), p, "the memory", func() bool { return strings.Contains(p.said.String(), "given back") }); err != nil {
+		t.Fatal(err)
+	}
+	if first, second := p.memory.since()>>20, p.memory.since()>>20; first < 100 || second >= 100 {
+		t.Errorf("first %d MiB, then %d", first, second)
+	}
+	if peak, _, err := p.close(); err != nil || peak>>20 < 100 {
+		t.Error(peak, err)
 	}
 }

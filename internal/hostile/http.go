@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/tls"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,9 +13,11 @@ import (
 	"net/http"
 	"net/textproto"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -25,12 +29,15 @@ import (
 //	Clients: N        by so many clients, at the same time
 //	Slow: yes         the body comes one byte at a time, for a while, and never ends
 //	To: NAME          to another address of the program
+//	Plain: yes        without TLS, to a port with TLS, too
+//	Protocol: NAME    TLS is asked for this protocol: h2
 type request struct {
-	raw, slow bool
-	endless   int64
-	clients   int
-	to        string
-	bytes     []byte
+	raw, slow, plain bool
+	endless          int64
+	clients          int
+	to, protocol     string
+	tls              *tls.Config // for addresses with TLS
+	bytes            []byte
 }
 
 // parseRequest reads one. host is the value of the header Host.
@@ -56,6 +63,10 @@ func parseRequest(input []byte, host string) (request, error) {
 			r.clients, err = strconv.Atoi(value)
 		case "To":
 			r.to = value
+		case "Plain":
+			r.plain = true
+		case "Protocol":
+			r.protocol = value
 		default:
 			headers = append(headers, line)
 			given[textproto.CanonicalMIMEHeaderKey(name)] = true
@@ -92,7 +103,11 @@ const (
 	maxAnswer  = 16 << 20 // bytes that are read of an answer
 )
 
-// send sends a request, by as many clients as it says, and returns the answer of the first one.
+// errTurnedAway says that the attack itself was not sent: no TLS came about, or too many waited at a socket.
+var errTurnedAway = errors.New("turned away")
+
+// send sends a request, by as many clients as it says, and returns the answer of the first one whose request was sent.
+// Of many clients, some may be turned away before.
 func (r *request) send(ctx context.Context, addresses map[string]string) (answer, error) {
 	address, ok := addresses[r.to]
 	if !ok {
@@ -105,21 +120,21 @@ func (r *request) send(ctx context.Context, addresses map[string]string) (answer
 		clients.Go(func() { all[i], failed[i] = r.once(ctx, address) })
 	}
 	clients.Wait()
-	return all[0], errors.Join(failed...)
+	sent := slices.IndexFunc(failed, func(err error) bool { return !errors.Is(err, errTurnedAway) })
+	if sent < 0 {
+		return answer{}, failed[0]
+	}
+	failed = slices.DeleteFunc(failed, func(err error) bool { return errors.Is(err, errTurnedAway) })
+	return all[sent], errors.Join(failed...)
 }
 
 // once sends it over a connection of its own. That the program hangs up is no error.
 func (r *request) once(ctx context.Context, address string) (answer, error) {
-	network := "tcp"
-	if path, ok := strings.CutPrefix(address, "unix:"); ok {
-		network, address = "unix", path
-	}
-	c, err := (&net.Dialer{}).DialContext(ctx, network, address)
+	c, err := r.dial(ctx, address)
 	if err != nil {
-		return answer{}, fmt.Errorf("connect: %w", err)
+		return answer{}, err
 	}
 	defer func() { _ = c.Close() }() // it may be closed already
-	_ = c.SetDeadline(time.Now().Add(answerTime))
 	written := make(chan struct{})
 	go func() {
 		defer close(written)
@@ -135,7 +150,7 @@ func (r *request) once(ctx context.Context, address string) (answer, error) {
 	in := bufio.NewReader(io.LimitReader(c, maxAnswer))
 	if r.raw {
 		b, _ := io.ReadAll(in)
-		return answer{body: b}, nil
+		return answer{status: statusOf(b), body: b}, nil
 	}
 	res, err := http.ReadResponse(in, nil)
 	if err != nil {
@@ -152,6 +167,64 @@ func (r *request) once(ctx context.Context, address string) (answer, error) {
 	var h bytes.Buffer
 	_ = res.Header.Write(&h)
 	return answer{status: res.StatusCode, body: append(h.Bytes(), b...)}, nil
+}
+
+// statusOf is the status of an answer to bytes that need not be a request; 0 if it is none.
+func statusOf(b []byte) int {
+	if res, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(b)), nil); err == nil {
+		_ = res.Body.Close() // it is read from memory
+		return res.StatusCode
+	}
+	// Frames of HTTP/2: that there are headers says that a stream was answered. Their status is compressed.
+	const frame, headers = 9, 1
+	for len(b) >= frame {
+		if b[3] == headers {
+			return http.StatusOK
+		}
+		n := int(b[0])<<16 | int(b[1])<<8 | int(b[2])
+		b = b[min(len(b), frame+n):]
+	}
+	return 0
+}
+
+// Addresses begin with these where they are no plain TCP.
+const (
+	unixAddress = "unix:"
+	tlsAddress  = "tls:"
+)
+
+// dial connects, with TLS where the address has it.
+func (r *request) dial(ctx context.Context, address string) (net.Conn, error) {
+	network := "tcp"
+	if path, ok := strings.CutPrefix(address, unixAddress); ok {
+		network, address = "unix", path
+	}
+	address, encrypted := strings.CutPrefix(address, tlsAddress)
+	c, err := (&net.Dialer{}).DialContext(ctx, network, address)
+	switch {
+	case errors.Is(err, syscall.EAGAIN): // TCP waits for a place in the queue; sockets of Unix do not
+		return nil, fmt.Errorf("%w: %w", errTurnedAway, err)
+	case err != nil:
+		return nil, fmt.Errorf("connect: %w", err)
+	}
+	_ = c.SetDeadline(time.Now().Add(answerTime))
+	if !encrypted || r.plain {
+		return c, nil
+	}
+	conf := r.tls.Clone()
+	if r.protocol != "" {
+		conf.NextProtos = []string{r.protocol}
+	}
+	t := tls.Client(c, conf)
+	err = t.HandshakeContext(ctx)
+	if got := t.ConnectionState().NegotiatedProtocol; err == nil && got != r.protocol {
+		err = fmt.Errorf("it speaks %q, not %q", got, r.protocol)
+	}
+	if err != nil {
+		_ = c.Close() // nothing was sent
+		return nil, fmt.Errorf("%w: %w", errTurnedAway, err)
+	}
+	return t, nil
 }
 
 func (r *request) write(w io.Writer) {
@@ -180,12 +253,32 @@ func (xs) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// tryRequest tries an attack that is a request.
-func tryRequest(ctx context.Context, a Attack, addresses map[string]string) (Outcome, error) {
-	r, err := parseRequest(a.Input, addresses[""])
+// tryRequest tries an attack that is a request. conf is for addresses with TLS.
+func tryRequest(ctx context.Context, a Attack, addresses map[string]string, conf *tls.Config) (Outcome, error) {
+	r, err := parseRequest(a.Input, strings.TrimPrefix(addresses[""], tlsAddress))
 	if err != nil {
 		return Outcome{}, err
 	}
+	r.tls = conf
 	got, err := r.send(ctx, addresses)
-	return Outcome{Refused: got.status == 0 || got.status >= http.StatusBadRequest, Said: string(got.body)}, err
+	return Outcome{Refused: got.refused(), Said: string(got.body)}, err
+}
+
+// refused reports whether an answer is none, or an error. MCP has its errors in answers that are well by HTTP.
+func (a *answer) refused() bool {
+	if a.status == 0 || a.status >= http.StatusBadRequest {
+		return true
+	}
+	for line := range bytes.Lines(a.body) {
+		var m struct {
+			JSONRPC string
+			Error   json.RawMessage
+			Result  struct{ IsError bool }
+		}
+		err := json.Unmarshal(bytes.TrimPrefix(line, []byte("data: ")), &m)
+		if err == nil && m.JSONRPC != "" && (m.Error != nil || m.Result.IsError) {
+			return true
+		}
+	}
+	return false
 }

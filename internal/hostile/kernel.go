@@ -24,6 +24,7 @@ type traced struct {
 	process *process
 	files   cudastub.Files
 	db      string // the recording
+	metrics string // its address for Prometheus
 	seen    func(ctx context.Context) error
 	attacks func() ([]Attack, error)
 	try     func(ctx context.Context, a Attack) (Outcome, error)
@@ -41,6 +42,11 @@ func (t *traced) Healthy(ctx context.Context) error {
 	}
 	return t.seen(ctx)
 }
+
+// scraped is the URL of its metrics.
+func (t *traced) scraped() string { return "http://" + t.metrics + metricsPath }
+
+func (t *traced) Peak() uint64 { return t.process.memory.since() }
 
 func (t *traced) Close() (uint64, string, error) {
 	peak, printed, err := t.process.close()
@@ -64,13 +70,11 @@ func startTraced(ctx context.Context, p *Programs, name string, args ...string) 
 	if t.files, err = cudastub.Extract(filepath.Join(dir, "stub")); err != nil {
 		return nil, err
 	}
-	at, err := freeAddress()
-	if err != nil {
+	if t.metrics, err = freeAddress(); err != nil {
 		return nil, err
 	}
-	url := "http://" + at + "/metrics"
-	t.seen = func(ctx context.Context) error { return get(ctx, url) }
-	args = append([]string{"trace", "--quiet", "--db", t.db, "--prometheus", at}, args...)
+	t.seen = func(ctx context.Context) error { return get(ctx, nil, t.scraped()) }
+	args = append([]string{"trace", "--quiet", "--db", t.db, "--prometheus", t.metrics}, args...)
 	t.process, err = start(ctx, dir, p.path("ingero"), args...)
 	if err != nil {
 		return nil, err
@@ -141,6 +145,8 @@ func startSockets(ctx context.Context, p *Programs) (Trier, error) {
 	if err != nil {
 		return nil, err
 	}
+	scraped := t.seen
+	t.seen = func(ctx context.Context) error { return errors.Join(scraped(ctx), labelled(ctx, t.process, labels)) }
 	t.attacks = func() ([]Attack, error) {
 		list, err := List("label")
 		return append(list, short(list)...), err // once more: to the socket of events, which reads nothing
@@ -157,11 +163,23 @@ func startSockets(ctx context.Context, p *Programs) (Trier, error) {
 			a.Input, clients = rest, 300
 		}
 		r := request{raw: true, clients: clients, bytes: a.Input}
-		_, err := r.send(ctx, map[string]string{"": "unix:" + path})
+		_, err := r.send(ctx, map[string]string{"": unixAddress + path})
 		return Outcome{}, err
 	}
 	t.after = [][]string{{"explain", t.db}, {"query", t.db, "select * from labels"}}
 	return t, nil
+}
+
+// labelled sets a label, as a program does that means no harm. It may have to wait until attackers are out of the way.
+func labelled(ctx context.Context, p *process, path string) error {
+	return until(ctx, p, "a place at the socket of labels", func() bool {
+		c, err := (&request{}).dial(ctx, unixAddress+path)
+		if err != nil {
+			return false
+		}
+		_, err = io.WriteString(c, `{"labels": {"step": 1}}`+"\n")
+		return errors.Join(err, c.Close()) == nil
+	})
 }
 
 // startLibraries has processes map files that mean harm, under the name of the CUDA runtime. They stay mapped until the
@@ -207,7 +225,7 @@ type libraries struct {
 func (l *libraries) Close() (uint64, string, error) {
 	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
 	defer stop()
-	err := l.honest(ctx)
+	err := l.honest(ctx, 1)
 	for _, end := range l.ends {
 		err = errors.Join(err, end())
 	}
@@ -215,19 +233,19 @@ func (l *libraries) Close() (uint64, string, error) {
 	return peak, printed, errors.Join(err, again)
 }
 
-// honest runs a program until its calls are recorded.
-func (l *libraries) honest(ctx context.Context) error {
-	v, err := l.files.Start(ctx, cudastub.Options{})
+// honest runs a program until so many of its calls are recorded.
+func (t *traced) honest(ctx context.Context, calls int) error {
+	v, err := t.files.Start(ctx, cudastub.Options{})
 	if err != nil {
 		return err
 	}
 	defer func() { _ = v.Close() }() // how it ends says nothing
-	query := fmt.Sprintf("select count(*) as n from cuda_events where pid = %d", v.PID())
-	return until(ctx, l.process, "the calls of an honest program", func() bool {
-		if _, err := v.Do("call cudaLaunchKernel 10"); err != nil {
+	query := fmt.Sprintf("select count(*) >= %d as enough from cuda_events where pid = %d", calls, v.PID())
+	return until(ctx, t.process, "the calls of an honest program", func() bool {
+		if _, err := v.Do(fmt.Sprint("call cudaLaunchKernel ", max(10, calls))); err != nil {
 			return false
 		}
-		_, said, err := oneShot(ctx, l.dir, l.p.path("ingero"), "query", l.db, "--format", "csv", query)
+		_, said, err := oneShot(ctx, t.dir, t.p.path("ingero"), "query", t.db, "--format", "csv", query)
 		return err == nil && !strings.HasSuffix(strings.TrimSpace(said), "\n0")
 	})
 }

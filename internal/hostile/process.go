@@ -120,7 +120,10 @@ type memory struct {
 	pid  int
 	quit chan struct{}
 	done chan struct{}
-	peak uint64 // once done is closed
+
+	mu     sync.Mutex
+	peak   uint64
+	recent uint64 // the peak since it was last asked for
 }
 
 func watch(pid int) *memory {
@@ -136,6 +139,35 @@ func (m *memory) stop() uint64 {
 	return m.peak
 }
 
+// since returns the most memory seen since it was last asked for, in bytes.
+func (m *memory) since() uint64 {
+	m.look()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	// The kernel's own count begins anew, too. Where it does not, the peak of the first process is that of its life.
+	_ = os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", m.pid), []byte("5"), 0)
+	peak := m.recent
+	m.recent = 0
+	return peak
+}
+
+// look notes the memory of now.
+func (m *memory) look() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	own, high := resident(m.pid)
+	sum := own
+	for _, pid := range descendants(m.pid) {
+		r, _ := resident(pid)
+		sum += r
+	}
+	m.recent = max(m.recent, high, sum)
+	m.peak = max(m.peak, m.recent)
+	if sum > wall {
+		_ = syscall.Kill(m.pid, syscall.SIGKILL)
+	}
+}
+
 // step is the time between two looks. The first process's peak is the kernel's own count, whatever falls between.
 const step = 10 * time.Millisecond
 
@@ -144,16 +176,7 @@ func (m *memory) loop() {
 	tick := time.NewTicker(step)
 	defer tick.Stop()
 	for {
-		own, high := resident(m.pid)
-		sum := own
-		for _, pid := range descendants(m.pid) {
-			r, _ := resident(pid)
-			sum += r
-		}
-		m.peak = max(m.peak, high, sum)
-		if sum > wall {
-			_ = syscall.Kill(m.pid, syscall.SIGKILL)
-		}
+		m.look()
 		select {
 		case <-m.quit:
 			return

@@ -11,11 +11,11 @@ import (
 
 // Programs are what is attacked.
 type Programs struct {
-	Bin   string // folder of ingero, ingero-fleet, ingero-fleet-collector and ingero-echo
-	Tree  string // of the sources: recordings, and the collector's configuration
-	Dir   string // an empty folder for what they write
-	Short bool   // without attacks that take seconds
-	Log   io.Writer
+	Bin   string    // folder of ingero, ingero-fleet, ingero-fleet-collector and ingero-echo
+	Tree  string    // of the sources: recordings, and the collector's configuration
+	Dir   string    // an empty folder for what they write
+	Short bool      // without attacks that take seconds
+	Log   io.Writer // gets a line for each attack; nil: nothing
 }
 
 // Target is a running program, or one that is started for each attack.
@@ -40,6 +40,12 @@ type Trier interface {
 	Healthy(ctx context.Context) error
 	// Close ends the program. It returns the most memory that it had resident, in bytes, and what it printed.
 	Close() (peak uint64, printed string, err error)
+}
+
+// measured is a Trier that also knows what single attacks cost.
+type measured interface {
+	// Peak returns the most memory that the program had resident since it was last asked for, in bytes.
+	Peak() uint64
 }
 
 // Outcome is what a program did with an attack.
@@ -85,13 +91,16 @@ func Run(ctx context.Context, t Target, p *Programs) Result {
 	if p.Short {
 		list = short(list)
 	}
+	var most costly
 	for _, a := range list {
 		if ctx.Err() != nil {
 			fail("%v", ctx.Err())
 			break
 		}
 		r.Tried++
+		since := time.Now()
 		why, refused, dead := try(ctx, trier, a)
+		most.note(p.Log, trier, a, refused, time.Since(since))
 		if refused {
 			r.Refused++
 		}
@@ -114,9 +123,42 @@ func Run(ctx context.Context, t Target, p *Programs) Result {
 		fail("there was nothing to try")
 	}
 	if r.PeakMiB > t.MaxMiB {
-		fail("it took %d MiB, more than %d", r.PeakMiB, t.MaxMiB)
+		fail("it took %d MiB, more than %d%s", r.PeakMiB, t.MaxMiB, most.text())
 	}
 	return r
+}
+
+// costly is the attack with which a program took the most memory.
+type costly struct {
+	name string
+	peak uint64
+}
+
+// note notes what an attack cost, and logs it.
+func (c *costly) note(log io.Writer, trier Trier, a Attack, refused bool, took time.Duration) {
+	memory := ""
+	if m, ok := trier.(measured); ok {
+		peak := m.Peak()
+		if peak > c.peak {
+			c.name, c.peak = a.Name, peak
+		}
+		memory = fmt.Sprintf(", %d MiB", peak>>20)
+	}
+	if log == nil {
+		return
+	}
+	outcome := "answered"
+	if refused {
+		outcome = "refused"
+	}
+	fmt.Fprintf(log, "  %s: %s, %.1f s%s\n", a.Name, outcome, took.Seconds(), memory)
+}
+
+func (c *costly) text() string {
+	if c.name == "" {
+		return ""
+	}
+	return fmt.Sprintf("; most of it with %q", c.name)
 }
 
 // try tries one attack. why says what is wrong; dead that the program does not answer any more.

@@ -2,7 +2,9 @@ package hostile
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"maps"
@@ -20,7 +22,9 @@ type served struct {
 	addresses map[string]string // by name; "" is where requests go that say nothing
 	words     map[string]string // what stands for what in attacks: $POST, $GET
 	health    string            // a URL that answers 200
-	fresh     func(ctx context.Context) (map[string]string, error)
+	mcp       bool              // it is healthy if a new client gets a session
+	tls       *tls.Config       // for addresses with TLS
+	client    *http.Client      // who asks for health; nil: one without TLS
 }
 
 func (s *served) Attacks() ([]Attack, error) {
@@ -37,37 +41,40 @@ func (s *served) Attacks() ([]Attack, error) {
 
 func (s *served) Try(ctx context.Context, a Attack) (Outcome, error) {
 	words := s.words
-	if s.fresh != nil && bytes.Contains(a.Input, []byte("$SESSION")) {
+	if s.mcp && bytes.Contains(a.Input, []byte("$SESSION")) {
 		var err error
-		if words, err = s.fresh(ctx); err != nil {
+		if words, err = s.session(ctx); err != nil {
 			return Outcome{}, err
 		}
 	}
 	for word, text := range words {
 		a.Input = bytes.ReplaceAll(a.Input, []byte(word), []byte(text))
 	}
-	return tryRequest(ctx, a, s.addresses)
+	return tryRequest(ctx, a, s.addresses, s.tls)
 }
 
 func (s *served) Healthy(ctx context.Context) error {
 	if err := s.process.alive(); err != nil {
 		return err
 	}
-	if s.health == "" {
-		return nil
+	if s.mcp {
+		_, err := s.session(ctx)
+		return err
 	}
-	return get(ctx, s.health)
+	return get(ctx, s.client, s.health)
 }
+
+func (s *served) Peak() uint64 { return s.process.memory.since() }
 
 func (s *served) Close() (uint64, string, error) { return s.process.close() }
 
-// get asks a URL, which must answer 200.
-func get(ctx context.Context, url string) error {
+// get asks a URL, which must answer 200. A client that is nil stands for one without TLS.
+func get(ctx context.Context, client *http.Client, url string) error {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return err
 	}
-	res, err := http.DefaultClient.Do(r)
+	res, err := cmp.Or(client, http.DefaultClient).Do(r)
 	if err != nil {
 		return err
 	}
@@ -83,7 +90,7 @@ func get(ctx context.Context, url string) error {
 
 // ready waits until the program answers.
 func (s *served) ready(ctx context.Context) (Trier, error) {
-	if err := until(ctx, s.process, "an answer", func() bool { return get(ctx, s.health) == nil }); err != nil {
+	if err := until(ctx, s.process, "an answer", func() bool { return s.Healthy(ctx) == nil }); err != nil {
 		_, _, _ = s.process.close()
 		return nil, err
 	}
@@ -104,6 +111,7 @@ func (p *Programs) path(program string) string { return filepath.Join(p.Bin, pro
 // Paths of the protocols.
 const (
 	otlpMetrics = "/v1/metrics"
+	metricsPath = "/metrics"
 	mcpPath     = "/mcp"
 )
 
@@ -153,7 +161,7 @@ func startCollector(ctx context.Context, p *Programs) (Trier, error) {
 	}
 	s := &served{
 		lists: []string{"http", "otlp", "fleet"}, addresses: map[string]string{"": at[3], "grpc": at[2], "api": at[0]},
-		words:  map[string]string{"$POST": otlpMetrics + "?cluster_id=c", "$GET": "/"},
+		words:  map[string]string{"$POST": otlpMetrics + "?cluster_id=c", "$GET": "/?a=b"},
 		health: "http://" + at[0] + "/api/v1/openapi.json",
 	}
 	if s.process, err = start(ctx, dir, p.path("ingero-fleet-collector"), "--config", config); err != nil {
@@ -188,7 +196,7 @@ func startEchoOTLP(ctx context.Context, p *Programs) (Trier, error) {
 	s := &served{
 		process: e, lists: []string{"http", "otlp", "echo"},
 		addresses: map[string]string{"": at.http, "grpc": at.grpc, "api": at.api},
-		words:     map[string]string{"$POST": otlpMetrics, "$GET": "/"}, health: "http://" + at.health + "/readyz",
+		words:     map[string]string{"$POST": otlpMetrics, "$GET": "/?a=b"}, health: "http://" + at.health + "/readyz",
 	}
 	return s.ready(ctx)
 }
@@ -221,33 +229,10 @@ func startNode(ctx context.Context, p *Programs) (Trier, error) {
 	}
 	s := &served{
 		lists: []string{"http", "node"}, addresses: map[string]string{"": at[0]},
-		words:  map[string]string{"$POST": "/api/v1/query", "$GET": "/api/v1/overview"},
+		words:  map[string]string{"$POST": "/api/v1/query", "$GET": "/api/v1/overview?a=b"},
 		health: "http://" + at[0] + "/api/v1/healthz",
 	}
 	if s.process, err = start(ctx, dir, p.path("ingero"), "dashboard", db, "--no-tls", "--http", at[0]); err != nil {
-		return nil, err
-	}
-	return s.ready(ctx)
-}
-
-// startLive attacks a tracer that serves the recording that it makes.
-func startLive(ctx context.Context, p *Programs) (Trier, error) {
-	dir, err := p.home("live")
-	if err != nil {
-		return nil, err
-	}
-	at, err := free(3)
-	if err != nil {
-		return nil, err
-	}
-	s := &served{
-		lists: []string{"http", "node"}, addresses: map[string]string{"": at[0], "mcp": at[1], "prometheus": at[2]},
-		words:  map[string]string{"$POST": "/api/v1/query", "$GET": "/api/v1/overview"},
-		health: "http://" + at[2] + "/metrics",
-	}
-	// Other machines cannot reach these, so that no TLS is needed for what this is about.
-	if s.process, err = start(ctx, dir, p.path("ingero"), "trace", "--quiet", "--out", filepath.Join(dir, "live.db"),
-		"--dashboard", at[0], "--mcp", at[1], "--prometheus", at[2]); err != nil {
 		return nil, err
 	}
 	return s.ready(ctx)
@@ -268,41 +253,29 @@ func startMCP(ctx context.Context, p *Programs) (Trier, error) {
 	}
 	s := &served{
 		lists: []string{"http", "mcp"}, addresses: map[string]string{"": at[0]},
-		words: map[string]string{"$POST": mcpPath, "$GET": mcpPath},
+		words: map[string]string{"$POST": mcpPath, "$GET": mcpPath + "?a=b"}, mcp: true,
 	}
-	s.fresh = func(ctx context.Context) (map[string]string, error) { return s.session(ctx) }
 	if s.process, err = start(ctx, dir, p.path("ingero"), "mcp", db, "--no-tls", "--http", at[0]); err != nil {
 		return nil, err
 	}
-	if err := until(ctx, s.process, "a session", func() bool { _, err := s.session(ctx); return err == nil }); err != nil {
-		_, _, _ = s.process.close()
-		return nil, err
-	}
-	return &mcpServed{s}, nil
-}
-
-// mcpServed is healthy if it gives a new client a session.
-type mcpServed struct{ *served }
-
-func (s *mcpServed) Healthy(ctx context.Context) error {
-	if err := s.process.alive(); err != nil {
-		return err
-	}
-	_, err := s.session(ctx)
-	return err
+	return s.ready(ctx)
 }
 
 // session begins a session, which is never ended, and returns it as a word of attacks.
 func (s *served) session(ctx context.Context) (map[string]string, error) {
 	const hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{` +
 		`"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"hostile","version":"1"}}}`
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+s.addresses[""]+mcpPath, strings.NewReader(hello))
+	url := "http://" + s.addresses[""] + mcpPath
+	if address, ok := strings.CutPrefix(s.addresses[""], tlsAddress); ok {
+		url = "https://" + address + mcpPath
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(hello))
 	if err != nil {
 		return nil, err
 	}
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "application/json, text/event-stream")
-	res, err := http.DefaultClient.Do(r)
+	res, err := cmp.Or(s.client, http.DefaultClient).Do(r)
 	if err != nil {
 		return nil, err
 	}

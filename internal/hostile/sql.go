@@ -25,6 +25,7 @@ type asked struct {
 	harmless  string // a statement that is answered
 	recording string // a file that must not change; empty: there is none
 	sum       [sha256.Size]byte
+	memory    *memory
 	closing   func() (peak uint64, printed string, err error)
 }
 
@@ -73,6 +74,8 @@ func (s *asked) Healthy(ctx context.Context) error {
 	return nil
 }
 
+func (s *asked) Peak() uint64 { return s.memory.since() }
+
 func (s *asked) Close() (uint64, string, error) {
 	_ = s.client.Close() // that it has ended already is found below
 	peak, printed, err := s.closing()
@@ -113,8 +116,8 @@ func startMCPSQL(ctx context.Context, p *Programs) (Trier, error) {
 	if s.client, err = client().Connect(ctx, &mcp.CommandTransport{Command: cmd}, nil); err != nil {
 		return nil, fmt.Errorf("start ingero mcp: %w", err)
 	}
-	m := watch(cmd.Process.Pid)
-	s.closing = func() (uint64, string, error) { return m.stop(), said.String(), nil }
+	s.memory = watch(cmd.Process.Pid)
+	s.closing = func() (uint64, string, error) { return s.memory.stop(), said.String(), nil }
 	return s, nil
 }
 
@@ -123,11 +126,14 @@ func startEchoSQL(ctx context.Context, p *Programs) (Trier, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := until(ctx, e, "Echo", func() bool { return get(ctx, "http://"+at.health+"/readyz") == nil }); err != nil {
+	ready := func() bool { return get(ctx, nil, "http://"+at.health+"/readyz") == nil }
+	if err := until(ctx, e, "Echo", ready); err != nil {
 		_, _, _ = e.close()
 		return nil, err
 	}
-	s := &asked{list: "echo_sql", tool: "fleet.cluster.run_analysis", harmless: "select 1 as one", closing: e.close}
+	s := &asked{
+		list: "echo_sql", tool: "fleet.cluster.run_analysis", harmless: "select 1 as one", memory: e.memory, closing: e.close,
+	}
 	s.client, err = client().Connect(ctx, &mcp.StreamableClientTransport{
 		Endpoint: "http://" + at.api + mcpPath, HTTPClient: http.DefaultClient, MaxRetries: -1,
 	}, nil)

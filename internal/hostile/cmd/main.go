@@ -31,10 +31,14 @@ func run() error {
 	flag.StringVar(&p.Bin, "bin", "bin", "`folder` of the programs")
 	flag.StringVar(&p.Tree, "tree", ".", "`folder` of the sources")
 	flag.BoolVar(&p.Short, "short", false, "without attacks that take seconds")
+	each := flag.Bool("v", false, "print what each attack did, and how much memory the program took")
 	kernel := flag.Bool("kernel", false, "fail, rather than skip, where tracing is not possible")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	if *each {
+		p.Log = os.Stderr
+	}
 	var err error
 	if p.Dir, err = os.MkdirTemp("", "ingero-hostile-"); err != nil {
 		return fmt.Errorf("make a folder: %w", err)
