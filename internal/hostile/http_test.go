@@ -12,7 +12,7 @@ import (
 
 func TestAttacksReachAServerWithTLS(t *testing.T) {
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = w.Write([]byte(r.Proto + " " + r.URL.Path)) // whoever hangs up needs no answer
+		_, _ = w.Write([]byte(r.Proto + " " + r.URL.Path)) // a client that hangs up needs no answer
 	}))
 	s.EnableHTTP2 = true
 	s.StartTLS()
