@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/ingero-io/ingero/internal/lists"
 )
 
 // fileUsers knows which processes have mapped which of the library files that are attached to. A file is let go when
@@ -97,18 +99,7 @@ func (u *fileUsers) next() (pid int, ok bool) {
 			return pid, true
 		}
 	}
-	least, above := 0, 0
-	for p := range u.files {
-		if least == 0 || p < least {
-			least = p
-		}
-		if p > u.asked && (above == 0 || p < above) {
-			above = p
-		}
-	}
-	if pid = above; pid == 0 {
-		pid = least
-	}
+	pid = lists.InTurn(u.files, u.asked)
 	u.asked = pid
 	return pid, pid != 0
 }

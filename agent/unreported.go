@@ -1,12 +1,11 @@
 package agent
 
 import (
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/ingero-io/ingero/capture/host/proc"
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/internal/lists"
 )
 
 // unreported finds traced processes that have ended without a record of it: the kernel drops records when nobody reads
@@ -23,10 +22,8 @@ const maxLooks = 32
 // ended looks at some of the traced processes, in turn, and returns those that have ended. Call it once a second, after
 // what was recorded has been read: a process that is missed twice has no record left to come.
 func (u *unreported) ended(traced map[int]bool, known func(pid int) bool) (ended []int) {
-	pids := slices.Sorted(maps.Keys(traced))
-	from, _ := slices.BinarySearch(pids, u.asked+1)
-	for i := range min(maxLooks, len(pids)) {
-		pid := pids[(from+i)%len(pids)]
+	for range min(maxLooks, len(traced)) {
+		pid := lists.InTurn(traced, u.asked)
 		u.asked = pid
 		_, err := u.fs.Comm(pid, pid)
 		switch {

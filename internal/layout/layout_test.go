@@ -59,7 +59,7 @@ var table = []row{
 	{"capture/symbol/gpukernel", ""},
 	{"capture/symbol/python", `capture/bpf event capture/host/proc capture/limit internal/elffile
 		capture/privilege`},
-	{"capture/symbol/addrspace", "capture/host/proc capture/limit"},
+	{"capture/symbol/addrspace", "capture/host/proc capture/limit internal/lists"},
 	{"capture/symbol/elf", "event capture/host/proc capture/limit internal/elffile capture/symbol/addrspace"},
 	{"capture/symbol/unwind", `capture/host/proc capture/limit internal/elffile capture/symbol/addrspace
 		capture/privilege`},
@@ -150,7 +150,7 @@ var table = []row{
 	{"agent", `account/collective explain/change explain/diagnose event account/footprint capture/host/cgroup
 		capture/host/cudalib capture/host/framework capture/host/nvml capture/host/owner capture/host/proc
 		capture/limit account/memory capture/label/socket capture/probe capture/probe/all capture/probe/discover
-		cluster/node explain/report account/stats store capture/symbol/elf capture/symbol/kallsyms
+		cluster/node explain/report account/stats internal/lists store capture/symbol/elf capture/symbol/kallsyms
 		capture/symbol/gpukernel capture/symbol/python capture/privilege`},
 	{"account/live", "event explain/report store"},
 

@@ -1,5 +1,5 @@
 // Package lists empties and counts structures of slices by reflection, so that callers need not
-// name every slice, and a new one cannot be forgotten. It is not for hot paths.
+// name every slice, and a new one cannot be forgotten. It is not for hot paths. InTurn goes round the keys of a map.
 package lists
 
 import "reflect"

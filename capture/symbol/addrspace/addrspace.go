@@ -9,6 +9,7 @@ import (
 
 	"github.com/ingero-io/ingero/capture/host/proc"
 	"github.com/ingero-io/ingero/capture/limit"
+	"github.com/ingero-io/ingero/internal/lists"
 )
 
 const (
@@ -163,16 +164,7 @@ func (c *Cache[S]) Len() int { return len(c.procs) }
 
 // Next returns the known processes in turn, in the order of their ids; 0 if there are none.
 func (c *Cache[S]) Next() int {
-	least, above := 0, 0
-	for p := range c.procs {
-		if least == 0 || p < least {
-			least = p
-		}
-		if p > c.asked && (above == 0 || p < above) {
-			above = p
-		}
-	}
-	c.asked = cmp.Or(above, least)
+	c.asked = lists.InTurn(c.procs, c.asked)
 	return c.asked
 }
 
