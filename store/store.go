@@ -284,6 +284,8 @@ type Reader interface {
 	// InFlight returns the calls of the window that did not return for a second or more, as
 	// last seen, with what their threads waited for.
 	InFlight(ctx context.Context, w Window) ([]event.InFlight, error)
+	// Losses returns what could not be recorded in the seconds of the window, by time.
+	Losses(ctx context.Context, w Window) ([]Loss, error)
 	// Pauses returns the stretches of time in the window in which nothing could be written, by time.
 	Pauses(ctx context.Context, w Window) ([]Pause, error)
 	// RankEvents returns what began or ended of ranks in the window, by time.

@@ -196,7 +196,7 @@ func (ev *evidence) lossNote() string {
 		return ""
 	}
 	var counts [event.NumLossKinds]uint64
-	for _, l := range ev.in.Losses {
+	for _, l := range ev.in.Dropped {
 		if l.Kind < event.NumLossKinds {
 			counts[l.Kind] += l.Count
 		}

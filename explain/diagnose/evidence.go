@@ -72,11 +72,11 @@ func (ps *processes) comm(t event.Thread) string {
 	return printable(c)
 }
 
-// missing estimates the share of the records that were dropped, from the kinds of loss that leave
+// missing estimates the share of the window's records that were dropped, from the kinds of loss that leave
 // holes.
 func missing(in *Input) float64 {
 	var lost uint64
-	for _, l := range in.Losses {
+	for _, l := range in.Dropped {
 		if l.Kind.Counts() {
 			lost += l.Count
 		}

@@ -66,10 +66,11 @@ type Input struct {
 	Collectives []event.Collective
 	InFlight    []event.InFlight // calls that have lasted a second or more, as last seen
 	Before      []store.OpStat   // of the window and of the time before the oldest call in flight; nil means Ops
-	Losses      []event.Loss
-	Pauses      []store.Pause // when nothing could be written
-	Part        bool          // Window is only the longest recorded part, because of Pauses
-	IO          store.HostIO  // at block devices and on TCP connections, without single requests
+	Losses      []event.Loss     // of the whole recording
+	Dropped     []event.Loss     // of these, what the window lacks
+	Pauses      []store.Pause    // when nothing could be written
+	Part        bool             // Window is only the longest recorded part, because of Pauses
+	IO          store.HostIO     // at block devices and on TCP connections, without single requests
 	Kernels     []store.Kernel
 	Launches    []store.KernelLaunches // only with LoadLaunches
 	Arch        string                 // of the recorded host

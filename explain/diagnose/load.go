@@ -77,6 +77,9 @@ func Load(ctx context.Context, r store.Reader, w store.Window) (*Input, error) {
 		return nil, fmt.Errorf("read when nothing was written: %w", err)
 	}
 	w = in.loadPauses(pauses, w)
+	if err := in.loadDropped(ctx, r); err != nil {
+		return nil, err
+	}
 	if err := in.loadWindow(ctx, r, w); err != nil {
 		return nil, err
 	}

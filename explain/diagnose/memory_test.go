@@ -75,7 +75,7 @@ func TestALeakSaysWhenMemoryRunsOut(t *testing.T) {
 // If records of frees were dropped, growth is not certain.
 func TestNoLeakIsReportedIfFreesMayBeDropped(t *testing.T) {
 	_, r := perProcess(t, "memory_leak", func(in *diagnose.Input) {
-		in.Losses = []event.Loss{{Kind: event.LostCall, Count: 5000}}
+		in.Dropped = []event.Loss{{Kind: event.LostCall, Count: 5000}}
 	})
 	if len(r.Chains) != 0 {
 		t.Errorf("reported: %s", r.Chains[0].Summary)

@@ -43,7 +43,7 @@ func TestDiagnoseIgnoresTheOrderOfItsInput(t *testing.T) {
 		shuffle(in.Threads)
 		shuffle(in.Lives)
 		shuffle(in.Throttles)
-		shuffle(in.Losses)
+		shuffle(in.Dropped)
 		shuffle(in.Series)
 		shuffle(in.GPUs)
 		shuffle(in.GPUMemory)
@@ -242,6 +242,13 @@ func (r reader) Libraries(context.Context) ([]store.Library, error)  { return r.
 
 func (r reader) Pauses(context.Context, store.Window) ([]store.Pause, error) {
 	return r.in.Pauses, r.err
+}
+
+func (r reader) Losses(context.Context, store.Window) (list []store.Loss, err error) {
+	for _, l := range r.in.Dropped {
+		list = append(list, store.Loss{Loss: l})
+	}
+	return list, r.err
 }
 
 func (r reader) OpStats(context.Context, store.Window) ([]store.OpStat, error) {

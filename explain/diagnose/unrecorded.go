@@ -1,8 +1,11 @@
 package diagnose
 
 import (
+	"context"
 	"fmt"
+	"slices"
 
+	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/store"
 )
 
@@ -50,6 +53,29 @@ func (in *Input) loadPauses(pauses []store.Pause, w store.Window) store.Window {
 	}
 	in.Window, in.Part = part, true
 	return part
+}
+
+// lossLate is how much later than a record was dropped its loss may be counted, ns: the kernel's counters are read once a
+// second.
+const (
+	wholeSecond = 1_000_000_000
+	lossLate    = 2 * wholeSecond
+)
+
+// loadDropped reads what the window lacks. What was dropped before or after it says nothing of it, nor does what could
+// not be written in a pause: the window is what was recorded between them.
+func (in *Input) loadDropped(ctx context.Context, r store.Reader) error {
+	list, err := r.Losses(ctx, store.Window{From: in.Window.From, To: in.Window.To + lossLate})
+	if err != nil {
+		return fmt.Errorf("read what was dropped: %w", err)
+	}
+	for _, l := range list {
+		paused := slices.ContainsFunc(in.Pauses, func(p store.Pause) bool { return l.At+wholeSecond > p.From && l.At <= p.To })
+		if l.Kind != event.LostStored || !paused {
+			in.Dropped = append(in.Dropped, l.Loss)
+		}
+	}
+	return nil
 }
 
 // maxPauses bounds the pauses that a note names.

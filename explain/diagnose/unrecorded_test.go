@@ -1,11 +1,14 @@
 package diagnose
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/store"
 )
 
@@ -56,5 +59,51 @@ func TestNotesSayWhatWasNotRecorded(t *testing.T) {
 	}
 	if notes := strings.Join(in.pauseNotes(), "\n"); !strings.Contains(notes, "not recorded 3 more times") {
 		t.Errorf("all are named:\n%s", notes)
+	}
+}
+
+// lossy has what was dropped, by time.
+type lossy struct {
+	store.Reader
+	list []store.Loss
+	err  error
+}
+
+func (l lossy) Losses(_ context.Context, w store.Window) (list []store.Loss, err error) {
+	for _, x := range l.list {
+		if x.At/wholeSecond >= w.From/wholeSecond && x.At <= w.To {
+			list = append(list, x)
+		}
+	}
+	return list, l.err
+}
+
+// A disk that was full for minutes, an hour ago, does not make what is explained now doubtful.
+func TestWhatWasDroppedAtOtherTimesDoesNotCount(t *testing.T) {
+	t.Parallel()
+	const sec = wholeSecond
+	loss := func(at uint64, k event.LossKind, n uint64) store.Loss {
+		return store.Loss{At: at * sec, Loss: event.Loss{Kind: k, Count: n}}
+	}
+	r := lossy{list: []store.Loss{
+		loss(90, event.LostCall, 1), loss(104, event.LostStored, 2), loss(110, event.LostStored, 4),
+		loss(140, event.LostCall, 8), loss(150, event.LostStored, 16), loss(201, event.LostCall, 32), // counted a little later
+		loss(300, event.LostCall, 64),
+	}}
+	in := &Input{Window: store.Window{From: 100 * sec, To: 200 * sec}}
+	in.loadPauses([]store.Pause{{From: 104*sec + 5, To: 108 * sec}}, store.Window{})
+	if err := in.loadDropped(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	var n uint64
+	for _, l := range in.Dropped {
+		n += l.Count
+	}
+	if want := uint64(4 + 8 + 16 + 32); n != want {
+		t.Errorf("%d were dropped, want %d: %v", n, want, in.Dropped)
+	}
+	r.err = errors.New("no disk")
+	if err := in.loadDropped(t.Context(), r); !errors.Is(err, r.err) {
+		t.Error(err)
 	}
 }

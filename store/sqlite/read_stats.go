@@ -73,6 +73,19 @@ func (r *Reader) losses(ctx context.Context) (list []event.Loss, err error) {
 	return list, err
 }
 
+// Losses implements store.Reader.
+func (r *Reader) Losses(ctx context.Context, w store.Window) (list []store.Loss, err error) {
+	const query = `select second * 1000000000, kind, sum(count) from loss
+		where second between ?1 / 1000000000 and ?2 / 1000000000 group by second, kind order by second, kind`
+	err = r.rows(ctx, query, bounds(w), func(s *sqlite.Stmt) error {
+		list = append(list, store.Loss{At: number(s, 0), Loss: event.Loss{
+			Kind: event.LossKind(s.ColumnInt64(1)), Count: number(s, 2),
+		}})
+		return nil
+	})
+	return list, err
+}
+
 // Processes implements store.Reader: the described ones in their latest state, and those known only
 // by the names of their threads.
 func (r *Reader) Processes(ctx context.Context) ([]store.Process, error) {
