@@ -36,6 +36,9 @@ func readRecording(ctx context.Context, w *world) error {
 	w.mu.Lock()
 	w.reports++
 	w.findings += len(r.Chains)
+	if len(r.Chains) > 0 {
+		w.found++
+	}
 	w.mu.Unlock()
 	_, err = w.ask(ctx, "query", w.tracer.recording, "--format", "json",
 		"select comm, op, sum(calls) as calls from op_seconds group by 1, 2 order by 3 desc limit 20")

@@ -108,6 +108,7 @@ func (w *world) judged(l lost) []Row {
 		none("wrong findings", w.wrong),
 		least("reports that were read", float64(w.reports), 1, fmt.Sprintf("%d findings; %d programs had the id of another",
 			w.findings, w.numbers[usedAgain])),
+		least("reports with findings", float64(w.found), leastFound*float64(w.reports)),
 		none("questions not answered", w.unread),
 		none("programs harmed", w.harmed),
 		none("ends of the tracer by itself", w.ended),

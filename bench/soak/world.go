@@ -41,6 +41,7 @@ type world struct {
 	wrong    []string // findings
 	reports  int      // that were read
 	findings int      // in them
+	found    int      // reports that have any
 	full     bool     // the disk, now
 }
 
