@@ -50,7 +50,7 @@ func newProcessTable(fs proc.FS) *processTable {
 		fs: fs, owners: owner.New(""), machine: newMachine(), processes: map[uint32]store.Process{},
 		threads:  map[event.Thread]store.ThreadInfo{},
 		dispatch: map[event.Thread]bool{}, limited: map[uint32]bool{}, looks: map[uint32]int{}, heldBack: map[uint32]bool{},
-		seenAt: map[uint32]uint64{}, endedAt: map[uint32]uint64{}, boot: bootTime,
+		seenAt: map[uint32]uint64{}, endedAt: map[uint32]uint64{}, boot: bootTime(),
 		pruneAt: maxUntraced,
 		execs:   executed{},
 		sched:   scheduling{known: map[event.Thread]store.Scheduling{}},

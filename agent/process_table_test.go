@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ingero-io/ingero/capture/host/proc"
 	"github.com/ingero-io/ingero/capture/probe"
@@ -222,5 +223,19 @@ func TestFewTracedProcessesThatEndedAreKept(t *testing.T) {
 	}
 	if n := len(p.processes); n != maxEnded || len(p.threads) != 0 || len(p.ended) > 2*maxEnded {
 		t.Errorf("%d processes, %d threads, %d ends are kept", n, len(p.threads), len(p.ended))
+	}
+}
+
+// The start of this process, by the clock of a recording, is between that of the machine and now.
+func TestWhenThisProcessBegan(t *testing.T) {
+	boot := bootTime()
+	ticks, err := proc.New("").StartTime(os.Getpid())
+	if err != nil {
+		t.Skip(err)
+	}
+	p := newProcessTable(proc.New(""))
+	now := uint64(time.Now().UnixNano())
+	if at := p.began(ticks); at < boot() || at > now || now-at > uint64(time.Hour) || boot() == 0 {
+		t.Errorf("it began %s ago, the machine %s ago", time.Duration(now-at), time.Duration(now-boot()))
 	}
 }

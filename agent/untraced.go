@@ -1,8 +1,6 @@
 package agent
 
 import (
-	"cmp"
-
 	"golang.org/x/sys/unix"
 
 	"github.com/ingero-io/ingero/event"
@@ -125,13 +123,21 @@ func (p *processTable) began(ticks uint64) uint64 {
 	return p.boot() + ticks*tick
 }
 
-// bootTime is when the machine booted, as its clock is now.
-func bootTime() uint64 {
-	var since, now unix.Timespec
-	if err := cmp.Or(unix.ClockGettime(unix.CLOCK_BOOTTIME, &since), unix.ClockGettime(unix.CLOCK_REALTIME, &now)); err != nil {
-		return 0 // every kernel has both
+// bootTime returns a function that says when the machine booted, by the clock of a recording that begins now: records keep
+// the wall clock of the begin, however it is set later (package probe), and their clock stands still while the machine
+// sleeps, which ticks do not.
+func bootTime() func() uint64 {
+	toUnix := clock(unix.CLOCK_REALTIME) - clock(unix.CLOCK_MONOTONIC)
+	return func() uint64 { return uint64(toUnix + clock(unix.CLOCK_MONOTONIC) - clock(unix.CLOCK_BOOTTIME)) }
+}
+
+// clock reads one of the clocks that every kernel has, ns.
+func clock(id int32) int64 {
+	var t unix.Timespec
+	if err := unix.ClockGettime(id, &t); err != nil {
+		return 0
 	}
-	return uint64(now.Nano() - since.Nano())
+	return t.Nano()
 }
 
 // maxUntraced is the number of untraced processes and threads from which ended ones are looked for:

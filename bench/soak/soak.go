@@ -107,7 +107,7 @@ func (w *world) churnAndSample(ctx context.Context, o Options) (samples []sample
 		churn(churned, w, o.Length)
 	}()
 	begin := time.Now()
-	told := 0
+	told, said := 0, 0
 	for churned.Err() == nil {
 		if s, err := w.read(); err == nil { // else it is away; that is judged elsewhere
 			s.minutes = s.at.Sub(begin).Minutes()
@@ -120,6 +120,10 @@ func (w *world) churnAndSample(ctx context.Context, o Options) (samples []sample
 				w.mu.Lock()
 				fmt.Fprintf(o.Log, "%d min: %d links, %d descriptors, RSS %d MiB, recording %d MiB, %d findings, %d wrong\n",
 					told, s.links, s.descriptors, s.rss>>20, s.file>>20, w.findings, len(w.wrong))
+				for _, x := range w.wrong[said:] {
+					fmt.Fprintln(o.Log, "  wrong:", x)
+				}
+				said = len(w.wrong)
 				w.mu.Unlock()
 			}
 		}

@@ -77,7 +77,7 @@ func (r *Reader) losses(ctx context.Context) (list []event.Loss, err error) {
 func (r *Reader) Losses(ctx context.Context, w store.Window) (list []store.Loss, err error) {
 	const query = `select second * 1000000000, kind, sum(count) from loss
 		where second between ?1 / 1000000000 and ?2 / 1000000000 group by second, kind order by second, kind`
-	err = r.rows(ctx, query, bounds(w), func(s *sqlite.Stmt) error {
+	err = r.optional(ctx, "loss", query, bounds(w), func(s *sqlite.Stmt) error {
 		list = append(list, store.Loss{At: number(s, 0), Loss: event.Loss{
 			Kind: event.LossKind(s.ColumnInt64(1)), Count: number(s, 2),
 		}})
