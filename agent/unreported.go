@@ -25,9 +25,8 @@ func (u *unreported) ended(traced map[int]bool, known func(pid int) bool) (ended
 	for range min(maxLooks, len(traced)) {
 		pid := lists.InTurn(traced, u.asked)
 		u.asked = pid
-		_, err := u.fs.Comm(pid, pid)
 		switch {
-		case err == nil || known(pid):
+		case known(pid) || !u.fs.Gone(pid):
 			delete(u.absent, pid)
 		case u.absent[pid]:
 			delete(u.absent, pid)

@@ -69,6 +69,12 @@ func (f FS) Comm(pid, tid int) (string, error) {
 	return strings.TrimSuffix(string(b), "\n"), err
 }
 
+// Gone reports whether no process has an id. It is false if nobody could tell.
+func (f FS) Gone(pid int) bool {
+	_, err := f.Comm(pid, pid)
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH)
+}
+
 // small reads a file of a process. What a process can make longer than usual is cut.
 func small(path string) ([]byte, error) {
 	b, _, err := limit.ReadFile(path, limit.SmallProc)

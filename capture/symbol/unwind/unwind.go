@@ -164,8 +164,7 @@ func (u *Unwinder) Recheck() {
 	const most = 8
 	for i := range min(most, u.spaces.Len()) {
 		pid := u.spaces.Next()
-		_, err := u.proc.Comm(pid, pid)
-		ended := err != nil || u.proc.Ended(pid)
+		ended := u.proc.Gone(pid) || u.proc.Ended(pid)
 		switch {
 		case ended && u.absent[pid]:
 			u.Forget(pid)
