@@ -19,7 +19,8 @@ type unreported struct {
 // maxLooks is how many processes are looked at in a second, some 10 microseconds each.
 const maxLooks = 32
 
-// ended looks at some of the traced processes, in turn, and returns those that have ended. Call it once a second, after
+// ended looks at some of the traced processes, in turn, and returns those that have ended. Call it once a second,
+// after
 // what was recorded has been read: a process that is missed twice has no record left to come.
 func (u *unreported) ended(traced map[int]bool, known func(pid int) bool) (ended []int) {
 	for range min(maxLooks, len(traced)) {
@@ -50,7 +51,9 @@ func (r *run) unreported(now time.Time) {
 	for _, pid := range r.ends.ended(r.targets.traced, known) {
 		r.log.Debug("a process has ended without a record of it", "pid", pid)
 		for _, t := range r.names.threadsOf(uint32(pid)) {
-			ends = append(ends, event.Life{At: uint64(now.UnixNano()), Kind: event.LifeExit, Thread: t, Comm: r.names.threads[t].Comm})
+			ends = append(ends, event.Life{At: uint64(now.UnixNano()), Kind: event.LifeExit, Thread: t,
+				Comm: r.names.threads[t].Comm,
+			})
 		}
 	}
 	r.drained.early.Lives = append(r.drained.early.Lives, ends...)

@@ -11,7 +11,8 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// The kernel drops records of ends when nobody reads them for seconds. The processes are found to have ended all the same,
+// The kernel drops records of ends when nobody reads them for seconds. The processes are found to have ended all
+// the same,
 // but only when two looks missed them, and only if no record says so.
 func TestUnreportedEndsAreFound(t *testing.T) {
 	t.Parallel()
@@ -22,7 +23,8 @@ func TestUnreportedEndsAreFound(t *testing.T) {
 	const all = round * maxLooks
 	for pid := 1; pid <= all; pid++ {
 		traced[pid] = true
-		if err := errors.Join(os.MkdirAll(dir(pid), 0o755), os.WriteFile(filepath.Join(dir(pid), "comm"), []byte("x\n"), 0o644)); err != nil {
+		if err := errors.Join(os.MkdirAll(dir(pid), 0o755),
+			os.WriteFile(filepath.Join(dir(pid), "comm"), []byte("x\n"), 0o644)); err != nil {
 			t.Fatal(err)
 		}
 	}

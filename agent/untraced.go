@@ -7,7 +7,8 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// Processes that are not traced: names of those that woke a traced thread, held its lock or had its CPU. Their ends are
+// Processes that are not traced: names of those that woke a traced thread, held its lock or had its CPU. Their
+// ends are
 // not reported, so that another process may have such an id by the next time that it is seen.
 
 // addUntraced makes sure that an untraced process has a name. comm is the name that one of its threads had; it is used
@@ -83,7 +84,8 @@ func (p *processTable) reused(pid uint32, at uint64) bool {
 	return true
 }
 
-// slack is for what ticks round, for what the kernel does after it has reported an end, and for a clock that is set; ns.
+// slack is for what ticks round, for what the kernel does after it has reported an end, and for a clock that is
+// set; ns.
 const slack = 100_000_000
 
 // forked forgets an earlier process with the id of one that is forked: also if that is gone by now.
@@ -116,14 +118,16 @@ func (p *processTable) replaced(pid uint32, at uint64) {
 	p.newReused = append(p.newReused, store.Reuse{PID: pid, At: at})
 }
 
-// began is the time of a start in clock ticks since the boot, Unix ns. Ticks are rounded down, and there are 100 a second
+// began is the time of a start in clock ticks since the boot, Unix ns. Ticks are rounded down, and there are 100 a
+// second
 // on all machines (sysconf(_SC_CLK_TCK)).
 func (p *processTable) began(ticks uint64) uint64 {
 	const tick = 10_000_000 // ns
 	return p.boot() + ticks*tick
 }
 
-// bootTime returns a function that says when the machine booted, by the clock of a recording that begins now: records keep
+// bootTime returns a function that says when the machine booted, by the clock of a recording that begins now:
+// records keep
 // the wall clock of the begin, however it is set later (package probe), and their clock stands still while the machine
 // sleeps, which ticks do not.
 func bootTime() func() uint64 {

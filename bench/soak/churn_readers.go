@@ -12,7 +12,8 @@ import (
 	"github.com/ingero-io/ingero/explain/report"
 )
 
-// readers ask the recording while it is made. Findings are compared with what is known of the processes that they name.
+// readers ask the recording while it is made. Findings are compared with what is known of the processes that they
+// name.
 var readers = churner{
 	name: "explain and query of the recording", after: 10 * time.Second, every: 5 * time.Second, round: readRecording,
 }

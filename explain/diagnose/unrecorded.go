@@ -55,7 +55,8 @@ func (in *Input) loadPauses(pauses []store.Pause, w store.Window) store.Window {
 	return part
 }
 
-// lossLate is how much later than a record was dropped its loss may be counted, ns: the kernel's counters are read once a
+// lossLate is how much later than a record was dropped its loss may be counted, ns: the kernel's counters are read
+// once a
 // second.
 const (
 	wholeSecond = 1_000_000_000
@@ -70,7 +71,9 @@ func (in *Input) loadDropped(ctx context.Context, r store.Reader) error {
 		return fmt.Errorf("read what was dropped: %w", err)
 	}
 	for _, l := range list {
-		paused := slices.ContainsFunc(in.Pauses, func(p store.Pause) bool { return l.At+wholeSecond > p.From && l.At <= p.To })
+		paused := slices.ContainsFunc(in.Pauses, func(p store.Pause) bool {
+			return l.At+wholeSecond > p.From && l.At <= p.To
+		})
 		if l.Kind != event.LostStored || !paused {
 			in.Dropped = append(in.Dropped, l.Loss)
 		}

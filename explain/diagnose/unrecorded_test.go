@@ -87,7 +87,7 @@ func TestWhatWasDroppedAtOtherTimesDoesNotCount(t *testing.T) {
 	}
 	r := lossy{list: []store.Loss{
 		loss(90, event.LostCall, 1), loss(104, event.LostStored, 2), loss(110, event.LostStored, 4),
-		loss(140, event.LostCall, 8), loss(150, event.LostStored, 16), loss(201, event.LostCall, 32), // counted a little later
+		loss(140, event.LostCall, 8), loss(150, event.LostStored, 16), loss(201, event.LostCall, 32),
 		loss(300, event.LostCall, 64),
 	}}
 	in := &Input{Window: store.Window{From: 100 * sec, To: 200 * sec}}

@@ -60,7 +60,8 @@ type file struct {
 
 // New returns an unwinder that finds processes in fs.
 func New(fs proc.FS) *Unwinder {
-	u := &Unwinder{arch: AMD64, proc: fs, spaces: addrspace.New[*file](fs), files: map[fileID]*file{}, absent: map[int]bool{}}
+	u := &Unwinder{arch: AMD64, proc: fs, spaces: addrspace.New[*file](fs), files: map[fileID]*file{},
+		absent: map[int]bool{}}
 	if runtime.GOARCH == "arm64" {
 		u.arch = ARM64
 	}
@@ -158,7 +159,8 @@ func (u *Unwinder) Unmapped(pid int) {
 	u.closeUnmapped()
 }
 
-// Recheck lets go of processes that have ended or executed another program without a word: nobody reports that of those
+// Recheck lets go of processes that have ended or executed another program without a word: nobody reports that of
+// those
 // that are not traced, and woke a thread that is. Call it once a second; each time it looks at some of them.
 func (u *Unwinder) Recheck() {
 	const most = 8

@@ -24,7 +24,8 @@ import (
 func InputOf(r *eventtext.Recording) *diagnose.Input {
 	in := &diagnose.Input{
 		Node: "node", SelfPID: r.Self, OffCPU: slices.Clone(r.OffCPU), ThreadTimes: slices.Clone(r.ThreadTimes),
-		Lives: slices.Clone(r.Lives), Stalls: slices.Clone(r.Stalls), Losses: slices.Clone(r.Losses), Dropped: slices.Clone(r.Losses),
+		Lives: slices.Clone(r.Lives), Stalls: slices.Clone(r.Stalls), Losses: slices.Clone(r.Losses),
+		Dropped:  slices.Clone(r.Losses),
 		Reclaims: slices.Clone(r.Reclaims), Symbols: map[uint64]string{}, InFlight: slices.Clone(r.InFlight),
 	}
 	in.Nodes = r.Nodes
