@@ -103,7 +103,7 @@ func TestAnUntracedProcessWithTheIDOfAnotherOneIsAnother(t *testing.T) {
 	p.observe(&probe.Records{Records: event.Records{Lives: []event.Life{{
 		At: 9*second + 1, Kind: event.LifeFork, Thread: main, Comm: "third",
 	}}}})
-	is("its fork, which is told late", "third")
+	is("its fork, which is reported late", "third")
 	runs(main, "second", 8*second) // a wait that is longer than the life of the third
 	is("a record of the second that comes late", "third")
 	if err := os.RemoveAll(filepath.Join(root, "9")); err != nil {
@@ -114,7 +114,9 @@ func TestAnUntracedProcessWithTheIDOfAnotherOneIsAnother(t *testing.T) {
 		{At: 20*second + 1, Kind: event.LifeExec, Thread: main, Comm: "fourth"},
 	}}})
 	is("the fork of the fourth, which has ended", "fourth", store.Reuse{PID: 9, At: 20 * second})
-	p.observe(&probe.Records{Records: event.Records{Lives: []event.Life{{At: 21 * second, Kind: event.LifeExit, Thread: main}}}})
+	p.observe(&probe.Records{Records: event.Records{Lives: []event.Life{{
+		At: 21 * second, Kind: event.LifeExit, Thread: main,
+	}}}})
 	runs(main, "fourth", 20*second+5)
 	is("a record of the fourth that comes late", "fourth")
 	runs(main, "fifth", 25*second) // it has ended before anybody looked, too
@@ -232,7 +234,7 @@ func TestWhenThisProcessBegan(t *testing.T) {
 	boot := bootTime()
 	ticks, err := proc.New("").StartTime(os.Getpid())
 	if err != nil {
-		t.Skip(err)
+		t.Fatal(err)
 	}
 	p := newProcessTable(proc.New(""))
 	now := uint64(time.Now().UnixNano())

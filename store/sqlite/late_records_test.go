@@ -35,16 +35,7 @@ func TestRecordsAfterTheEndAreOfTheThreadThatEnded(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	r, err := OpenReader(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	d, err := r.Distinct(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer d.Close()
+	d := distinctReader(t, path)
 	waits := waitsIn(t, d)
 	old, now := waits[0].TID, waits[3].TID
 	if old == now || waits[1].TID != old || waits[2].Holder != old || waits[4].Holder != now {

@@ -32,6 +32,22 @@ func reuseSession(t *testing.T, path string, from uint64, batches ...*store.Batc
 	}
 }
 
+// distinctReader reads a recording with an id for each user of a pid or tid.
+func distinctReader(t *testing.T, path string) store.Reader {
+	t.Helper()
+	r, err := OpenReader(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close() })
+	d, err := r.Distinct(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { d.Close() })
+	return d
+}
+
 func waitOf(th event.Thread, comm string, at uint64, holder uint32) event.OffCPU {
 	return event.OffCPU{
 		Start: at, Duration: 5e6, Thread: th, Comm: comm, Class: event.Futex, Futex: 0x1000, Holder: holder,
@@ -70,16 +86,7 @@ func TestHolderIsNotOfAnEarlierSession(t *testing.T) {
 			waitOf(event.Thread{PID: 2000, TID: 1364}, "saver", reuseBase+1503e9, 0),
 		}},
 	})
-	r, err := OpenReader(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	d, err := r.Distinct(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer d.Close()
+	d := distinctReader(t, path)
 	waits := waitsIn(t, d)
 	old, now := waits[0].Thread, waits[3].Thread
 	if event.KernelID(old.PID) != 1364 || old.TID == now.TID || now != (event.Thread{PID: 2000, TID: 1364}) {
@@ -90,7 +97,7 @@ func TestHolderIsNotOfAnEarlierSession(t *testing.T) {
 	}
 }
 
-// Nobody reports the end of an untraced process. That its id is another one's is told when it is noticed.
+// The kernel reports no end of an untraced process. The agent says when it notices that another process has the id.
 func TestAReusedIDOfAnUntracedProcessIsOfTwo(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.db")
 	waiter, culprit := event.Thread{PID: 10, TID: 10}, event.Thread{PID: 20, TID: 20}
@@ -105,16 +112,7 @@ func TestAReusedIDOfAnUntracedProcessIsOfTwo(t *testing.T) {
 	later := batch(reuseBase+3e9, "after")
 	later.Reused = []store.Reuse{{PID: 20, At: reuseBase + 2e9}}
 	reuseSession(t, path, reuseBase, batch(reuseBase+1e9, "before"), later, batch(reuseBase+4e9, "after"))
-	r, err := OpenReader(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	d, err := r.Distinct(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer d.Close()
+	d := distinctReader(t, path)
 	var who []event.Culprit
 	for _, o := range waitsIn(t, d) {
 		who = append(who, o.Culprits...)

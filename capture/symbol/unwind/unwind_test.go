@@ -106,86 +106,90 @@ func TestEndedProcessHasOneFrame(t *testing.T) {
 	}
 }
 
-func TestFilesAreOpenWhileAKnownProcessMapsThem(t *testing.T) {
+// mapping is an unwinder of a made-up machine, whose processes map one library.
+type mapping struct {
+	*unwind.Unwinder
+	t      *testing.T
+	root   string // /proc
+	lib    string
+	before int // descriptors
+}
+
+func newMapping(t *testing.T) *mapping {
+	t.Helper()
 	files, err := cudastub.Extract(t.TempDir())
 	if err != nil {
-		t.Skip(err)
+		t.Fatal(err)
 	}
-	lib := filepath.Join(files.LibDir, "libcudart.so.12")
-	root, inode := t.TempDir(), inodeOf(t, lib)
-	for _, pid := range []string{"7", "8"} {
-		dir := filepath.Join(root, pid)
-		line := fmt.Sprintf("10000-90000 r-xp 00000000 fe:00 %d %s\n", inode, lib)
-		if err := errors.Join(os.Mkdir(dir, 0o755), os.Symlink("/", filepath.Join(dir, "root")),
-			os.WriteFile(filepath.Join(dir, "maps"), []byte(line), 0o644)); err != nil {
-			t.Fatal(err)
-		}
+	m := &mapping{t: t, root: t.TempDir(), lib: filepath.Join(files.LibDir, "libcudart.so.12")}
+	m.Unwinder = unwind.New(proc.New(m.root))
+	t.Cleanup(m.Close)
+	m.before = descriptors(t)
+	return m
+}
+
+// start adds a process.
+func (m *mapping) start(pid int) {
+	m.t.Helper()
+	dir := filepath.Join(m.root, fmt.Sprint(pid))
+	task := filepath.Join(dir, "task", fmt.Sprint(pid))
+	line := fmt.Sprintf("10000-90000 r-xp 00000000 fe:00 %d %s\n", inodeOf(m.t, m.lib), m.lib)
+	if err := errors.Join(os.MkdirAll(task, 0o755), os.Symlink("/", filepath.Join(dir, "root")),
+		os.WriteFile(filepath.Join(dir, "maps"), []byte(line), 0o644),
+		os.WriteFile(filepath.Join(task, "comm"), []byte("waker\n"), 0o644)); err != nil {
+		m.t.Fatal(err)
 	}
-	u := unwind.New(proc.New(root))
-	t.Cleanup(u.Close)
-	before := descriptors(t)
-	expect := func(open int, when string) {
-		t.Helper()
-		if n := descriptors(t) - before; n != open {
-			t.Errorf("%d files open %s, want %d", n, when, open)
-		}
+}
+
+// stack unwinds a stack of a process.
+func (m *mapping) stack(pid int) {
+	m.Unwind(pid, registers(m.Unwinder, 0x10010, 0x7000, 0), &unwind.Memory{Base: 0x7000, Data: make([]byte, 64)})
+}
+
+// expect compares the files that are open.
+func (m *mapping) expect(open int, when string) {
+	m.t.Helper()
+	if n := descriptors(m.t) - m.before; n != open {
+		m.t.Errorf("%d files open %s, want %d", n, when, open)
 	}
-	stack := func(pid int) {
-		u.Unwind(pid, registers(u, 0x10010, 0x7000, 0), &unwind.Memory{Base: 0x7000, Data: make([]byte, 64)})
-	}
-	stack(7)
+}
+
+func TestFilesAreOpenWhileAKnownProcessMapsThem(t *testing.T) {
+	u := newMapping(t)
+	u.start(7)
+	u.start(8)
+	u.stack(7)
 	news := u.News(nil)
 	if len(news) != 2 || news[0].PID != 7 || len(news[0].Code) != 1 || news[1].File == nil ||
 		news[1].Of != news[0].Code[0] {
 		t.Fatalf("news: %+v", news)
 	}
-	if i, err := news[1].File.Stat(); err != nil || i.Name() != filepath.Base(lib) {
+	if i, err := news[1].File.Stat(); err != nil || i.Name() != filepath.Base(u.lib) {
 		t.Errorf("the file is %v, %v", i, err)
 	}
 	news[1].File.Close()
-	stack(8)
+	u.stack(8)
 	if news := u.News(nil); len(news) != 1 || news[0].PID != 8 || len(news[0].Code) != 1 {
 		t.Errorf("news of a second process: %+v", news)
 	}
-	expect(1, "after a stack of two processes' library")
+	u.expect(1, "after a stack of two processes' library")
 	u.Forget(7)
 	if news := u.News(nil); len(news) != 1 || news[0].PID != 7 || news[0].Code != nil || news[0].File != nil {
 		t.Errorf("news of the end: %+v", news)
 	}
-	expect(1, "while one maps it")
+	u.expect(1, "while one maps it")
 	u.Forget(9)
-	expect(1, "after a process that is not known")
+	u.expect(1, "after a process that is not known")
 	u.Forget(8)
-	expect(0, "when none does")
+	u.expect(0, "when none does")
 }
 
 // The end of a process that is not traced is not reported.
 func TestFilesOfProcessesThatEndedUnreportedAreClosed(t *testing.T) {
-	files, err := cudastub.Extract(t.TempDir())
-	if err != nil {
-		t.Skip(err)
-	}
-	lib := filepath.Join(files.LibDir, "libcudart.so.12")
-	root, inode := t.TempDir(), inodeOf(t, lib)
-	u := unwind.New(proc.New(root))
-	t.Cleanup(u.Close)
-	before := descriptors(t)
-	expect := func(open int, when string) {
-		t.Helper()
-		if n := descriptors(t) - before; n != open {
-			t.Errorf("%d files open %s, want %d", n, when, open)
-		}
-	}
+	u := newMapping(t)
 	start := func(pid int) {
-		dir := filepath.Join(root, fmt.Sprint(pid))
-		task := filepath.Join(dir, "task", fmt.Sprint(pid))
-		line := fmt.Sprintf("10000-90000 r-xp 00000000 fe:00 %d %s\n", inode, lib)
-		if err := errors.Join(os.MkdirAll(task, 0o755), os.Symlink("/", filepath.Join(dir, "root")),
-			os.WriteFile(filepath.Join(dir, "maps"), []byte(line), 0o644),
-			os.WriteFile(filepath.Join(task, "comm"), []byte("waker\n"), 0o644)); err != nil {
-			t.Fatal(err)
-		}
-		u.Unwind(pid, registers(u, 0x10010, 0x7000, 0), &unwind.Memory{Base: 0x7000, Data: make([]byte, 64)})
+		u.start(pid)
+		u.stack(pid)
 		for _, n := range u.News(nil) {
 			if n.File != nil {
 				n.File.Close()
@@ -197,16 +201,17 @@ func TestFilesOfProcessesThatEndedUnreportedAreClosed(t *testing.T) {
 			u.Recheck()
 		}
 	}
+	of := func(pid int) string { return filepath.Join(u.root, fmt.Sprint(pid)) }
 	start(7)
 	recheck(5)
-	expect(1, "while it runs")
-	if err := os.RemoveAll(filepath.Join(root, "7")); err != nil {
+	u.expect(1, "while it runs")
+	if err := os.RemoveAll(of(7)); err != nil {
 		t.Fatal(err)
 	}
 	recheck(1)
-	expect(1, "when it has just ended: its last stacks may come")
+	u.expect(1, "when it has just ended: its last stacks may come")
 	recheck(1)
-	expect(0, "later")
+	u.expect(0, "later")
 
 	for pid := 100; pid < 140; pid++ {
 		start(pid)
@@ -214,16 +219,18 @@ func TestFilesOfProcessesThatEndedUnreportedAreClosed(t *testing.T) {
 	const executes = 120 // another program, without the library
 	for pid := 100; pid < 140; pid++ {
 		if pid == executes {
-			err = os.WriteFile(filepath.Join(root, fmt.Sprint(pid), "maps"), []byte("1000-2000 r-xp 00000000 00:00 0 \n"), 0o644)
-		} else {
-			err = os.RemoveAll(filepath.Join(root, fmt.Sprint(pid)))
+			continue
 		}
-		if err != nil {
+		if err := os.RemoveAll(of(pid)); err != nil {
 			t.Fatal(err)
 		}
 	}
+	other := []byte("1000-2000 r-xp 00000000 00:00 0 \n")
+	if err := os.WriteFile(filepath.Join(of(executes), "maps"), other, 0o644); err != nil {
+		t.Fatal(err)
+	}
 	recheck(200)
-	expect(0, "when of forty 39 have ended and one has it no more")
+	u.expect(0, "when of forty 39 have ended and one has it no more")
 }
 
 // A stack is often unwound after its process has ended. The mappings that were read before are still
