@@ -37,6 +37,9 @@ func (p *processTable) seen(t event.Thread, comm string, at, existed uint64, dis
 	if ended := p.endedAt[t.PID]; ended != 0 && at > ended+slack {
 		p.replaced(t.PID, ended)
 	}
+	if t.PID == t.TID && p.renamed(t.PID, comm) {
+		p.replaced(t.PID, existed)
+	}
 	if t.PID == t.TID && (at < p.execs[t.PID] || p.other(t.PID, at)) {
 		comm = p.processes[t.PID].Name
 	}

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -19,16 +20,7 @@ import (
 // are dropped. Those that live, and traced ones, stay.
 func TestEndedUntracedProcessesAreDropped(t *testing.T) {
 	root := t.TempDir()
-	alive := func(pid int) {
-		dir := filepath.Join(root, fmt.Sprint(pid), "task", fmt.Sprint(pid))
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, "comm"), []byte("living\n"), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		beginsAt(t, root, pid, 1)
-	}
+	alive := func(pid int) { beginsAt(t, root, pid, 1, "living") }
 	p := newProcessTable(proc.New(root))
 	p.boot = func() uint64 { return 0 }
 	alive(1)
@@ -54,14 +46,13 @@ func TestEndedUntracedProcessesAreDropped(t *testing.T) {
 const later = 1_000_000_000
 
 // beginsAt makes a process that began at a time, in clock ticks since the boot.
-func beginsAt(t *testing.T, root string, pid int, ticks uint64) {
+func beginsAt(t *testing.T, root string, pid int, ticks uint64, name string) {
 	t.Helper()
 	text := fmt.Sprintf("%d (x) S 1%s %d\n", pid, strings.Repeat(" 0", 17), ticks)
 	dir := filepath.Join(root, fmt.Sprint(pid))
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "stat"), []byte(text), 0o644); err != nil {
+	task := filepath.Join(dir, "task", fmt.Sprint(pid))
+	if err := errors.Join(os.MkdirAll(task, 0o755), os.WriteFile(filepath.Join(dir, "stat"), []byte(text), 0o644),
+		os.WriteFile(filepath.Join(task, "comm"), []byte(name+"\n"), 0o644)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -90,14 +81,14 @@ func TestAnUntracedProcessWithTheIDOfAnotherOneIsAnother(t *testing.T) {
 	}
 	runs(main, "first", 5*second) // it ended before anybody looked
 	is("the first", "first")
-	beginsAt(t, root, 9, 600)
+	beginsAt(t, root, 9, 600, "second")
 	runs(main, "first", 5*second)
 	is("a record of the first that comes late", "first")
 	runs(worker, "second-thread", 7*second)
-	is("a thread of the second", "second-thread", store.Reuse{PID: 9, At: 6 * second})
+	is("a thread of the second", "second", store.Reuse{PID: 9, At: 6 * second})
 	runs(main, "second", 8*second)
 	is("its first thread", "second")
-	beginsAt(t, root, 9, 900)
+	beginsAt(t, root, 9, 900, "third")
 	runs(main, "third", 10*second)
 	is("the third", "third", store.Reuse{PID: 9, At: 9 * second})
 	p.observe(&probe.Records{Records: event.Records{Lives: []event.Life{{
@@ -121,6 +112,8 @@ func TestAnUntracedProcessWithTheIDOfAnotherOneIsAnother(t *testing.T) {
 	is("a record of the fourth that comes late", "fourth")
 	runs(main, "fifth", 25*second) // it has ended before anybody looked, too
 	is("the fifth", "fifth", store.Reuse{PID: 9, At: 21 * second})
+	runs(main, "sixth", 26*second) // the same again, and neither was there to be asked
+	is("the sixth", "sixth", store.Reuse{PID: 9, At: 26*second + 1})
 }
 
 // On a busy machine a process's birth, the program it executes and its end are drained

@@ -70,6 +70,17 @@ func (p *processTable) other(pid uint32, at uint64) bool {
 	return ok && (q.Born != 0 && at < p.began(q.Born) || p.endedAt[pid] != 0)
 }
 
+// renamed reports whether an untraced process had another name, and cannot be asked any more: two short programs had the
+// id, one after the other, or one executed the other. Either way the time of each is told apart.
+func (p *processTable) renamed(pid uint32, comm string) bool {
+	q, ok := p.processes[pid]
+	if !ok || q.Traced || q.Name == "" || comm == "" || q.Name == comm || p.execs[pid] != 0 || p.lookups >= maxLookups {
+		return false
+	}
+	p.lookups++
+	return p.fs.Gone(int(pid))
+}
+
 // reused forgets a process whose id another one has by now, and reports whether there was one. at is the time of a
 // record that has the id, Unix ns: one of the earlier process changes nothing.
 func (p *processTable) reused(pid uint32, at uint64) bool {
@@ -115,6 +126,7 @@ func (p *processTable) another(pid uint32, born uint64) bool {
 // replaced forgets a process whose id another one has since a time, Unix ns.
 func (p *processTable) replaced(pid uint32, at uint64) {
 	p.forgetProcess(pid)
+	delete(p.execs, pid)
 	p.newReused = append(p.newReused, store.Reuse{PID: pid, At: at})
 }
 

@@ -62,7 +62,10 @@ type gapTotals struct {
 
 // name returns a process's name, or else the given task name, or its PID.
 func (ps *processes) name(pid uint32, comm string) string {
-	_, main, _ := ps.x.Thread(pid)
+	t, main, _ := ps.x.Thread(pid)
+	if t.PID != pid { // a thread of another process has the number
+		main = ""
+	}
 	return printable(cmp.Or(ps.names[pid], main, comm, "pid "+itoa(pid)))
 }
 
