@@ -51,8 +51,8 @@ func (r *run) unreported(now time.Time) {
 	for _, pid := range r.ends.ended(r.targets.traced, known) {
 		r.log.Debug("a process has ended without a record of it", "pid", pid)
 		for _, t := range r.names.threadsOf(uint32(pid)) {
-			ends = append(ends, event.Life{At: uint64(now.UnixNano()), Kind: event.LifeExit, Thread: t,
-				Comm: r.names.threads[t].Comm,
+			ends = append(ends, event.Life{
+				At: uint64(now.UnixNano()), Kind: event.LifeExit, Thread: t, Comm: r.names.threads[t].Comm,
 			})
 		}
 	}

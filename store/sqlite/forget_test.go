@@ -26,8 +26,9 @@ func TestLittleIsKeptInMemoryOfWhatWasWritten(t *testing.T) {
 		}
 	}
 	stack := func(n int) event.Stack {
-		return event.Stack{ID: uint64(n + 1), PID: 7,
-			Frames: []event.Frame{{Kind: event.FrameNative, Addr: uint64(n), Symbol: "f"}}}
+		return event.Stack{
+			ID: uint64(n + 1), PID: 7, Frames: []event.Frame{{Kind: event.FrameNative, Addr: uint64(n), Symbol: "f"}},
+		}
 	}
 	const more, each = 2 * knownStacks, 1 << 13
 	for n := 0; n < more; n += each {
@@ -54,8 +55,9 @@ func TestLittleIsKeptInMemoryOfWhatWasWritten(t *testing.T) {
 
 	// What is not known any more is one with what is in the file.
 	b := &store.Batch{Stacks: []event.Stack{stack(5)}, Processes: []store.Process{{PID: 6, Name: "another name"}}}
-	b.Calls = []event.Call{{Start: 1e18, Duration: 5e6, Thread: event.Thread{PID: 6, TID: 6},
-		Op: 1, Stack: stack(5).ID, Ret: 1}}
+	b.Calls = []event.Call{{
+		Start: 1e18, Duration: 5e6, Thread: event.Thread{PID: 6, TID: 6}, Op: 1, Stack: stack(5).ID, Ret: 1,
+	}}
 	write(b)
 	if err := w.Close(); err != nil {
 		t.Fatal(err)

@@ -60,8 +60,9 @@ type file struct {
 
 // New returns an unwinder that finds processes in fs.
 func New(fs proc.FS) *Unwinder {
-	u := &Unwinder{arch: AMD64, proc: fs, spaces: addrspace.New[*file](fs), files: map[fileID]*file{},
-		absent: map[int]bool{}}
+	u := &Unwinder{
+		arch: AMD64, proc: fs, spaces: addrspace.New[*file](fs), files: map[fileID]*file{}, absent: map[int]bool{},
+	}
 	if runtime.GOARCH == "arm64" {
 		u.arch = ARM64
 	}
