@@ -57,9 +57,8 @@ func beginsAt(t *testing.T, root string, pid int, ticks uint64, name string) {
 	}
 }
 
-// The ends of untraced processes are not reported. That another one has the id is seen by the time at which it
-// began, also
-// if nobody could look at the first one while it lived.
+// The ends of untraced processes are not reported. That another one has the id is seen by the time at which it began,
+// also if nobody could look at the first one while it lived.
 func TestAnUntracedProcessWithTheIDOfAnotherOneIsAnother(t *testing.T) {
 	const second = 1_000_000_000
 	root := t.TempDir()

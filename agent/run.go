@@ -195,7 +195,7 @@ func (r *run) turn() error {
 	r.followers.turn(time.Now())
 	if due != nil {
 		if empty {
-			r.unreported(t)
+			r.unreported()
 		}
 		r.targets.letGo(t, func(pid int) bool { return r.exiting.index(pid) >= 0 })
 		r.tick(due, time.Now(), false)

@@ -1,8 +1,6 @@
 package agent
 
 import (
-	"time"
-
 	"github.com/ingero-io/ingero/capture/host/proc"
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/internal/lists"
@@ -19,8 +17,7 @@ type unreported struct {
 // maxLooks is how many processes are looked at in a second, some 10 microseconds each.
 const maxLooks = 32
 
-// ended looks at some of the traced processes, in turn, and returns those that have ended. Call it once a second,
-// after
+// ended looks at some of the traced processes, in turn, and returns those that have ended. Call it once a second, after
 // what was recorded has been read: a process that is missed twice has no record left to come.
 func (u *unreported) ended(traced map[int]bool, known func(pid int) bool) (ended []int) {
 	for range min(maxLooks, len(traced)) {
@@ -45,14 +42,14 @@ func (u *unreported) ended(traced map[int]bool, known func(pid int) bool) (ended
 }
 
 // unreported handles such ends like those that the kernel reports.
-func (r *run) unreported(now time.Time) {
+func (r *run) unreported() {
 	known := func(pid int) bool { return r.exiting.index(pid) >= 0 }
 	var ends []event.Life
 	for _, pid := range r.ends.ended(r.targets.traced, known) {
 		r.log.Debug("a process has ended without a record of it", "pid", pid)
 		for _, t := range r.names.threadsOf(uint32(pid)) {
 			ends = append(ends, event.Life{
-				At: uint64(now.UnixNano()), Kind: event.LifeExit, Thread: t, Comm: r.names.threads[t].Comm,
+				At: r.names.now(), Kind: event.LifeExit, Thread: t, Comm: r.names.threads[t].Comm,
 			})
 		}
 	}

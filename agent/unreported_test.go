@@ -11,9 +11,8 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// The kernel drops records of ends when nobody reads them for seconds. The processes are found to have ended all
-// the same,
-// but only when two looks missed them, and only if no record says so.
+// The kernel drops records of ends when nobody reads them for seconds. The processes are found to have ended all the
+// same, but only when two looks missed them, and only if no record says so.
 func TestUnreportedEndsAreFound(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()

@@ -7,8 +7,7 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// Processes that are not traced: names of those that woke a traced thread, held its lock or had its CPU. Their
-// ends are
+// Processes that are not traced: names of those that woke a traced thread, held its lock or had its CPU. Their ends are
 // not reported, so that another process may have such an id by the next time that it is seen.
 
 // addUntraced makes sure that an untraced process has a name. comm is the name that one of its threads had; it is used
@@ -131,21 +130,22 @@ func (p *processTable) replaced(pid uint32, at uint64) {
 }
 
 // began is the time of a start in clock ticks since the boot, Unix ns. Ticks are rounded down, and there are 100 a
-// second
-// on all machines (sysconf(_SC_CLK_TCK)).
+// second on all machines (sysconf(_SC_CLK_TCK)).
 func (p *processTable) began(ticks uint64) uint64 {
 	const tick = 10_000_000 // ns
 	return p.boot() + ticks*tick
 }
 
-// bootTime returns a function that says when the machine booted, by the clock of a recording that begins now:
-// records keep
-// the wall clock of the begin, however it is set later (package probe), and their clock stands still while the machine
-// sleeps, which ticks do not.
+// bootTime returns a function that says when the machine booted, by the clock of a recording that begins now: records
+// keep the wall clock of the begin, however it is set later (package probe), and their clock stands still while the
+// machine sleeps, which ticks do not.
 func bootTime() func() uint64 {
 	toUnix := clock(unix.CLOCK_REALTIME) - clock(unix.CLOCK_MONOTONIC)
 	return func() uint64 { return uint64(toUnix + clock(unix.CLOCK_MONOTONIC) - clock(unix.CLOCK_BOOTTIME)) }
 }
+
+// now is the time by the recording's clock, Unix ns.
+func (p *processTable) now() uint64 { return p.boot() + uint64(clock(unix.CLOCK_BOOTTIME)) }
 
 // clock reads one of the clocks that every kernel has, ns.
 func clock(id int32) int64 {

@@ -97,8 +97,7 @@ func ownMemory(proc string) (int64, error) {
 	return 0, fmt.Errorf("%s/status has no RssAnon", proc)
 }
 
-// readDescriptors counts descriptors, and links, programs and maps by their ids: a program may have a descriptor
-// of its
+// readDescriptors counts descriptors, and links, programs and maps by their ids: a program may have a descriptor of its
 // own and a link's.
 func (s *sample) readDescriptors(dir string) error {
 	entries, err := os.ReadDir(dir)

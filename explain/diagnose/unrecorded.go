@@ -55,9 +55,8 @@ func (in *Input) loadPauses(pauses []store.Pause, w store.Window) store.Window {
 	return part
 }
 
-// lossLate is how much later than a record was dropped its loss may be counted, ns: the kernel's counters are read
-// once a
-// second.
+// lossLate is how much later than a record was dropped its loss may be counted, ns: the kernel's counters are read once
+// a second.
 const (
 	wholeSecond = 1_000_000_000
 	lossLate    = 2 * wholeSecond

@@ -42,12 +42,11 @@ var lists embed.FS
 
 // List returns the attacks of the file attacks/NAME.txt.
 //
-// It is a txtar archive. The name of an entry may end with flags in brackets: [refused], [long]. Its text is a
-// template (package text/template) with the delimiters << and >>, and these functions: repeat N S, hex S, json S
-// (quoted), gzip S, base64 S, frame S (with its length before it, as gRPC does), pb FIELD S (a field of a Protocol
-// Buffers message), varint FIELD N, streams N HEADERS RESET (requests of HTTP/2, each a stream of its own; whether
-// each
-// is reset), secret.
+// It is a txtar archive. The name of an entry may end with flags in brackets: [refused], [long]. Its text is a template
+// (package text/template) with the delimiters << and >>, and these functions: repeat N S, hex S, json S (quoted), gzip
+// S, base64 S, frame S (with its length before it, as gRPC does), pb FIELD S (a field of a Protocol Buffers message),
+// varint FIELD N, streams N HEADERS RESET (requests of HTTP/2, each a stream of its own; whether each is reset),
+// secret.
 func List(name string) ([]Attack, error) {
 	b, err := lists.ReadFile("attacks/" + name + ".txt")
 	if err != nil {

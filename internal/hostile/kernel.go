@@ -182,8 +182,7 @@ func labelled(ctx context.Context, p *process, path string) error {
 	})
 }
 
-// startLibraries has processes map files that mean harm, under the name of the CUDA runtime. They stay mapped
-// until the
+// startLibraries has processes map files that mean harm, under the name of the CUDA runtime. They stay mapped until the
 // end, when the tracer must still record what an honest program calls.
 func startLibraries(ctx context.Context, p *Programs) (Trier, error) {
 	t, err := startTraced(ctx, p, "libraries")

@@ -2,8 +2,7 @@ package lists
 
 import "cmp"
 
-// InTurn returns the least key above last, or the least of all if there is none: who asks for one after the other
-// looks
+// InTurn returns the least key above last, or the least of all if there is none: who asks for one after the other looks
 // at each in turn, though keys come and go. It is the zero value if there are no keys.
 func InTurn[K cmp.Ordered, V any](m map[K]V, last K) (next K) {
 	var least K

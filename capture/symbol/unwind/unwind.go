@@ -160,8 +160,7 @@ func (u *Unwinder) Unmapped(pid int) {
 	u.closeUnmapped()
 }
 
-// Recheck lets go of processes that have ended or executed another program without a word: nobody reports that of
-// those
+// Recheck lets go of processes that have ended or executed another program without a word: nobody reports that of those
 // that are not traced, and woke a thread that is. Call it once a second; each time it looks at some of them.
 func (u *Unwinder) Recheck() {
 	const most = 8
