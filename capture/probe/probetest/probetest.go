@@ -91,7 +91,7 @@ func Waited(t *testing.T, shell *exec.Cmd, dev string) {
 		t.Fatal(err)
 	}
 	if dev != "" {
-		done(t, dev)
+		Idle(t, dev)
 	}
 }
 
@@ -112,9 +112,9 @@ func Rest(t *testing.T, tr *probe.Tracer, r *probe.Records) []event.RequestSum {
 	return sums
 }
 
-// done waits until a device has done all that was asked of it: a process that ends does
+// Idle waits until a device has done all that was asked of it: a process that ends does
 // not wait for what was read ahead for it.
-func done(t *testing.T, dev string) {
+func Idle(t *testing.T, dev string) {
 	t.Helper()
 	for range 1000 {
 		b, err := os.ReadFile(filepath.Join("/sys/block", filepath.Base(dev), "inflight"))
