@@ -221,13 +221,18 @@ func (p *processTable) thread(t event.Thread, comm string, at uint64, dispatch b
 		return
 	}
 	// The end of a traced process is reported, and so is that of its threads.
-	if comm != "" && (t.PID == t.TID || !p.processes[t.PID].Traced) && p.lookups < maxLookups {
+	ask := comm != "" && (t.PID == t.TID || !p.processes[t.PID].Traced)
+	switch {
+	case !ask:
+		p.threads[t] = i
+	case p.lookups < maxLookups: // else it is looked up when it is seen again
 		p.lookups++
 		if p.reused(t.PID, at) {
 			p.addUntraced(t.PID, comm, at)
 		}
+		p.threads[t] = i
 	}
-	p.threads[t] = i
+	i.At = at
 	p.newThread = append(p.newThread, i)
 	if t.PID == t.TID && comm != "" {
 		if q, ok := p.processes[t.PID]; ok && q.Name != comm { // a process has the name of its main thread

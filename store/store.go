@@ -80,6 +80,10 @@ type ThreadInfo struct {
 	event.Thread
 	Comm     string
 	Dispatch bool // it has made traced calls
+
+	// At is a time at which it had the name, Unix ns; 0: not known. It says whose the name is if several threads had
+	// the ids, one after the other. It is not kept.
+	At uint64
 }
 
 // Policy is a scheduling policy, numbered as in the kernel's sched.h.

@@ -121,10 +121,10 @@ func (b *boundStmt) runAt(ts uint64) (uint64, error) {
 }
 
 // setThread binds a thread's row, null for an unknown thread.
-func (w *Writer) setThread(b *boundStmt, i int, t event.Thread, comm string) {
+func (w *Writer) setThread(b *boundStmt, i int, t event.Thread, comm string, at uint64) {
 	if t.PID == 0 {
 		b.null(i)
 	} else {
-		b.set(i, w.threads.get(t, comm).id)
+		b.set(i, w.threads.get(t, comm, at).id)
 	}
 }

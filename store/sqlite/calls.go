@@ -193,8 +193,8 @@ func (w *Writer) insertDetail(ts uint64, c *pendingCall) error {
 	return w.ins.ledger.run()
 }
 
-// endThread forgets a thread whose ids may be used again.
-func (w *Writer) endThread(id event.Thread, at uint64) {
+// endSeries ends what is counted of a thread.
+func (w *Writer) endSeries(id event.Thread) {
 	for key, s := range w.series {
 		if s.id == id {
 			w.closeGroup(s)
@@ -202,15 +202,51 @@ func (w *Writer) endThread(id event.Thread, at uint64) {
 		}
 	}
 	clear(w.recent[:])
-	w.threads.end(id, at)
 }
 
-// endReused ends the threads of processes whose ids others have.
-func (w *Writer) endReused(list []store.Reuse) {
-	for _, u := range list {
-		for _, id := range w.threads.of(u.PID) {
-			w.endThread(id, u.At)
-			w.threads.begin(id)
+// beginThreads tells apart the threads whose ids others have since, before records of a batch are written.
+func (w *Writer) beginThreads(b *store.Batch) {
+	reused := slices.SortedFunc(slices.Values(b.Reused), func(x, y store.Reuse) int { return cmp.Compare(x.At, y.At) })
+	ended := map[event.Thread]uint64{}
+	for i := range b.Lives {
+		l := &b.Lives[i]
+		for len(reused) > 0 && reused[0].At <= l.At {
+			w.reused(reused[0])
+			reused = reused[1:]
+		}
+		switch l.Kind {
+		case event.LifeExit:
+			ended[l.Thread] = l.At
+		case event.LifeFork:
+			w.beginThread(l.Thread, l.At, ended[l.Thread])
+			delete(ended, l.Thread)
+		}
+	}
+	for _, u := range reused {
+		w.reused(u)
+	}
+}
+
+// reused tells apart the threads of a process whose end nobody reported.
+func (w *Writer) reused(u store.Reuse) {
+	main := event.Thread{PID: u.PID, TID: u.PID}
+	for _, id := range append(w.threads.of(u.PID, main), main) {
+		w.beginThread(id, u.At, u.At)
+	}
+}
+
+func (w *Writer) beginThread(id event.Thread, at, exit uint64) {
+	if w.threads.begin(id, at, exit) {
+		w.endSeries(id)
+	}
+}
+
+// endThreads ends the threads that ended in a batch.
+func (w *Writer) endThreads(b *store.Batch) {
+	for i := range b.Lives {
+		if l := &b.Lives[i]; l.Kind == event.LifeExit {
+			w.endSeries(l.Thread)
+			w.threads.end(l.Thread, l.At)
 		}
 	}
 }

@@ -32,7 +32,7 @@ var collectiveKind = &kind[event.Collective]{
 func insertCollective(w *Writer, s []*boundStmt, c *event.Collective) error {
 	w.session.count(c.At, max(c.At, c.SyncEnd), 0)
 	b := s[0]
-	b.set(2, w.threads.get(c.Thread, "").id)
+	b.set(2, w.threads.get(c.Thread, "", c.Start).id)
 	b.set(3, int64(c.Op))
 	b.set(4, int64(c.Start))
 	b.set(5, int64(c.Duration))

@@ -18,7 +18,7 @@ var connectionKind = &kind[event.Connection]{
 	insert: func(w *Writer, s []*boundStmt, c *event.Connection) error {
 		w.session.count(c.At, c.At, 0)
 		b := s[0]
-		w.setThread(b, 2, c.Thread, c.Comm)
+		w.setThread(b, 2, c.Thread, c.Comm, c.At)
 		b.set(3, int64(c.Op))
 		b.opt(4, int64(c.Duration))
 		b.text(5, netip.AddrFrom16(c.Local).Unmap().String())

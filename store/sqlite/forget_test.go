@@ -49,8 +49,8 @@ func TestLittleIsKeptInMemoryOfWhatWasWritten(t *testing.T) {
 	}
 	w.threads.trimAt = 0
 	write(&store.Batch{Threads: []store.ThreadInfo{{Thread: event.Thread{PID: 1, TID: 1}, Comm: "waker"}}})
-	if n := len(w.threads.latest); n != 1 || len(w.threads.named) != 1 || len(w.procs) > keptProcesses+each {
-		t.Errorf("%d threads, %d with names, %d processes are known", n, len(w.threads.named), len(w.procs))
+	if n := len(w.threads.now); n != 1 || len(w.procs) > keptProcesses+each {
+		t.Errorf("%d threads and %d processes are known", n, len(w.procs))
 	}
 
 	// What is not known any more is one with what is in the file.

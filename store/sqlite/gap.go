@@ -19,7 +19,7 @@ var gapKind = &kind[event.Gap]{
 	insert: func(w *Writer, s []*boundStmt, g *event.Gap) error {
 		w.session.count(g.Start, g.Start+g.Duration, 0)
 		b := s[0]
-		b.set(2, w.threads.get(g.Thread, "").id)
+		b.set(2, w.threads.get(g.Thread, "", g.Start).id)
 		b.set(3, int64(g.Next))
 		b.set(4, int64(g.Duration))
 		b.flag(5, store.WaitNS(&g.Ledger) >= uint64(store.NotableWait))

@@ -16,7 +16,7 @@ var hostMemoryKind = &kind[event.HostMemory]{
 	statements: []string{"insert into host_memory values (" + values(7) + ")"},
 	insert: func(w *Writer, s []*boundStmt, m *event.HostMemory) error {
 		b := s[0]
-		b.set(2, w.mainThread(m.PID))
+		b.set(2, w.mainThread(m.PID, m.At))
 		for n, v := range []uint64{m.MinorFaults, m.MajorFaults, m.RSS, m.Swap, m.Private} {
 			b.opt(3+n, int64(v))
 		}

@@ -48,7 +48,7 @@ func insertInFlight(w *Writer, s []*boundStmt, f *event.InFlight) error {
 	b := s[0]
 	b.set(1, w.session.id)
 	b.set(2, int64(f.TID))
-	b.set(3, w.threads.get(f.Thread, f.Comm).id)
+	b.set(3, w.threads.get(f.Thread, f.Comm, f.Start).id)
 	b.set(4, int64(f.Start))
 	b.set(5, int64(f.At))
 	b.set(6, int64(f.Op))
@@ -70,7 +70,7 @@ func insertInFlight(w *Writer, s []*boundStmt, f *event.InFlight) error {
 	if f.Holder == (event.Thread{}) {
 		b.null(14)
 	} else {
-		b.set(14, w.threads.get(f.Holder, f.HolderComm).id)
+		b.set(14, w.threads.get(f.Holder, f.HolderComm, f.At).id)
 	}
 	syscallOrNull(b, 15, f.Syscall)
 	b.opt(16, int64(f.Inode))

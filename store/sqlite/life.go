@@ -19,11 +19,11 @@ var lifeKind = &kind[event.Life]{
 		w.session.count(l.At, l.At, 0)
 		b := s[0]
 		b.set(2, int64(l.Kind))
-		b.set(3, w.threads.get(l.Thread, l.Comm).id)
+		b.set(3, w.threads.get(l.Thread, l.Comm, l.At).id)
 		if l.Parent == (event.Thread{}) {
 			b.null(4)
 		} else {
-			b.set(4, w.threads.get(l.Parent, "").id)
+			b.set(4, w.threads.get(l.Parent, "", l.At).id)
 		}
 		b.opt(5, int64(l.Op))
 		b.opt(6, int64(l.Duration))

@@ -15,7 +15,7 @@ var markKind = &kind[event.Mark]{
 	insert: func(w *Writer, s []*boundStmt, m *event.Mark) error {
 		w.session.count(m.Start, m.End(), 0)
 		b := s[0]
-		b.set(2, w.threads.get(m.Thread, "").id)
+		b.set(2, w.threads.get(m.Thread, "", m.Start).id)
 		b.set(3, int64(m.Op))
 		b.set(4, int64(m.Duration))
 		b.opt(5, int64(m.Domain))

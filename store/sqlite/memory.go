@@ -9,9 +9,9 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// mainThread is the row of a process's main thread, which stands for it.
-func (w *Writer) mainThread(pid uint32) int64 {
-	return w.threads.get(event.Thread{PID: pid, TID: pid}, "").id
+// mainThread is the row of the main thread of a process at a time, which stands for it.
+func (w *Writer) mainThread(pid uint32, at uint64) int64 {
+	return w.threads.get(event.Thread{PID: pid, TID: pid}, "", at).id
 }
 
 // memoryKind is the memory that processes had allocated and not freed.
@@ -22,7 +22,7 @@ var memoryKind = &kind[event.Memory]{
 	insert: func(w *Writer, s []*boundStmt, m *event.Memory) error {
 		w.session.count(m.At, m.At, 0)
 		b := s[0]
-		b.set(2, w.mainThread(m.PID))
+		b.set(2, w.mainThread(m.PID, m.At))
 		b.set(3, int64(m.Space))
 		b.set(4, int64(m.LiveBytes))
 		b.set(5, int64(m.LiveCount))
@@ -53,7 +53,7 @@ var memorySiteKind = &kind[event.MemorySite]{
 	insert: func(w *Writer, s []*boundStmt, m *event.MemorySite) error {
 		w.session.count(m.At, m.At, 0)
 		b := s[0]
-		b.set(2, w.mainThread(m.PID))
+		b.set(2, w.mainThread(m.PID, m.At))
 		b.set(3, int64(m.Space))
 		b.set(4, int64(m.Op))
 		b.opt(5, w.stackID(m.Stack))

@@ -29,9 +29,10 @@ var offCPUKind = &kind[event.OffCPU]{
 }
 
 func insertOffCPU(w *Writer, s []*boundStmt, o *event.OffCPU) error {
-	w.session.count(o.Start, o.Start+o.Duration, 0)
+	end := o.Start + o.Duration
+	w.session.count(o.Start, end, 0)
 	b := s[0]
-	b.set(2, w.threads.get(o.Thread, o.Comm).id)
+	b.set(2, w.threads.get(o.Thread, o.Comm, o.Start).id)
 	b.set(3, int64(o.Duration))
 	b.opt(4, int64(o.RunQueue))
 	b.opt(5, int64(o.Op))
@@ -46,7 +47,7 @@ func insertOffCPU(w *Writer, s []*boundStmt, o *event.OffCPU) error {
 	if o.Waker == (event.Thread{}) && o.WakerComm == "" {
 		b.null(14)
 	} else {
-		b.set(14, w.threads.get(o.Waker, o.WakerComm).id)
+		b.set(14, w.threads.get(o.Waker, o.WakerComm, end).id)
 	}
 	b.opt(15, int64(o.WakerFutex))
 	syscallOrNull(b, 16, o.WakerSyscall)
@@ -68,7 +69,7 @@ func insertOffCPU(w *Writer, s []*boundStmt, o *event.OffCPU) error {
 		c, b := &o.Culprits[n], s[1]
 		b.set(1, int64(ts))
 		b.set(2, int64(n))
-		b.set(3, w.threads.get(c.Thread, c.Comm).id)
+		b.set(3, w.threads.get(c.Thread, c.Comm, end).id)
 		b.set(4, int64(c.NS))
 		if err := b.run(); err != nil {
 			return err

@@ -16,7 +16,7 @@ var pageKind = &kind[event.PageSum]{
 	statements: []string{"insert into page_second values (" + values(8) + ")"},
 	insert: func(w *Writer, s []*boundStmt, p *event.PageSum) error {
 		b := s[0]
-		w.setThread(b, 2, event.Thread{PID: p.PID, TID: p.PID}, p.Comm)
+		w.setThread(b, 2, event.Thread{PID: p.PID, TID: p.PID}, p.Comm, 0)
 		b.set(3, int64(p.Allocations))
 		b.set(4, int64(p.Pages))
 		b.set(5, int64(p.Bytes))

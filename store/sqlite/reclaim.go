@@ -17,7 +17,7 @@ var reclaimKind = &kind[event.Reclaim]{
 	insert: func(w *Writer, s []*boundStmt, r *event.Reclaim) error {
 		w.session.count(r.Start, r.End(), 0)
 		b := s[0]
-		b.set(2, w.threads.get(r.Thread, "").id)
+		b.set(2, w.threads.get(r.Thread, "", r.Start).id)
 		b.set(3, int64(r.Duration))
 		b.set(4, int64(r.NS))
 		b.set(5, int64(r.Kind))

@@ -17,7 +17,7 @@ var requestKind = &kind[event.Request]{
 	insert: func(w *Writer, s []*boundStmt, r *event.Request) error {
 		w.session.count(r.Start, r.End(), 0)
 		b := s[0]
-		b.set(2, w.threads.get(r.Thread, r.Comm).id)
+		b.set(2, w.threads.get(r.Thread, r.Comm, r.Start).id)
 		b.set(3, int64(r.Op))
 		b.set(4, int64(r.Device))
 		b.set(5, int64(r.Duration))
@@ -41,7 +41,7 @@ var requestSumKind = &kind[event.RequestSum]{
 	insert: func(w *Writer, st []*boundStmt, s *event.RequestSum) error {
 		b := st[0]
 		b.set(2, int64(s.At))
-		b.set(3, w.threads.get(event.Thread{PID: s.PID, TID: s.PID}, s.Comm).id)
+		b.set(3, w.threads.get(event.Thread{PID: s.PID, TID: s.PID}, s.Comm, 0).id)
 		b.set(4, int64(s.Op))
 		b.set(5, int64(s.Device))
 		b.set(6, int64(s.Requests))

@@ -20,14 +20,14 @@ const maxSums = 20_000
 
 type sumKey struct {
 	second uint64
-	id     event.Thread
+	of     *generation
 	op     event.Op
 	nested bool
 }
 
 type gapKey struct {
 	second uint64
-	id     event.Thread
+	of     *generation
 }
 
 // gapSum is a row of gap_second.
@@ -45,9 +45,9 @@ type gapSum struct {
 func (w *Writer) roll(s *series, sec uint64) {
 	if s.sum != nil && sec > s.sum.second {
 		s.median.rolled(&s.sum.hist)
-		s.thread = w.threads.get(s.id, "")
+		s.thread = w.threads.row(s.of, "")
 	}
-	key := sumKey{sec, s.id, s.op, s.nested}
+	key := sumKey{sec, s.of, s.op, s.nested}
 	sum := w.sums[key]
 	if sum == nil {
 		if n := len(w.freeSums); n > 0 {
@@ -67,10 +67,11 @@ func (w *Writer) roll(s *series, sec uint64) {
 func (w *Writer) countGaps(gaps []event.Gap) {
 	for i := range gaps {
 		g := &gaps[i]
-		key := gapKey{g.Start / second, g.Thread}
+		of := w.threads.generation(g.Thread, "", g.Start)
+		key := gapKey{g.Start / second, of}
 		s := w.gapSums[key]
 		if s == nil {
-			s = &gapSum{second: key.second, thread: w.threads.get(g.Thread, "")}
+			s = &gapSum{second: key.second, thread: w.threads.row(of, "")}
 			w.gapSums[key] = s
 			w.newest = max(w.newest, key.second)
 		}
@@ -261,7 +262,7 @@ func (w *Writer) shedThreads() {
 		used[s.thread] = true
 	}
 	w.threads.fresh = slices.DeleteFunc(w.threads.fresh, func(t *thread) bool {
-		drop := !used[t] && w.threads.latest[t.Thread] != t
+		drop := !used[t] && !w.threads.keeps(t)
 		t.fresh = !drop
 		return drop
 	})

@@ -13,8 +13,10 @@ const second = 1_000_000_000
 // series is the writer's state of one operation on one thread: of its calls within other ones, or
 // of its other calls.
 type series struct {
+	of       *generation
 	thread   *thread
 	id       event.Thread
+	from, to uint64 // the time of the thread, Unix ns; to is the largest number if nobody has its ids since
 	op       event.Op
 	nested   bool
 	whole    bool // every call of it is stored

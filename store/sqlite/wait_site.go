@@ -16,7 +16,7 @@ const maxSites = 32
 
 type siteKey struct {
 	second uint64
-	id     event.Thread
+	of     *generation
 	op     event.Op
 	site   uint64
 }
@@ -84,10 +84,10 @@ func (w *Writer) rollSite(s *series, site *callSite, sec uint64) {
 	if site.sum != nil && sec > site.second {
 		site.median.rolled(&site.sum.hist)
 	}
-	key := siteKey{sec, s.id, s.op, site.addr}
+	key := siteKey{sec, s.of, s.op, site.addr}
 	sum := w.siteSums[key]
 	if sum == nil {
-		sum = &siteSum{thread: w.threads.get(s.id, "")}
+		sum = &siteSum{thread: w.threads.row(s.of, "")}
 		w.siteSums[key] = sum
 	}
 	site.second, site.sum = sec, sum
@@ -138,7 +138,13 @@ func (r *Reader) WaitSites(ctx context.Context, w store.Window, step uint64) ([]
 		return nil, err
 	}
 	step = max(step, 1)
-	at := map[siteKey]int{}
+	type key struct {
+		second uint64
+		id     event.Thread
+		op     event.Op
+		site   uint64
+	}
+	at := map[key]int{}
 	var out []store.SiteSecond
 	var blob []byte
 	var hist stats.Histogram
@@ -150,7 +156,7 @@ func (r *Reader) WaitSites(ctx context.Context, w store.Window, step uint64) ([]
 			return err
 		}
 		u := func(i int) uint64 { return uint64(s.ColumnInt64(i)) }
-		k := siteKey{u(0) >> 20 / step * step, t.Thread, event.Op(u(2)), u(3)}
+		k := key{u(0) >> 20 / step * step, t.Thread, event.Op(u(2)), u(3)}
 		i, ok := at[k]
 		if !ok {
 			i = len(out)

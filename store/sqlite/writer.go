@@ -137,12 +137,7 @@ func (w *Writer) Write(b *store.Batch) error {
 
 // count takes a batch into what is kept in memory. full is called when many calls are pending.
 func (w *Writer) count(b *store.Batch, full func()) {
-	w.endReused(b.Reused)
-	for i := range b.Lives {
-		if l := &b.Lives[i]; l.Kind == event.LifeFork {
-			w.threads.begin(l.Thread)
-		}
-	}
+	w.beginThreads(b)
 	w.describe(b)
 	w.divide(b.Labels)
 	for i := range b.Calls {
@@ -178,15 +173,6 @@ func (w *Writer) writeRows(b *store.Batch) error {
 		w.skipKinds(b)
 	}
 	return err
-}
-
-// endThreads ends the threads that ended in a batch.
-func (w *Writer) endThreads(b *store.Batch) {
-	for i := range b.Lives {
-		if l := &b.Lives[i]; l.Kind == event.LifeExit {
-			w.endThread(l.Thread, l.At)
-		}
-	}
 }
 
 var errClosed = errors.New("write to a closed recording")
@@ -250,27 +236,39 @@ func (w *Writer) seriesOf(c *event.Call) *series {
 	nested := c.Depth > 0
 	key := seriesKey(c.TID, c.Op, nested)
 	slot := &w.recent[(key^key>>16*7)&63]
-	if s := *slot; s != nil && s.id == c.Thread && s.op == c.Op && s.nested == nested {
+	if s := *slot; s != nil && s.op == c.Op && s.nested == nested && s.has(c) {
 		return s
 	}
 	s := w.series[key]
-	if s == nil || s.id != c.Thread {
+	if s == nil || !s.has(c) {
 		if s != nil {
 			w.closeGroup(s)
 		}
-		t := w.threads.get(c.Thread, "")
-		if !t.dispatch {
-			t.dispatch = true
-			w.threads.touch(t)
-		}
-		s = &series{thread: t, id: c.Thread, op: c.Op, nested: nested, bytesArg: -1}
-		if i := c.Op.Info(); i != nil {
-			s.bytesArg = i.BytesArg()
-		}
-		s.whole, s.tellsSite = lifeOfGraph(c.Op), c.Op.TellsSite()
+		s = w.newSeries(c)
 		w.series[key] = s
 	}
 	*slot = s
+	return s
+}
+
+// has reports whether a call is of the series' thread.
+func (s *series) has(c *event.Call) bool {
+	return s.id == c.Thread && c.Start >= s.from && c.Start < s.to
+}
+
+func (w *Writer) newSeries(c *event.Call) *series {
+	g := w.threads.generation(c.Thread, "", c.Start)
+	t := w.threads.row(g, "")
+	if !t.dispatch {
+		t.dispatch = true
+		w.threads.touch(t)
+	}
+	s := &series{of: g, thread: t, id: c.Thread, op: c.Op, nested: c.Depth > 0, bytesArg: -1}
+	s.from, s.to = w.threads.span(g)
+	if i := c.Op.Info(); i != nil {
+		s.bytesArg = i.BytesArg()
+	}
+	s.whole, s.tellsSite = lifeOfGraph(c.Op), c.Op.TellsSite()
 	return s
 }
 

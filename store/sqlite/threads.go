@@ -1,0 +1,274 @@
+package sqlite
+
+import (
+	"math"
+	"slices"
+
+	"github.com/ingero-io/ingero/event"
+)
+
+// thread is a row of the thread table. A thread that changes its name gets
+// another row.
+type thread struct {
+	id int64
+	event.Thread
+	comm     string
+	dispatch bool
+	ended    uint64 // Unix ns, 0 if it is not known to have ended
+	fresh    bool   // listed in threads.fresh
+}
+
+// generation is one of the threads that have the same ids, one after the other. Times are Unix ns.
+type generation struct {
+	id     event.Thread
+	from   uint64             // no record before this is of it; 0: not known
+	ended  uint64             // 0: not known to have ended
+	first  uint64             // the begin of the earliest record of it; 0: none has been seen
+	used   uint64             // the commit before which it was last used
+	latest *thread            // its row; nil: it has none yet
+	named  map[string]*thread // all its rows, by name
+}
+
+// threads is the dictionary of threads of this session.
+type threads struct {
+	now    map[event.Thread]*generation
+	before map[event.Thread][]*generation // those that had the ids, as long as records of them may come; in order
+	last   int64
+	fresh  []*thread
+	over   []*generation // those that ended and may still be in records, in the order of their ends
+
+	commits uint64
+	trimAt  int // number of threads from which those that are not used are forgotten
+}
+
+// The ends of threads that are not traced are not reported. From keptThreads on, those that were in no record for
+// unusedCommits, about a minute, are forgotten. One that is in a record again gets another row, which says the same.
+const (
+	keptThreads   = 8192
+	unusedCommits = 60
+)
+
+// lateTime is for how long after the end of a thread records of it are written, ns: ends are read before calls, and
+// what others say of it comes when their own waits end.
+const lateTime = 10_000_000_000
+
+func newThreads(last int64) threads {
+	return threads{
+		now: make(map[event.Thread]*generation), before: make(map[event.Thread][]*generation), last: last,
+	}
+}
+
+// committed forgets threads that are not used any more. fresh ones are on disk.
+func (d *threads) committed() {
+	for _, t := range d.fresh {
+		t.fresh = false
+	}
+	d.fresh = d.fresh[:0]
+	if d.commits++; len(d.now) < max(d.trimAt, keptThreads) {
+		return
+	}
+	for id, g := range d.now {
+		if (g.latest == nil || !g.latest.dispatch) && g.used+unusedCommits < d.commits {
+			delete(d.now, id)
+		}
+	}
+	d.trimAt = 2 * len(d.now)
+}
+
+// get finds a thread by its ids and, unless it is empty, its name. at is a time at which it existed, Unix ns: another
+// one may have had the ids before, or have them since. 0: not known.
+func (d *threads) get(id event.Thread, comm string, at uint64) *thread {
+	return d.row(d.generation(id, comm, at), comm)
+}
+
+// generation finds which thread had ids at a time, or the name.
+func (d *threads) generation(id event.Thread, comm string, at uint64) *generation {
+	g := d.now[id]
+	if g == nil {
+		g = &generation{id: id}
+		d.now[id] = g
+	}
+	if g.ended != 0 && comm != "" && (at == 0 || at > g.ended) && !g.has(comm) && !d.had(id, comm) {
+		g = d.next(g, g.ended) // another one has the ids by now, whose start nobody reported
+	}
+	g = d.whose(g, comm, at)
+	g.used = d.commits
+	if at != 0 && (g.first == 0 || at < g.first) {
+		g.first = at
+	}
+	return g
+}
+
+// whose finds one of the threads that have ids now and had them before. What says the name is better than the time: a
+// thread may have ended within what a record is about.
+func (d *threads) whose(now *generation, comm string, at uint64) *generation {
+	if at == 0 || at >= now.from {
+		if comm == "" || now.has(comm) {
+			return now
+		}
+	}
+	g, before := now, d.before[now.id]
+	for n := len(before) - 1; n >= 0 && at != 0 && at < g.from; n-- {
+		g = before[n]
+	}
+	if at != 0 && at < g.from { // one of which nothing has been seen so far
+		old := &generation{id: g.id}
+		d.before[g.id] = append([]*generation{old}, before...)
+		d.ended(old, g.from)
+		return old
+	}
+	if comm == "" || g.has(comm) {
+		return g
+	}
+	for _, other := range append(slices.Clip(before), now) {
+		if other.has(comm) {
+			return other
+		}
+	}
+	return g
+}
+
+func (d *threads) had(id event.Thread, comm string) bool {
+	return slices.ContainsFunc(d.before[id], func(g *generation) bool { return g.has(comm) })
+}
+
+func (g *generation) has(comm string) bool { return g.named[comm] != nil }
+
+// row is the row of a thread with a name, if that is known.
+func (d *threads) row(g *generation, comm string) *thread {
+	t := g.latest
+	switch {
+	case t == nil:
+		t = d.add(g, comm)
+	case comm == "" || comm == t.comm:
+		return t
+	case t.comm == "":
+		t.comm = comm
+		d.touch(t)
+	case g.has(comm):
+		t = g.named[comm]
+	default:
+		t = d.add(g, comm)
+	}
+	g.latest = t
+	if t.comm != "" {
+		if g.named == nil {
+			g.named = make(map[string]*thread)
+		}
+		g.named[t.comm] = t
+	}
+	return t
+}
+
+func (d *threads) add(g *generation, comm string) *thread {
+	d.last++
+	t := &thread{id: d.last, Thread: g.id, comm: comm, ended: g.ended}
+	d.touch(t)
+	return t
+}
+
+// touch makes the next transaction write the row again.
+func (d *threads) touch(t *thread) {
+	if !t.fresh {
+		t.fresh = true
+		d.fresh = append(d.fresh, t)
+	}
+}
+
+// end ends a thread. Records of it may still come; the next thread with its ids gets rows of its own.
+func (d *threads) end(id event.Thread, at uint64) {
+	for len(d.over) > 0 && d.over[0].ended+lateTime < at {
+		d.forget(d.over[0])
+		d.over = d.over[1:]
+	}
+	if g := d.now[id]; g != nil && g.ended == 0 && at >= g.from {
+		d.ended(g, at)
+	}
+}
+
+func (d *threads) ended(g *generation, at uint64) {
+	g.ended = at
+	if g.latest != nil {
+		g.latest.ended = at
+		d.touch(g.latest)
+	}
+	for _, t := range g.named {
+		t.ended = at
+		d.touch(t)
+	}
+	d.over = append(d.over, g)
+}
+
+// of returns the threads of a process that have not ended, except for one.
+func (d *threads) of(pid uint32, except event.Thread) (ids []event.Thread) {
+	for id, g := range d.now {
+		if id.PID == pid && g.ended == 0 && id != except {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// begin says that a thread begins, and reports whether its ids were those of another one. exit is when that one ended,
+// 0: its end is not known, or was told to end before.
+func (d *threads) begin(id event.Thread, at, exit uint64) bool {
+	g := d.now[id]
+	switch {
+	case g != nil && g.from >= at:
+		return false
+	case g == nil && exit == 0:
+		d.now[id] = &generation{id: id, from: at, first: at, used: d.commits}
+		return false
+	case g == nil:
+		g = &generation{id: id}
+		d.ended(g, exit)
+	case g.ended != 0:
+	case exit != 0:
+		d.ended(g, exit)
+	case g.first != 0 && g.first < at:
+		d.ended(g, at)
+	default:
+		return false
+	}
+	d.next(g, at).first = at
+	return true
+}
+
+// next is the thread that has the ids of another one, which has ended.
+func (d *threads) next(g *generation, from uint64) *generation {
+	n := &generation{id: g.id, from: from, used: d.commits}
+	d.before[g.id] = append(d.before[g.id], g)
+	d.now[g.id] = n
+	return n
+}
+
+// span is the time in which nobody else has the ids of a thread, Unix ns.
+func (d *threads) span(g *generation) (from, to uint64) {
+	from, to = 0, math.MaxUint64
+	all := append(slices.Clip(d.before[g.id]), d.now[g.id])
+	if n := slices.Index(all, g); n > 0 {
+		from = g.from
+	}
+	if n := slices.Index(all, g); n+1 < len(all) {
+		to = all[n+1].from
+	}
+	return from, to
+}
+
+func (d *threads) forget(g *generation) {
+	if d.now[g.id] == g {
+		delete(d.now, g.id)
+		return
+	}
+	list := slices.DeleteFunc(d.before[g.id], func(o *generation) bool { return o == g })
+	if d.before[g.id] = list; len(list) == 0 {
+		delete(d.before, g.id)
+	}
+}
+
+// keeps reports whether records that come may be of a row.
+func (d *threads) keeps(t *thread) bool {
+	of := func(g *generation) bool { return g.latest == t }
+	g := d.now[t.Thread]
+	return g != nil && of(g) || slices.ContainsFunc(d.before[t.Thread], of)
+}
