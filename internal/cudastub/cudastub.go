@@ -19,6 +19,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 )
 
 // ErrUnsupported says that this machine cannot do what was asked: the
@@ -89,5 +90,9 @@ func writeExecutable(path string, data []byte) error {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
+	// A child that another goroutine starts meanwhile would have it open, too: nobody could execute it until the child
+	// has executed something itself.
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
 	return os.WriteFile(path, data, 0o755)
 }
