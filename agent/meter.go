@@ -137,7 +137,7 @@ func (m *meter) calls(calls []event.Call) {
 			}
 			k.n++
 		}
-		if c.Ret != 0 {
+		if c.Failed() {
 			o.errors++
 		}
 	}

@@ -163,6 +163,22 @@ type Call struct {
 	Rest   uint64 // ns that the other Weight-1 calls took; 0: as long as this one, each
 }
 
+// What says that a call has done what it should, and that something goes on: cudaErrorNotReady, which cudaEventQuery and
+// cudaStreamQuery return while work is pending (driver_types.h, cuda.h; a program may poll a million times a second),
+// and ncclInProgress (nccl.h).
+const (
+	cudaNotReady   = 600
+	ncclInProgress = 7
+)
+
+// Failed reports whether the call returned an error.
+func (c *Call) Failed() bool {
+	if c.Op.Source() == SourceNCCL {
+		return c.Ret != 0 && c.Ret != ncclInProgress
+	}
+	return c.Ret != 0 && c.Ret != cudaNotReady
+}
+
 // TotalNS is the total duration of the calls that the row stands for.
 func (c *Call) TotalNS() uint64 { return totalNS(c.Duration, c.Weight, c.Rest) }
 

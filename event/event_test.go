@@ -103,3 +103,25 @@ func TestCallEnds(t *testing.T) {
 		t.Errorf("got %d", c.End())
 	}
 }
+
+func TestAQueryThatFindsWorkPendingHasNotFailed(t *testing.T) {
+	query, init := opNamed(t, "cudaStreamQuery"), opNamed(t, "ncclCommInitRankConfig")
+	for _, c := range []struct {
+		op     event.Op
+		ret    int32
+		failed bool
+	}{{query, 0, false}, {query, 600, false}, {query, 700, true}, {init, 7, false}, {init, 600, true}, {query, 7, true}} {
+		if got := (&event.Call{Op: c.op, Ret: c.ret}).Failed(); got != c.failed {
+			t.Errorf("%s that returns %d failed: %v", c.op, c.ret, got)
+		}
+	}
+}
+
+func opNamed(t *testing.T, name string) event.Op {
+	t.Helper()
+	i, ok := event.ByName(name)
+	if !ok {
+		t.Fatal("there is no", name)
+	}
+	return i.Op
+}

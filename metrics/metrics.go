@@ -241,7 +241,7 @@ func (m *Metrics) callSet(pid uint32, op event.Op) metric.MeasurementOption {
 func (m *Metrics) call(ctx context.Context, c *event.Call) {
 	set := m.callSet(c.PID, c.Op)
 	m.histograms[callDuration].Record(ctx, seconds(c.Duration), set)
-	if c.Ret != 0 {
+	if c.Failed() {
 		m.counters[callErrors].Add(ctx, 1, set, metric.WithAttributes(attribute.String(attrError, strconv.Itoa(int(c.Ret)))))
 	}
 	if i := c.Op.Info(); i != nil && c.Ret == 0 {

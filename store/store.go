@@ -361,13 +361,6 @@ func IsSlow(duration, median uint64) bool {
 	return excess > uint64(SlowExcess) && float64(excess) > SlowShare*float64(median)
 }
 
-// notReady is what cudaEventQuery and cudaStreamQuery return while work is pending (driver_types.h,
-// cuda.h). It is not a failure.
-const notReady = 600
-
-// IsFailed reports whether a call returned an error.
-func IsFailed(c *event.Call) bool { return c.Ret != 0 && c.Ret != notReady }
-
 // KernelStackID is the stack id of a kernel stack given by its addresses, innermost first. A
 // resolved stack written under this id has the names for the frames of OffCPU.Kernel.
 func KernelStackID(addrs []uint64) uint64 {

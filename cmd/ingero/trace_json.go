@@ -316,7 +316,7 @@ func (v *jsonView) Batch(b *store.Batch) {
 		c := &b.Calls[i]
 		median, known := v.usual[opKey{c.PID, c.Op}]
 		slow := known && store.IsSlow(c.Duration, uint64(median))
-		failed := store.IsFailed(c)
+		failed := c.Failed()
 		if !slow && !failed {
 			continue
 		}

@@ -49,7 +49,7 @@ func (ev *evidence) failedAfter(x *store.Xid) []report.FailedAfter {
 	first := map[key]uint64{}
 	for i := range ev.in.Calls {
 		c := &ev.in.Calls[i]
-		if !store.IsFailed(c) || c.End()+xidLead < x.At || !ev.gpus.mayUse(c.PID, x.GPU) {
+		if !c.Failed() || c.End()+xidLead < x.At || !ev.gpus.mayUse(c.PID, x.GPU) {
 			continue
 		}
 		k := key{c.PID, c.Op}

@@ -84,13 +84,10 @@ type graphLife struct {
 	first, last uint64 // Unix ns: made, or first launched; last launched
 }
 
-// cudaErrorNotReady, which is not a failure (driver_types.h).
-const notReady = 600
-
 // count adds a call to the life of its graph.
 func (g *graphLife) count(c *event.Call) {
 	n := uint64(max(c.Weight, 1))
-	if c.Ret != 0 && c.Ret != notReady {
+	if c.Failed() {
 		g.Failed += n
 		return
 	}

@@ -94,7 +94,7 @@ func (s *callSum) add(c *event.Call, weight uint64, bytesArg int, off bool) {
 	if c.Start < s.first {
 		s.first = c.Start
 	}
-	if c.Ret != 0 {
+	if c.Failed() {
 		s.errors += weight
 	}
 	if bytesArg >= 0 {
@@ -180,6 +180,6 @@ func (g *group) take(s *series) pendingCall {
 // isNotable reports whether a call is visited one by one; first is whether it is the first of its
 // series.
 func isNotable(c *event.Call, median uint64, first, off bool) bool {
-	return first || c.Ret != 0 || store.IsSlow(c.Duration, median) || store.IsBulkCopy(c) ||
+	return first || c.Failed() || store.IsSlow(c.Duration, median) || store.IsBulkCopy(c) ||
 		off && store.WaitNS(&c.Ledger) >= uint64(store.NotableWait)
 }

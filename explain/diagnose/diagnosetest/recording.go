@@ -209,7 +209,7 @@ func count(in *diagnose.Input, calls []event.Call) {
 		o.First, o.Last = min(o.First, c.Start), max(o.Last, c.End())
 		o.Ledger.Add(&c.Ledger)
 		o.Hist.AddN(c.Duration, weight)
-		if c.Ret != 0 {
+		if c.Failed() {
 			o.Errors++
 		}
 		if info := c.Op.Info(); info != nil && info.BytesArg() >= 0 {
@@ -233,7 +233,7 @@ func count(in *diagnose.Input, calls []event.Call) {
 		if c.Op.TellsSite() {
 			usual = min(usual, median(sites[siteOp{threadOp{c.Thread, c.Op}, c.Args[event.SiteArg]}]))
 		}
-		if c.Ret != 0 || c.Start == o.First || store.WaitNS(&c.Ledger) >= uint64(store.NotableWait) ||
+		if c.Failed() || c.Start == o.First || store.WaitNS(&c.Ledger) >= uint64(store.NotableWait) ||
 			store.IsBulkCopy(c) || store.IsSlow(c.Duration, usual) {
 			in.Calls = append(in.Calls, *c)
 		}
