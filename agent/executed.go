@@ -34,10 +34,10 @@ func (e executed) prune() {
 
 // seen notes the name that a thread had at a time. It existed at another one, which is not earlier. Both are Unix ns.
 func (p *processTable) seen(t event.Thread, comm string, at, existed uint64, dispatch bool) {
-	if ended := p.endedAt[t.PID]; ended != 0 && at > ended+slack {
+	if ended := p.endedAt[t.PID]; ended != 0 && (at > ended+slack || existed > ended+slack && comm != p.name(t.PID)) {
 		p.replaced(t.PID, ended)
 	}
-	if t.PID == t.TID && p.renamed(t.PID, comm) {
+	if p.threads[t].Comm != comm && p.renamed(t.PID, comm) {
 		p.replaced(t.PID, existed)
 	}
 	if t.PID == t.TID && (at < p.execs[t.PID] || p.other(t.PID, at)) {

@@ -221,7 +221,7 @@ func (p *processTable) thread(t event.Thread, comm string, at uint64, dispatch b
 		return
 	}
 	// The end of a traced process is reported, and so is that of its threads.
-	ask := comm != "" && (t.PID == t.TID || !p.processes[t.PID].Traced)
+	ask := comm != "" && (t.PID == t.TID || !p.processes[t.PID].Traced || p.endedAt[t.PID] != 0)
 	switch {
 	case !ask:
 		p.threads[t] = i

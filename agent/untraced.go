@@ -69,8 +69,9 @@ func (p *processTable) other(pid uint32, at uint64) bool {
 	return ok && (q.Born != 0 && at < p.began(q.Born) || p.endedAt[pid] != 0)
 }
 
-// renamed reports whether an untraced process had another name, and cannot be asked any more: two short programs had
-// the id, one after the other, or one executed the other. Either way each has time of its own.
+// renamed reports whether an untraced process had another name than a thread of it that is new, and cannot be asked any
+// more: two short programs had the id, one after the other, or one executed the other. Either way each has time of its
+// own. A thread may have a name of its own, too; then it stands for itself.
 func (p *processTable) renamed(pid uint32, comm string) bool {
 	q, ok := p.processes[pid]
 	if !ok || q.Traced || q.Name == "" || comm == "" || q.Name == comm || p.execs[pid] != 0 || p.lookups >= maxLookups {

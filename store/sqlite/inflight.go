@@ -70,7 +70,7 @@ func insertInFlight(w *Writer, s []*boundStmt, f *event.InFlight) error {
 	if f.Holder == (event.Thread{}) {
 		b.null(14)
 	} else {
-		b.set(14, w.threads.get(f.Holder, f.HolderComm, f.At).id)
+		b.set(14, w.threads.within(f.Holder, f.HolderComm, 0, f.At).id)
 	}
 	syscallOrNull(b, 15, f.Syscall)
 	b.opt(16, int64(f.Inode))

@@ -11,7 +11,7 @@ import (
 
 // mainThread is the row of the main thread of a process at a time, which stands for it.
 func (w *Writer) mainThread(pid uint32, at uint64) int64 {
-	return w.threads.get(event.Thread{PID: pid, TID: pid}, "", at).id
+	return w.threads.within(event.Thread{PID: pid, TID: pid}, "", 0, at).id
 }
 
 // memoryKind is the memory that processes had allocated and not freed.

@@ -69,7 +69,7 @@ func insertOffCPU(w *Writer, s []*boundStmt, o *event.OffCPU) error {
 		c, b := &o.Culprits[n], s[1]
 		b.set(1, int64(ts))
 		b.set(2, int64(n))
-		b.set(3, w.threads.get(c.Thread, c.Comm, end).id)
+		b.set(3, w.threads.within(c.Thread, c.Comm, o.Start, end).id)
 		b.set(4, int64(c.NS))
 		if err := b.run(); err != nil {
 			return err

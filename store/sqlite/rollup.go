@@ -67,7 +67,7 @@ func (w *Writer) roll(s *series, sec uint64) {
 func (w *Writer) countGaps(gaps []event.Gap) {
 	for i := range gaps {
 		g := &gaps[i]
-		of := w.threads.generation(g.Thread, "", g.Start)
+		of := w.threads.generation(g.Thread, "", g.Start, g.Start)
 		key := gapKey{g.Start / second, of}
 		s := w.gapSums[key]
 		if s == nil {

@@ -52,7 +52,7 @@ const maxQueued = 4096
 func (w *Writer) describe(b *store.Batch) {
 	for i := range b.Threads {
 		t := &b.Threads[i]
-		row := w.threads.get(t.Thread, t.Comm, t.At)
+		row := w.threads.within(t.Thread, t.Comm, 0, t.At)
 		if t.Dispatch && !row.dispatch {
 			row.dispatch = true
 			w.threads.touch(row)

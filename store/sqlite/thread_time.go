@@ -17,7 +17,7 @@ var threadTimeKind = &kind[event.ThreadTime]{
 	insert: func(w *Writer, s []*boundStmt, t *event.ThreadTime) error {
 		w.session.count(t.At, t.At, 0)
 		b := s[0]
-		b.set(2, w.threads.get(t.Thread, t.Comm, t.At).id)
+		b.set(2, w.threads.within(t.Thread, t.Comm, 0, t.At).id)
 		b.opt(3, int64(t.OnCPU))
 		for c, ns := range t.NS {
 			b.opt(4+c, int64(ns))

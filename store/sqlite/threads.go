@@ -78,18 +78,28 @@ func (d *threads) committed() {
 // get finds a thread by its ids and, unless it is empty, its name. at is a time at which it existed, Unix ns: another
 // one may have had the ids before, or have them since. 0: not known.
 func (d *threads) get(id event.Thread, comm string, at uint64) *thread {
-	return d.row(d.generation(id, comm, at), comm)
+	return d.row(d.generation(id, comm, at, at), comm)
 }
 
-// generation finds which thread had ids at a time, or the name.
-func (d *threads) generation(id event.Thread, comm string, at uint64) *generation {
+// within finds a thread that existed at some time in a stretch, Unix ns. Of what is told later, from is 0.
+func (d *threads) within(id event.Thread, comm string, from, to uint64) *thread {
+	return d.row(d.generation(id, comm, from, to), comm)
+}
+
+// generation finds which thread had ids at some time in a stretch, or the name.
+func (d *threads) generation(id event.Thread, comm string, from, at uint64) *generation {
 	g := d.now[id]
 	if g == nil {
 		g = &generation{id: id}
 		d.now[id] = g
 	}
-	if g.ended != 0 && comm != "" && (at == 0 || at > g.ended) && !g.has(comm) && !d.had(id, comm) {
-		g = d.next(g, g.ended) // another one has the ids by now, whose start nobody reported
+	// Another one may have the ids by now, whose start nobody reported. A thread does something after its end, too: it
+	// closes its files, and wakes its parent.
+	if g.ended != 0 {
+		renamed := comm != "" && (at == 0 || at > g.ended) && !g.has(comm) && !d.had(id, comm)
+		if renamed || from > g.ended+endSlack {
+			g = d.next(g, g.ended)
+		}
 	}
 	g = d.whose(g, comm, at)
 	g.used = d.commits
@@ -181,7 +191,10 @@ func (d *threads) end(id event.Thread, at uint64) {
 		d.forget(d.over[0])
 		d.over = d.over[1:]
 	}
-	if g := d.now[id]; g != nil && g.ended == 0 && at >= g.from {
+	if d.now[id] == nil {
+		return
+	}
+	if g := d.generation(id, "", at, at); g.ended == 0 && at >= g.from {
 		d.ended(g, at)
 	}
 }

@@ -257,7 +257,7 @@ func (s *series) has(c *event.Call) bool {
 }
 
 func (w *Writer) newSeries(c *event.Call) *series {
-	g := w.threads.generation(c.Thread, "", c.Start)
+	g := w.threads.generation(c.Thread, "", c.Start, c.Start)
 	t := w.threads.row(g, "")
 	if !t.dispatch {
 		t.dispatch = true
