@@ -120,6 +120,10 @@ type traceView interface {
 // default: some MB less memory beside the traced job, for 0.3 % of a core.
 const heapGrowth = 25
 
+// liveMemory is how much larger the live diagnosis may make the tracer, in bytes: some hundred thousand calls that fail
+// within seconds are diagnosed by ingero explain, in a process of its own.
+const liveMemory = 48 << 20
+
 func (c *console) trace(ctx context.Context, f *traceFlags, command []string) error {
 	debug.SetGCPercent(heapGrowth)
 	t := &tracing{c: c}
@@ -181,7 +185,7 @@ func (t *tracing) watch(ctx context.Context, f *traceFlags) (agent.Summary, erro
 		t.opts.Sinks = append(t.opts.Sinks, t.metrics)
 	}
 	if t.file != nil {
-		open := func() (store.Reader, error) { return sqlite.OpenReader(t.file.path) }
+		open := func() (store.Reader, error) { return sqlite.OpenReaderWithin(t.file.path, liveMemory) }
 		live := agent.NewLive(open, t.found, t.opts.Logger)
 		defer func() { _ = live.Close() }() // if the run never began
 		t.opts.Sinks = append(t.opts.Sinks, live)

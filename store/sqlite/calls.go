@@ -229,10 +229,7 @@ func (w *Writer) beginThreads(b *store.Batch) {
 
 // reused tells apart the threads of a process whose end nobody reported.
 func (w *Writer) reused(u store.Reuse) {
-	main := event.Thread{PID: u.PID, TID: u.PID}
-	for _, id := range append(w.threads.of(u.PID, main), main) {
-		w.beginThread(id, u.At, u.At)
-	}
+	w.beginThread(event.Thread{PID: u.PID, TID: u.PID}, u.At, u.At)
 }
 
 func (w *Writer) beginThread(id event.Thread, at, exit uint64) {

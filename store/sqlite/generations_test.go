@@ -2,8 +2,11 @@ package sqlite
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/ingero-io/ingero/event"
@@ -16,7 +19,7 @@ const generationOp = event.Op(1)
 // the id at that time, by whatever the kernel reported of their ends and starts, and however batches divide them.
 func TestRecordsAreOfTheThreadThatHadTheIDThen(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(25) {
+	for seed := range uint64(40) {
 		rng := rand.New(rand.NewPCG(seed, 41))
 		var batches []*store.Batch
 		batch := func() *store.Batch {
@@ -55,6 +58,10 @@ func TestRecordsAreOfTheThreadThatHadTheIDThen(t *testing.T) {
 				b.OffCPU = append(b.OffCPU, by)
 				b.Gaps = append(b.Gaps, event.Gap{Start: at + 1000, Duration: 5e6, Thread: worker, Next: generationOp})
 				want[name]++
+				if rng.IntN(2) == 0 { // a thread of it, of which no end is reported
+					of := event.Thread{PID: worker.PID, TID: worker.TID + 1 + uint32(rng.IntN(2))}
+					b.OffCPU = append(b.OffCPU, waitOf(of, "thread of "+name, at+2000, 0))
+				}
 			}
 			at += 10e6
 			if rng.IntN(3) > 0 && told != 0 {
@@ -103,6 +110,12 @@ func checkGenerations(t *testing.T, seed uint64, r store.Reader, want map[string
 		calls[names[series[i].Thread]] += int(series[i].Calls)
 	}
 	for _, o := range waitsIn(t, r) {
+		if of, ok := strings.CutPrefix(names[o.Thread], "thread of "); ok {
+			if n := names[event.Thread{PID: o.PID, TID: o.PID}]; n != of {
+				t.Errorf("seed %d: %v, a thread of %s, is one of %q", seed, o.Thread, of, n)
+			}
+			continue
+		}
 		own[names[o.Thread]]++
 		if o.WakerComm == "" {
 			continue
@@ -123,7 +136,23 @@ func checkGenerations(t *testing.T, seed uint64, r store.Reader, want map[string
 			t.Errorf("seed %d: %s has %d calls, %d waits, %d gaps; want %d", seed, name, calls[name], own[name], gaps[name], n)
 		}
 	}
-	if len(names) != len(want) {
+	for id, name := range names {
+		if id.PID != id.TID && !strings.HasPrefix(name, "thread of ") {
+			t.Errorf("seed %d: %v is %q", seed, id, name)
+		}
+	}
+	if !slices.Equal(slices.Sorted(maps.Keys(want)), mains(names)) {
 		t.Errorf("seed %d: threads are %v; want those of %v", seed, names, want)
 	}
+}
+
+// mains are the names of processes.
+func mains(names map[event.Thread]string) (list []string) {
+	for id, name := range names {
+		if id.PID == id.TID {
+			list = append(list, name)
+		}
+	}
+	slices.Sort(list)
+	return list
 }

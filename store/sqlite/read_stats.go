@@ -126,13 +126,15 @@ func (r *Reader) Processes(ctx context.Context) ([]store.Process, error) {
 		p.Owner = owners[pid]
 		found[pid] = p
 	}
+	worker := map[uint32]bool{} // its name is that of a thread, as that of its first thread is not known so far
 	err = r.loadThreads(ctx, func(_ int64, t store.ThreadInfo) {
 		p, ok := found[t.PID]
 		if !ok {
 			p = store.Process{PID: t.PID, Rank: -1, LocalRank: -1, WorldSize: -1}
 		}
-		if p.Name == "" || (!ok && t.PID == t.TID && t.Comm != "") {
+		if main := t.PID == t.TID; p.Name == "" || main && t.Comm != "" && worker[t.PID] {
 			p.Name = t.Comm
+			worker[t.PID] = !main
 		}
 		found[t.PID] = p
 	})

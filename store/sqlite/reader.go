@@ -51,6 +51,16 @@ func OpenReader(path string) (*Reader, error) {
 	return newTables(s, nil)
 }
 
+// OpenReaderWithin is OpenReader for a program that has other things to do, such as one that records: rows are read as
+// long as Go's part of the program is not larger than it is now by so many bytes.
+func OpenReaderWithin(path string, bytes uint64) (*Reader, error) {
+	r, err := OpenReader(path)
+	if err == nil {
+		r.source.most = memory() + bytes
+	}
+	return r, err
+}
+
 // newReader takes over a source whose content must pass check.
 func newReader(s *source, check func(*sqlite.Conn) error) (*Reader, error) {
 	r := &Reader{source: s, names: make(map[int64]store.ThreadInfo), stacks: make(map[int64]stackRow)}

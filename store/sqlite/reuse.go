@@ -21,6 +21,10 @@ import (
 // see the end of one a little apart. The kernel gives no id again that soon: it gives all others first.
 const endSlack = 1_000_000_000
 
+// threadSlack is by how much a thread may end after its process, in recordings of versions that do not say that it ended
+// with it, ns.
+const threadSlack = 100_000_000
+
 // user is a process, or a thread of one that is not its first, which had an id for a time. Its rows may be of
 // several sessions.
 type user struct {
@@ -305,8 +309,11 @@ func (r *reuse) at(session int, pid uint32, ended uint64) *user {
 			if p.session != session {
 				continue
 			}
-			fits := ended != 0 && p.end()+endSlack >= ended
-			if found == nil || fits && p.end() < until || until+endSlack < ended || ended == 0 && p.end() > until {
+			if ended != 0 && p.ended == ended { // it ended with this process: see threads.end
+				return u
+			}
+			fits := ended != 0 && p.end()+threadSlack >= ended
+			if found == nil || fits && p.end() < until || until+threadSlack < ended || ended == 0 && p.end() > until {
 				found, until = u, p.end()
 			}
 		}

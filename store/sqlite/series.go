@@ -16,7 +16,6 @@ type series struct {
 	of       *generation
 	thread   *thread
 	id       event.Thread
-	from, to uint64 // the time of the thread, Unix ns; to is the largest number if nobody has its ids since
 	op       event.Op
 	nested   bool
 	whole    bool // every call of it is stored

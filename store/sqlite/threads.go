@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"math"
 	"slices"
 
 	"github.com/ingero-io/ingero/event"
@@ -20,13 +19,16 @@ type thread struct {
 
 // generation is one of the threads that have the same ids, one after the other. Times are Unix ns.
 type generation struct {
-	id     event.Thread
-	from   uint64             // no record before this is of it; 0: not known
-	ended  uint64             // 0: not known to have ended
-	first  uint64             // the begin of the earliest record of it; 0: none has been seen
-	used   uint64             // the commit before which it was last used
-	latest *thread            // its row; nil: it has none yet
-	named  map[string]*thread // all its rows, by name
+	id event.Thread
+	// process is that of a thread which is not its first, if another process has its id since.
+	process *generation
+	from    uint64             // no record before this is of it; 0: not known
+	until   uint64             // from here on another one has the ids; 0: nobody
+	ended   uint64             // 0: not known to have ended
+	first   uint64             // the begin of the earliest record of it; 0: none has been seen
+	used    uint64             // the commit before which it was last used
+	latest  *thread            // its row; nil: it has none yet
+	named   map[string]*thread // all its rows, by name
 }
 
 // threads is the dictionary of threads of this session.
@@ -88,6 +90,9 @@ func (d *threads) within(id event.Thread, comm string, from, to uint64) *thread 
 
 // generation finds which thread had ids at some time in a stretch, or the name.
 func (d *threads) generation(id event.Thread, comm string, from, at uint64) *generation {
+	if p := d.now[mainOf(id)]; p != nil && p.id != id && at != 0 && at < p.from {
+		return d.ofEarlier(id, d.whose(p, "", at), at)
+	}
 	g := d.now[id]
 	if g == nil {
 		g = &generation{id: id}
@@ -96,7 +101,7 @@ func (d *threads) generation(id event.Thread, comm string, from, at uint64) *gen
 	// Another one may have the ids by now, whose start nobody reported. A thread does something after its end, too: it
 	// closes its files, and wakes its parent.
 	if g.ended != 0 {
-		renamed := comm != "" && (at == 0 || at > g.ended) && !g.has(comm) && !d.had(id, comm)
+		renamed := comm != "" && (at == 0 || at > g.ended) && !g.isNamed(comm) && !d.had(id, comm)
 		if renamed || from > g.ended+endSlack {
 			g = d.next(g, g.ended)
 		}
@@ -109,11 +114,31 @@ func (d *threads) generation(id event.Thread, comm string, from, at uint64) *gen
 	return g
 }
 
+// ofEarlier finds the thread of a process whose id another one has since.
+func (d *threads) ofEarlier(id event.Thread, process *generation, at uint64) *generation {
+	list := d.before[id]
+	for _, g := range list {
+		if g.process == process || g.process == nil && at >= g.from && at < g.until {
+			return g
+		}
+	}
+	g := &generation{id: id, process: process, from: process.from, until: process.until, first: at}
+	place := slices.IndexFunc(list, func(o *generation) bool { return o.from > g.from })
+	if place < 0 {
+		place = len(list)
+	}
+	d.before[id] = slices.Insert(list, place, g)
+	d.ended(g, process.ended)
+	return g
+}
+
+func mainOf(id event.Thread) event.Thread { return event.Thread{PID: id.PID, TID: id.PID} }
+
 // whose finds one of the threads that have ids now and had them before. What says the name is better than the time: a
 // thread may have ended within what a record is about.
 func (d *threads) whose(now *generation, comm string, at uint64) *generation {
 	if at == 0 || at >= now.from {
-		if comm == "" || now.has(comm) {
+		if comm == "" || now.isNamed(comm) {
 			return now
 		}
 	}
@@ -123,15 +148,16 @@ func (d *threads) whose(now *generation, comm string, at uint64) *generation {
 	}
 	if at != 0 && at < g.from { // one of which nothing has been seen so far
 		old := &generation{id: g.id}
+		old.until = g.from
 		d.before[g.id] = append([]*generation{old}, before...)
 		d.ended(old, g.from)
 		return old
 	}
-	if comm == "" || g.has(comm) {
+	if comm == "" || g.isNamed(comm) {
 		return g
 	}
 	for _, other := range append(slices.Clip(before), now) {
-		if other.has(comm) {
+		if other.isNamed(comm) {
 			return other
 		}
 	}
@@ -139,10 +165,10 @@ func (d *threads) whose(now *generation, comm string, at uint64) *generation {
 }
 
 func (d *threads) had(id event.Thread, comm string) bool {
-	return slices.ContainsFunc(d.before[id], func(g *generation) bool { return g.has(comm) })
+	return slices.ContainsFunc(d.before[id], func(g *generation) bool { return g.isNamed(comm) })
 }
 
-func (g *generation) has(comm string) bool { return g.named[comm] != nil }
+func (g *generation) isNamed(comm string) bool { return g.named[comm] != nil }
 
 // row is the row of a thread with a name, if that is known.
 func (d *threads) row(g *generation, comm string) *thread {
@@ -155,7 +181,7 @@ func (d *threads) row(g *generation, comm string) *thread {
 	case t.comm == "":
 		t.comm = comm
 		d.touch(t)
-	case g.has(comm):
+	case g.isNamed(comm):
 		t = g.named[comm]
 	default:
 		t = d.add(g, comm)
@@ -195,8 +221,23 @@ func (d *threads) end(id event.Thread, at uint64) {
 		return
 	}
 	if g := d.generation(id, "", at, at); g.ended == 0 && at >= g.from {
-		d.ended(g, at)
+		d.ended(g, d.endOf(id, at))
 	}
+}
+
+// endOf is when a thread ended, as far as its row says it: threads of a process end one by one with it, and are said to
+// have ended when their process did. Another process may have the id soon, and has other threads.
+func (d *threads) endOf(id event.Thread, at uint64) uint64 {
+	main := mainOf(id)
+	if id == main {
+		return at
+	}
+	for _, g := range append(slices.Clip(d.before[main]), d.now[main]) {
+		if g != nil && g.ended != 0 && g.ended <= at && at <= g.ended+endSlack {
+			return g.ended
+		}
+	}
+	return at
 }
 
 func (d *threads) ended(g *generation, at uint64) {
@@ -210,16 +251,6 @@ func (d *threads) ended(g *generation, at uint64) {
 		d.touch(t)
 	}
 	d.over = append(d.over, g)
-}
-
-// of returns the threads of a process that have not ended, except for one.
-func (d *threads) of(pid uint32, except event.Thread) (ids []event.Thread) {
-	for id, g := range d.now {
-		if id.PID == pid && g.ended == 0 && id != except {
-			ids = append(ids, id)
-		}
-	}
-	return ids
 }
 
 // begin says that a thread begins, and reports whether its ids were those of another one. exit is when that one ended,
@@ -247,25 +278,37 @@ func (d *threads) begin(id event.Thread, at, exit uint64) bool {
 	return true
 }
 
-// next is the thread that has the ids of another one, which has ended.
+// next is the thread that has the ids of another one, which has ended. If it is a process, the threads of the earlier
+// one have ended with it.
 func (d *threads) next(g *generation, from uint64) *generation {
+	n := d.replace(g, from)
+	if g.id.PID != g.id.TID {
+		return n
+	}
+	for id, t := range d.now {
+		if id.PID != g.id.PID || id == g.id || t.from >= from || t.first >= from {
+			continue
+		}
+		if t.ended == 0 {
+			d.ended(t, g.ended)
+		}
+		t.process = g
+		d.replace(t, from)
+	}
+	return n
+}
+
+func (d *threads) replace(g *generation, from uint64) *generation {
 	n := &generation{id: g.id, from: from, used: d.commits}
+	g.until = from
 	d.before[g.id] = append(d.before[g.id], g)
 	d.now[g.id] = n
 	return n
 }
 
-// span is the time in which nobody else has the ids of a thread, Unix ns.
-func (d *threads) span(g *generation) (from, to uint64) {
-	from, to = 0, math.MaxUint64
-	all := append(slices.Clip(d.before[g.id]), d.now[g.id])
-	if n := slices.Index(all, g); n > 0 {
-		from = g.from
-	}
-	if n := slices.Index(all, g); n+1 < len(all) {
-		to = all[n+1].from
-	}
-	return from, to
+// has reports whether a call that begins at a time may be of the thread.
+func (g *generation) has(at uint64) bool {
+	return at >= g.from && (g.until == 0 || at < g.until) && (g.ended == 0 || at <= g.ended+endSlack)
 }
 
 func (d *threads) forget(g *generation) {

@@ -253,7 +253,7 @@ func (w *Writer) seriesOf(c *event.Call) *series {
 
 // has reports whether a call is of the series' thread.
 func (s *series) has(c *event.Call) bool {
-	return s.id == c.Thread && c.Start >= s.from && c.Start < s.to
+	return s.id == c.Thread && s.of.has(c.Start)
 }
 
 func (w *Writer) newSeries(c *event.Call) *series {
@@ -264,7 +264,6 @@ func (w *Writer) newSeries(c *event.Call) *series {
 		w.threads.touch(t)
 	}
 	s := &series{of: g, thread: t, id: c.Thread, op: c.Op, nested: c.Depth > 0, bytesArg: -1}
-	s.from, s.to = w.threads.span(g)
 	if i := c.Op.Info(); i != nil {
 		s.bytesArg = i.BytesArg()
 	}
