@@ -37,7 +37,7 @@ func (p *processTable) seen(t event.Thread, comm string, at, existed uint64, dis
 	if ended := p.endedAt[t.PID]; ended != 0 && (at > ended+slack || existed > ended+slack && comm != p.name(t.PID)) {
 		p.replaced(t.PID, ended)
 	}
-	if p.threads[t].Comm != comm && p.renamed(t.PID, comm) {
+	if p.threads[t].Comm != comm && p.renamed(t.PID, comm, existed) {
 		p.replaced(t.PID, existed)
 	}
 	if t.PID == t.TID && (at < p.execs[t.PID] || p.other(t.PID, at)) {

@@ -220,8 +220,8 @@ func (p *processTable) thread(t event.Thread, comm string, at uint64, dispatch b
 	if ok && old == i {
 		return
 	}
-	// The end of a traced process is reported, and so is that of its threads.
-	ask := comm != "" && (t.PID == t.TID || !p.processes[t.PID].Traced || p.endedAt[t.PID] != 0)
+	// The end of a traced process is reported, and so is that of its threads, if nothing was lost.
+	ask := comm != "" && (!ok || t.PID == t.TID || !p.processes[t.PID].Traced)
 	switch {
 	case !ask:
 		p.threads[t] = i

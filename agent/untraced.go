@@ -71,13 +71,16 @@ func (p *processTable) other(pid uint32, at uint64) bool {
 
 // renamed reports whether an untraced process had another name than a thread of it that is new, and cannot be asked any
 // more: two short programs had the id, one after the other, or one executed the other. Either way each has time of its
-// own. A thread may have a name of its own, too; then it stands for itself.
-func (p *processTable) renamed(pid uint32, comm string) bool {
+// own. A thread may have a name of its own, too; then it stands for itself. at is a time at which it existed, Unix ns.
+func (p *processTable) renamed(pid uint32, comm string, at uint64) bool {
 	q, ok := p.processes[pid]
 	if !ok || q.Traced || q.Name == "" || comm == "" || q.Name == comm || p.execs[pid] != 0 || p.lookups >= maxLookups {
 		return false
 	}
 	p.lookups++
+	if born, err := p.fs.StartTime(int(pid)); err == nil {
+		return at < p.began(born) && born != q.Born // a third one has the id by now
+	}
 	return p.fs.Gone(int(pid))
 }
 
