@@ -163,9 +163,9 @@ type Call struct {
 	Rest   uint64 // ns that the other Weight-1 calls took; 0: as long as this one, each
 }
 
-// What says that a call has done what it should, and that something goes on: cudaErrorNotReady, which cudaEventQuery and
-// cudaStreamQuery return while work is pending (driver_types.h, cuda.h; a program may poll a million times a second),
-// and ncclInProgress (nccl.h).
+// What says that a call has done what it should, and that something goes on: cudaErrorNotReady, which cudaEventQuery
+// and cudaStreamQuery return while work is pending (driver_types.h, cuda.h; a program may poll a million times a
+// second), and ncclInProgress (nccl.h).
 const (
 	cudaNotReady   = 600
 	ncclInProgress = 7

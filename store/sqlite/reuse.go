@@ -21,8 +21,8 @@ import (
 // see the end of one a little apart. The kernel gives no id again that soon: it gives all others first.
 const endSlack = 1_000_000_000
 
-// threadSlack is by how much a thread may end after its process, in recordings of versions that do not say that it ended
-// with it, ns.
+// threadSlack is by how much a thread may end after its process, in recordings of versions that do not say that it
+// ended with it, ns.
 const threadSlack = 100_000_000
 
 // user is a process, or a thread of one that is not its first, which had an id for a time. Its rows may be of
