@@ -33,23 +33,19 @@ var series = []struct {
 	name, unit string
 	bound      float64 // a minute
 	share      bool    // bound is a share of the mean
-	fill       float64 // what caches may take until they are full; a shorter run is in the middle of that
 	value      func(*sample) (float64, bool)
 }{
-	{"eBPF links", "", 0.2, false, 0, func(s *sample) (float64, bool) { return float64(s.links), true }},
-	{"eBPF programs", "", 0.2, false, 0, func(s *sample) (float64, bool) { return float64(s.programs), true }},
-	{"eBPF maps", "", 0.2, false, 0, func(s *sample) (float64, bool) { return float64(s.maps), true }},
-	{"descriptors", "", 0.2, false, 0, func(s *sample) (float64, bool) { return float64(s.descriptors), true }},
-	{"memory maps", "", 0.5, false, 30, func(s *sample) (float64, bool) { return float64(s.mappings), true }},
+	{"eBPF links", "", 0.2, false, func(s *sample) (float64, bool) { return float64(s.links), true }},
+	{"eBPF programs", "", 0.2, false, func(s *sample) (float64, bool) { return float64(s.programs), true }},
+	{"eBPF maps", "", 0.2, false, func(s *sample) (float64, bool) { return float64(s.maps), true }},
+	{"descriptors", "", 0.2, false, func(s *sample) (float64, bool) { return float64(s.descriptors), true }},
+	{"memory maps", "", 0.5, false, func(s *sample) (float64, bool) { return float64(s.mappings), true }},
+	{"its own memory", "MiB", 0.25, false, func(s *sample) (float64, bool) { return float64(s.own) / (1 << 20), true }},
 	{
-		"its own memory", "MiB", 0.25, false, 15,
-		func(s *sample) (float64, bool) { return float64(s.own) / (1 << 20), true },
-	},
-	{
-		"recording, a recorded second", "KiB", 0.01, true, 0,
+		"recording, a recorded second", "KiB", 0.01, true,
 		func(s *sample) (float64, bool) { return s.grown / (1 << 10), s.rates },
 	},
-	{"CPU", "%", 0.01, true, 0, func(s *sample) (float64, bool) { return 100 * s.cpu, s.rates }},
+	{"CPU", "%", 0.01, true, func(s *sample) (float64, bool) { return 100 * s.cpu, s.rates }},
 }
 
 // slopes judges all series. What was read before warm minutes had passed, or within warm minutes of the start of a
@@ -75,9 +71,6 @@ func slopes(samples []sample, warm float64) []Row {
 		row := Row{Name: of.name, Unit: of.unit, Mean: f.mean, Value: f.slope, Bound: of.bound}
 		if of.share {
 			row.Bound *= f.mean
-		}
-		if f.blocks > 0 {
-			row.Bound = max(row.Bound, of.fill/float64(f.blocks))
 		}
 		row.judge(f)
 		rows = append(rows, row)
