@@ -156,3 +156,16 @@ func mains(names map[event.Thread]string) (list []string) {
 	slices.Sort(list)
 	return list
 }
+
+// Of processes whose ends nobody reports, too, only those are kept of which records may still come.
+func TestThreadsWhoseIDsOthersHaveAreForgotten(t *testing.T) {
+	d, id := newThreads(0), event.Thread{PID: 7, TID: 7}
+	for n := range uint64(1000) {
+		d.begin(id, reuseBase+n*1e9, reuseBase+n*1e9)
+		d.get(id, "short", reuseBase+n*1e9+1)
+	}
+	const most = lateTime/1e9 + 2
+	if len(d.before[id]) > most || len(d.over) > most {
+		t.Errorf("%d threads that had the id, and %d that ended, are kept", len(d.before[id]), len(d.over))
+	}
+}

@@ -83,7 +83,8 @@ func (d *threads) get(id event.Thread, comm string, at uint64) *thread {
 	return d.row(d.generation(id, comm, at, at), comm)
 }
 
-// within finds a thread that existed at some time in a stretch, Unix ns. Of what is told later, from is 0.
+// within is get for a thread that existed at some time from one time to another, Unix ns. from is 0 for records that are
+// written long after the thread may have ended, such as sums.
 func (d *threads) within(id event.Thread, comm string, from, to uint64) *thread {
 	return d.row(d.generation(id, comm, from, to), comm)
 }
@@ -213,10 +214,6 @@ func (d *threads) touch(t *thread) {
 
 // end ends a thread. Records of it may still come; the next thread with its ids gets rows of its own.
 func (d *threads) end(id event.Thread, at uint64) {
-	for len(d.over) > 0 && d.over[0].ended+lateTime < at {
-		d.forget(d.over[0])
-		d.over = d.over[1:]
-	}
 	if d.now[id] == nil {
 		return
 	}
@@ -240,7 +237,12 @@ func (d *threads) endOf(id event.Thread, at uint64) uint64 {
 	return at
 }
 
+// ended notes when a thread ended, and forgets those of which no more records come.
 func (d *threads) ended(g *generation, at uint64) {
+	for len(d.over) > 0 && d.over[0].ended+lateTime < at {
+		d.forget(d.over[0])
+		d.over = d.over[1:]
+	}
 	g.ended = at
 	if g.latest != nil {
 		g.latest.ended = at
