@@ -83,8 +83,8 @@ func (d *threads) get(id event.Thread, comm string, at uint64) *thread {
 	return d.row(d.generation(id, comm, at, at), comm)
 }
 
-// within is get for a thread that existed at some time from one time to another, Unix ns. from is 0 for records that are
-// written long after the thread may have ended, such as sums.
+// within is get for a thread that existed at some time from one time to another, Unix ns. from is 0 for records that
+// are written long after the thread may have ended, such as sums.
 func (d *threads) within(id event.Thread, comm string, from, to uint64) *thread {
 	return d.row(d.generation(id, comm, from, to), comm)
 }
