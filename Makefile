@@ -2,15 +2,16 @@
 # the eBPF objects and the demo's libraries are committed.
 
 GO      ?= go
+export GO
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 COMMIT  := $(shell git rev-parse HEAD 2>/dev/null)
-# A version that packages can have, if there is no tag: it sorts before the first release.
-RELEASE_VERSION := $(or $(patsubst v%,%,$(shell git describe --tags --match 'v*' 2>/dev/null)),0.0.0~$(shell git show -s --format=%cd --date=format:%Y%m%d 2>/dev/null).$(shell git rev-parse --short=12 HEAD 2>/dev/null))
+# A version that packages can have. Without a tag it is that of a snapshot, which sorts before the release in VERSION.
+RELEASE_VERSION := $(or $(patsubst v%,%,$(shell git describe --tags --match 'v*' 2>/dev/null)),$(shell cat VERSION)~$(shell git show -s --format=%cd --date=format:%Y%m%d 2>/dev/null).$(shell git rev-parse --short=12 HEAD 2>/dev/null))
 LDFLAGS := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
 BIN     := bin
 
 # What "make generate" writes.
-GENERATED := docs/events.md docs/api.md docs/metrics.md docs/openapi.json serve/dashboard/web/src/classlist.ts \
+GENERATED := docs/events.md internal/gen/testdata/functions.txt docs/metrics.md docs/openapi.json serve/dashboard/web/src/classlist.ts \
 	capture/bpf/include/ops.h capture/bpf/wire_bpfel.go capture/bpf/wire_bpfel.o \
 	':(glob)capture/probe/**/*_bpfel.go' ':(glob)capture/probe/**/*_bpfel.o' \
 	internal/cudastub/prebuilt internal/cudastub/variants/prebuilt internal/cudastub/embedded/prebuilt \
@@ -30,6 +31,11 @@ help: ## list the targets
 build: ## build bin/ingero, static
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/ingero ./cmd/ingero
 
+# What "ingero bench" runs. It needs bin/ingero beside it, which it measures.
+.PHONY: bench-program
+bench-program: build ## build bin/ingero-bench, static, beside bin/ingero
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/ingero-bench ./cmd/ingero-bench
+
 .PHONY: build-arm64
 build-arm64: ## build bin/ingero-arm64, static
 	CGO_ENABLED=0 GOARCH=arm64 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/ingero-arm64 ./cmd/ingero
@@ -42,8 +48,8 @@ fleet-server: ## build bin/ingero-fleet and bin/straggler-sink, without the coll
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/ingero-fleet ./cluster/cmd/ingero-fleet
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/straggler-sink ./cluster/cmd/straggler-sink
 
-# The collector is of modules of its own, as that of test-collector: collector/ has its components, and the
-# OpenTelemetry Collector builder generates the rest, which is not committed. Its server has the name
+# The collector is of modules of its own, as its 350 dependencies are none of the program's: collector/ has its
+# components, and the OpenTelemetry Collector builder generates the rest, which is not committed. Its server has the name
 # ingero-fleet already, so that this is another one. A first build takes minutes.
 OCB := .cache/collector
 
@@ -276,16 +282,16 @@ demo: build ## show how the cause of a stall is found, no GPU needed
 # time: they measure, and would disturb each other. And never from the cache: it does
 # not know the kernel. Those of LONG_KERNEL_TESTS take minutes each; of the probes' own,
 # -short leaves out the perf back end, which takes half a minute a test to detach.
-LONG_KERNEL_TESTS := ./agent/... ./cmd/ingero/... ./internal/e2e/... ./capture/probe/...
+LONG_KERNEL_TESTS := ./agent/... ./cmd/... ./internal/e2e/... ./capture/probe/...
 # Those of their folders that load nothing and measure nothing are with the others.
-unmeasured = $(addprefix ./,bench/numbers $(addprefix internal/,config doctable doctor elffile gen hostile layout lists))
-pure = $(shell $(GO) list ./... | grep -vE '/ingero/(agent|bench|cmd/ingero|demo|internal|capture/probe)(/|$$)') \
+unmeasured = $(addprefix ./,bench/numbers $(addprefix internal/,doctable gen hostile layout))
+pure = $(shell $(GO) list ./... | grep -vE '/ingero/(agent|bench|cmd|demo|internal|capture/probe)(/|$$)') \
 	$(shell $(GO) list $(unmeasured))
 short_kernel = $(filter-out $(shell $(GO) list $(unmeasured)),$(shell $(GO) list ./bench/... ./demo/... ./internal/... | \
 	grep -v '/ingero/internal/e2e'))
 
 .PHONY: test
-test: ## vet and run the tests; as root every probe live, but agent, cmd/ingero and internal/e2e only in test-e2e
+test: ## vet and run the tests; as root every probe live, but agent, cmd and internal/e2e only in test-e2e
 	$(GO) vet ./...
 ifeq ($(CAN_TRACE),yes)
 	@$(MAKE) --no-print-directory -j 2 --output-sync=line test-pure test-kernel
@@ -302,14 +308,14 @@ endif
 # before the others. Together they take two thirds of what one after the other takes.
 .PHONY: test-pure test-kernel
 test-pure:
-	@nice -n 5 $(GO) test -count=1 -timeout 15m $(pure)
+	@nice -n 5 tools/tests -count=1 -timeout 15m $(pure)
 test-kernel:
-	@INGERO_REQUIRE_KERNEL=1 tools/undisturbed $(GO) test -count=1 -p 1 -timeout 15m $(short_kernel)
-	@INGERO_REQUIRE_KERNEL=1 tools/undisturbed $(GO) test -short -count=1 -p 1 -timeout 15m ./capture/probe/...
+	@INGERO_REQUIRE_KERNEL=1 tools/undisturbed tools/tests -count=1 -p 1 -timeout 15m $(short_kernel)
+	@INGERO_REQUIRE_KERNEL=1 tools/undisturbed tools/tests -short -count=1 -p 1 -timeout 15m ./capture/probe/...
 
 .PHONY: test-e2e
-test-e2e: ## run the long tests: agent, cmd/ingero, internal/e2e, all of the probes (root, a kernel with BTF)
-	INGERO_REQUIRE_KERNEL=1 tools/undisturbed $(GO) test -count=1 -p 1 -timeout 15m $(LONG_KERNEL_TESTS)
+test-e2e: ## run the long tests: agent, cmd, internal/e2e, all of the probes (root, a kernel with BTF)
+	INGERO_REQUIRE_KERNEL=1 tools/undisturbed tools/tests -count=1 -p 1 -timeout 15m $(LONG_KERNEL_TESTS)
 	@command -v tmux >/dev/null || { echo; echo "SKIPPED: the view of trace in a real terminal emulator needs tmux: apt-get install tmux"; }
 
 # Hostile clients, files and processes, as data: internal/hostile/attacks.
@@ -378,7 +384,7 @@ REAL ?= ./internal/real/...
 
 .PHONY: real
 real: ## compare recordings of real CUDA programs with what they called, no GPU needed (root, npm, pip, Python's headers; fetches 1.8 GB)
-	INGERO_REAL=1 $(if $(filter yes,$(CAN_TRACE)),INGERO_REQUIRE_KERNEL=1) $(GO) test -count=1 -p 1 -timeout 15m $(REAL)
+	INGERO_REAL=1 $(if $(filter yes,$(CAN_TRACE)),INGERO_REQUIRE_KERNEL=1) tools/tests -count=1 -p 1 -timeout 15m $(REAL)
 
 .PHONY: real-fetch
 real-fetch: ## fetch the programs of make real into the cache, before they are needed
@@ -412,7 +418,7 @@ GPU_KIT := bin/ingero-gpu
 gpu-kit: build ## put all that gpu/run needs on a machine with a GPU into bin/ingero-gpu.tar.gz
 	rm -rf $(GPU_KIT) $(GPU_KIT).tar.gz
 	mkdir -p $(GPU_KIT)/kit $(GPU_KIT)/programs
-	cp gpu/run bin/ingero docs/api.md docs/gpu.md $(GPU_KIT)/
+	cp gpu/run bin/ingero internal/gen/testdata/functions.txt docs/gpu.md $(GPU_KIT)/
 	cp gpu/kit/*.py $(GPU_KIT)/kit/
 	cp gpu/programs/*.py internal/real/torch/programs/faulty.py internal/real/torch/programs/ddp.py $(GPU_KIT)/programs/
 	tar -C bin -czf $(GPU_KIT).tar.gz ingero-gpu
@@ -434,14 +440,10 @@ test-parquet: ## read exported tables with a Parquet reader of other people (nee
 	npm ci --ignore-scripts --no-audit --no-fund --prefix export/testdata/parquet
 	INGERO_PARQUET_READER=1 $(GO) test -count=1 -run TestParquet ./export
 
-# The collector is a module of its own: its 350 dependencies are none of the program's.
-.PHONY: build-collector
-build-collector:
-	CGO_ENABLED=0 $(GO) -C internal/otelcollector build -trimpath -ldflags '-s -w' -o ../../bin/otelcollector .
-
+# That for fleets has a receiver of OTLP and writes files, as the tests need it.
 .PHONY: test-collector
-test-collector: build-collector ## send metrics and findings to an OpenTelemetry Collector, which is built first
-	INGERO_OTEL_COLLECTOR=$(CURDIR)/bin/otelcollector $(GO) test -count=1 -p 1 -run TestACollectorReceives ./metrics ./cmd/ingero
+test-collector: fleet-collector ## send metrics and findings to an OpenTelemetry Collector, which is built first
+	INGERO_OTEL_COLLECTOR=$(CURDIR)/bin/ingero-fleet-collector $(GO) test -count=1 -p 1 -run TestACollectorReceives ./metrics ./cmd/ingero
 
 .PHONY: test-grafana
 test-grafana: ## check the dashboard with Grafana's types and Prometheus's grammar (needs node and npm)
@@ -461,7 +463,7 @@ test-arm64: build-arm64 ## run the tests of pure packages as arm64 programs (nee
 		internal/cudastub/prebuilt/linux_arm64/nvml/libnvidia-ml.so.1 100 | grep -aq 'Stand-in GPU'
 	CGO_ENABLED=0 GOARCH=arm64 $(GO) test -timeout 20m -exec qemu-aarch64-static \
 		-skip 'TestFunctionsOfLibrariesAreNamed|TestEndedProcessKeepsWhatWasRead|TestEndedProcessIsNamedByWhatWasFoundOutBefore|TestLibraryLoadedLaterIsFound|TestDiagnoseIgnoresTheOrderOfItsInput|TestTimeIsAttributedOnce|TestHighLiveFindingsAreAlsoReportedAfterwards|TestUsageOfThisProcess' \
-		./capture/bpf ./event/... ./account/ledger ./account/stats ./account/memory ./explain/diagnose ./explain/report $$($(GO) list ./capture/host/... | grep -v /nvml$$) ./capture/symbol/...
+		./capture/bpf ./event/... ./account/ledger ./account/memory ./explain/diagnose ./explain/report $$($(GO) list ./capture/host/... | grep -v /nvml$$) ./capture/symbol/...
 
 .PHONY: generate
 generate: ## rebuild what is generated (needs clang, libbpf-dev, gcc, gcc-aarch64-linux-gnu)
@@ -481,37 +483,65 @@ bench-labels: build ## what a label costs the program and the tracer (root, Pyth
 	python3 python/bench.py bin/ingero
 
 # Modules with code of ours, but for tools/kubernetes: a Kubernetes would have to be compiled.
-LINTED := . echo collector internal/otelcollector tools/compose tools/release
+LINTED := . echo collector tools/compose tools/release
 
 .PHONY: lint
 lint: ## check format and common mistakes
 	@out="$$(git ls-files '*.go' | xargs gofmt -l)"; [ -z "$$out" ] || { echo "not gofmt-clean:" $$out >&2; exit 1; }
 	GOARCH=arm64 $(GO) vet ./...
 	@if $(GO) -C tools build -o ../bin/golangci-lint github.com/golangci/golangci-lint/v2/cmd/golangci-lint; then \
-		for module in $(LINTED); do \
-			(cd "$$module" && $(CURDIR)/bin/golangci-lint run --config $(CURDIR)/.golangci.yml ./...) || exit 1; \
-		done; \
+		failed=; for module in $(LINTED); do \
+			(cd "$$module" && $(CURDIR)/bin/golangci-lint run --config $(CURDIR)/.golangci.yml ./...) || failed=1; \
+		done; [ -z "$$failed" ]; \
 	else \
 		echo "SKIPPED: golangci-lint cannot be built here" >&2; [ -z "$$INGERO_REQUIRE_LINT" ]; \
 	fi
 
 .PHONY: bench
-bench: build ## measure what tracing and recordings cost (root)
+bench: bench-program ## measure what tracing and recordings cost (root)
 	bin/ingero bench overhead
 	bin/ingero bench store
 
 MINUTES ?= 10
 
 .PHONY: soak
-soak: build ## leave the tracer running beside programs that come and go, crash, fill the disk and kill it (root, gcc; MINUTES=60; INGERO_SOAK_CLOCK=1: also set the clock; JSON=1)
+soak: build ## leave the tracer running beside programs that come and go, crash, fill the disk and kill it (root, gcc; MINUTES=60; INGERO_SOAK_CLOCK=1: also set the clock; KEEP=FOLDER: for recordings with a wrong finding; JSON=1)
 	$(GO) build -trimpath -o $(BIN)/soak ./bench/soak/cmd
-	$(BIN)/soak -ingero $(BIN)/ingero -minutes $(MINUTES) $(if $(JSON),-json)
+	$(BIN)/soak -ingero $(BIN)/ingero -minutes $(MINUTES) $(if $(KEEP),-keep '$(KEEP)') $(if $(JSON),-json)
 
-ACCURACY_SEEDS ?= 1 2 3
+# Results, written into docs/measured by tools/measured. Lines of what is right in all respects are left out.
+ACCURACY_SEED ?= 1
 
-.PHONY: accuracy
-accuracy: build ## measure how often explanations are right, and write it into docs/accuracy.md (root)
-	bench/accuracy/page.sh docs/accuracy.md $(ACCURACY_SEEDS)
+.PHONY: measured-accuracy
+measured-accuracy: export OMIT = ( ok +ok +ok |^control: .* ok  |^[a-z]+ [0-9]+ +ok +ok )[^;]*$$
+measured-accuracy: bench-program ## measure how often explanations and comparisons are right, and write it into docs/measured (root; ACCURACY_SEED=7)
+	tools/measured accuracy diagnosis bin/ingero bench diagnosis --seed $(ACCURACY_SEED) --baseline cooccurrence
+	tools/measured accuracy real bin/ingero bench diagnosis --real --seed $(ACCURACY_SEED)
+	tools/measured accuracy compare bin/ingero bench compare --seed $(ACCURACY_SEED)
+
+.PHONY: measured-benchmarks
+measured-benchmarks: bench-program ## measure what tracing and recordings cost, and write it into docs/measured (root)
+	@set -e; for part in call loop tracer llama stack,exact bystander; do \
+		tools/measured benchmarks $${part%,*} bin/ingero bench overhead --only $$part; done
+	tools/measured benchmarks store bin/ingero bench store
+
+.PHONY: measured-fleet
+measured-fleet: export OMIT = ( (180)/180|(144)/144|(120)/120|(48)/48|(96)/96|- +-|^[25] fleets,) .* 0 +[0-9]+ +0\.00$$|^(load|heap) |^[0-9]+ nodes of
+measured-fleet: bench-program fleet ## measure how well slow ranks are found and what a fleet takes, and write it into docs/measured (root)
+	tools/measured fleet simulate bin/ingero-fleet simulate --seed 7
+	OMIT= tools/measured fleet unequal bin/ingero-fleet simulate --n 64 --seed 7
+	tools/measured fleet live bin/ingero bench fleet
+	tools/measured fleet load cluster/load/bench.sh
+
+.PHONY: measured-real
+measured-real: export KEEP = ^ *--- |are as the program itself finds them
+measured-real: export INGERO_REAL = 1
+measured-real: ## compare stacks of real programs with those they find themselves, and write it into docs/measured (as make real)
+	tools/measured real stacks $(GO) test -count=1 -p 1 -v -timeout 15m -run TestStacksOf $(REAL)
+
+.PHONY: measured-gpu
+measured-gpu: build ## try everything on this machine's GPU, and write it into docs/measured (root, a GPU, PyTorch)
+	tools/measured gpu gpu gpu/run --ingero bin/ingero
 
 .PHONY: demo-record
 demo-record: ## record again what "ingero demo" replays (root)

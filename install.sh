@@ -2,7 +2,7 @@
 # Installs Ingero on this machine, from a release: its programs, and nothing else.
 #
 #   sh install.sh                          the newest release
-#   sh install.sh --version 0.10.0         another one
+#   sh install.sh --version 0.20.0         another one
 #   sh install.sh --from ./dist            a folder or another server that has a release's files
 #   sh install.sh --dry-run                only say what would be done
 #

@@ -174,7 +174,7 @@ func Run(ctx context.Context, o Options) (Summary, error) {
 	if err != nil {
 		return Summary{}, err
 	}
-	s, err := r.protect(func() (Summary, error) { return r.run(ctx) })
+	s, err := r.protect(func() (Summary, error) { return r.runLoop(ctx) })
 	_, closed := r.protect(func() (Summary, error) {
 		r.close()
 		return Summary{}, nil

@@ -32,7 +32,7 @@ type counter struct {
 	procs    map[uint32]store.Process
 	memory   []event.Memory
 	sites    []event.MemorySite
-	io       store.HostIO
+	io       store.Tables
 	requests []event.Request
 	off      int
 	seconds  int
@@ -63,9 +63,10 @@ func (c *counter) Write(b *store.Batch) error {
 		c.procs[p.PID] = p
 	}
 	c.memory, c.sites = append(c.memory, b.Memory...), append(c.sites, b.MemorySites...)
-	c.requests, c.io.Sums = append(c.requests, b.Requests...), append(c.io.Sums, b.RequestSums...)
+	c.requests, c.io.RequestSums = append(c.requests, b.Requests...), append(c.io.RequestSums, b.RequestSums...)
 	c.io.Devices, c.io.Files = append(c.io.Devices, b.Devices...), append(c.io.Files, b.Files...)
-	c.io.Connections, c.io.Memory = append(c.io.Connections, b.Connections...), append(c.io.Memory, b.HostMemory...)
+	c.io.Connections = append(c.io.Connections, b.Connections...)
+	c.io.HostMemory = append(c.io.HostMemory, b.HostMemory...)
 	c.off += len(b.OffCPU)
 	return nil
 }

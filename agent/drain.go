@@ -82,7 +82,7 @@ func (r *run) lives(lives []event.Life) {
 			}
 			r.targets.users.doubt(pid)
 		case l.Kind == event.LifeExit:
-			r.exiting.add(l)
+			r.exiting.addEnd(l)
 		}
 		r.followers.life(l)
 		if l.Kind == event.LifeFirst && r.targets.firstCall(pid) {

@@ -32,17 +32,28 @@ func (e executed) prune() {
 	}
 }
 
-// seen notes the name that a thread had at a time. It existed at another one, which is not earlier. Both are Unix ns.
-func (p *processTable) seen(t event.Thread, comm string, at, existed uint64, dispatch bool) {
-	if ended := p.endedAt[t.PID]; ended != 0 && (at > ended+slack || existed > ended+slack && comm != p.name(t.PID)) {
-		p.replaced(t.PID, ended)
+// sighting is a record's word of a thread. It had the name at one time, and existed at another one, which is not
+// earlier; both are Unix ns. born is the start of its process by the kernel, ns since the boot; 0 is not known.
+type sighting struct {
+	event.Thread
+	comm              string
+	at, existed, born uint64
+	dispatch          bool
+}
+
+// seen notes the name that a thread had.
+func (p *processTable) seen(s sighting) {
+	switch ended := p.endedAt[s.PID]; {
+	case s.born != 0:
+		if p.earlier(s.PID, s.born, s.existed) {
+			return // what is known is of a later process with the id
+		}
+	case ended != 0 && (s.at > ended+slack || s.existed > ended+slack && s.comm != p.name(s.PID)):
+		p.replaced(s.PID, ended)
 	}
-	if p.threads[t].Comm != comm && p.renamed(t.PID, comm, existed) {
-		p.replaced(t.PID, existed)
+	if s.PID == s.TID && (s.at < p.execs[s.PID] || p.other(s.PID, s.at)) {
+		s.comm = p.processes[s.PID].Name
 	}
-	if t.PID == t.TID && (at < p.execs[t.PID] || p.other(t.PID, at)) {
-		comm = p.processes[t.PID].Name
-	}
-	p.thread(t, comm, existed, dispatch)
-	p.addUntraced(t.PID, comm, existed)
+	p.thread(s)
+	p.addUntraced(s)
 }

@@ -18,8 +18,8 @@ type exiting struct {
 	procs   []event.Life // processes whose first thread has ended; At is the end of the last thread known so far
 }
 
-// add notes that a thread has ended.
-func (l *exiting) add(end *event.Life) {
+// addEnd notes that a thread has ended.
+func (l *exiting) addEnd(end *event.Life) {
 	i := l.index(int(end.PID))
 	switch {
 	case end.PID != end.TID:

@@ -22,16 +22,16 @@ func TestAProcessEndsWithItsLastThread(t *testing.T) {
 		return &event.Life{At: at, Kind: event.LifeExit, Thread: event.Thread{PID: pid, TID: tid}}
 	}
 	l := exiting{fs: proc.New(root)}
-	l.add(exit(7, 7, 10))
-	l.add(exit(7, 7, 11)) // reported twice
-	l.add(exit(6, 9, 12)) // of a process that goes on
+	l.addEnd(exit(7, 7, 10))
+	l.addEnd(exit(7, 7, 11)) // reported twice
+	l.addEnd(exit(6, 9, 12)) // of a process that goes on
 	if ends := l.take(l.gone()); len(ends) != 1 || ends[0].TID != 9 {
 		t.Errorf("ended: %+v, want thread 9", ends)
 	}
 	if err := os.Remove(task(8)); err != nil {
 		t.Fatal(err)
 	}
-	l.add(exit(7, 8, 20))
+	l.addEnd(exit(7, 8, 20))
 	ends := l.take(l.gone())
 	if len(ends) != 2 || ends[0].TID != 8 || ends[1].TID != 7 || ends[1].At != 20 {
 		t.Errorf("ended: %+v, want thread 8, and process 7 at 20", ends)

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/ingero-io/ingero/internal/lists"
+	"github.com/ingero-io/ingero/event/lists"
 )
 
 // fileUsers knows which processes have mapped which of the library files that are attached to. A file is let go when

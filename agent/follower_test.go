@@ -96,7 +96,7 @@ func TestAFollowersHooksAreCalledInTheDocumentedOrder(t *testing.T) {
 	}
 	var n noted
 	r.followers = append(r.followers, n.follower())
-	_, err = r.run(t.Context())
+	_, err = r.runLoop(t.Context())
 	r.close()
 	if err != nil {
 		t.Fatal(err)

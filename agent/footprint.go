@@ -6,9 +6,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ingero-io/ingero/account/footprint"
 	"github.com/ingero-io/ingero/capture/probe"
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/explain/footprint"
 )
 
 // FootprintPolicy says which processes' system calls and files are counted.
@@ -173,7 +173,7 @@ func (p *footprints) mapped(m probe.Mapped) {
 	case p.procs[uint32(m.PID)] != nil:
 		p.library(uint32(m.PID), m.Path)
 	default:
-		p.pending.add(m)
+		p.pending.addMapped(m)
 	}
 }
 

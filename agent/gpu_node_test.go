@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/ingero-io/ingero/agent"
+	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/explain/diagnose"
 	"github.com/ingero-io/ingero/explain/report"
 	"github.com/ingero-io/ingero/internal/cudastub"
@@ -54,7 +55,7 @@ func explained(t *testing.T, nvml, sys string) (*report.Report, []store.GPUDevic
 		t.Fatal(err)
 	}
 	defer r.Close()
-	devices, err := r.GPUDevices(t.Context())
+	devices, err := store.List[store.GPUDevice](t.Context(), r, store.Window{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +84,7 @@ func TestAProcessOnTheWrongMemoryNodeIsReported(t *testing.T) {
 		}
 		var found *report.Chain
 		for i := range r.Chains {
-			if r.Chains[i].Cause.Kind == diagnose.NUMAMisplacement {
+			if r.Chains[i].Cause.Kind == event.CauseNUMAMisplacement {
 				found = &r.Chains[i]
 			}
 		}

@@ -53,7 +53,9 @@ func gpuFollower(s *shared, names *processTable) follower {
 			}
 		},
 		second: func(t *second) {
-			g.take(&t.item.batch, func(pid uint32) { names.addUntraced(pid, "", uint64(t.now.UnixNano())) })
+			g.take(&t.item.batch, func(pid uint32) {
+				names.addUntraced(sighting{Thread: event.Thread{PID: pid}, existed: uint64(t.now.UnixNano())})
+			})
 			t.lost[event.LostReading] += g.missed
 			t.status.GPUReader = g.reader.State().Used
 		},

@@ -55,7 +55,7 @@ sleep 0.2; for i in {1..40}; do echo $i >&3; sync -d "$1"; done; sleep 1.3`, "-"
 	for _, d := range c.io.Devices {
 		named[d.Device] = d.Name
 	}
-	for _, s := range c.io.Sums {
+	for _, s := range c.io.RequestSums {
 		if s.Comm == "own-dd" && s.Op == event.OpBlockWrite {
 			bytes += s.Bytes
 		}
@@ -85,7 +85,7 @@ sleep 0.2; for i in {1..40}; do echo $i >&3; sync -d "$1"; done; sleep 1.3`, "-"
 		}
 	}
 	faults := uint64(0)
-	for _, m := range c.io.Memory {
+	for _, m := range c.io.HostMemory {
 		faults += m.MinorFaults
 		if m.RSS == 0 {
 			t.Errorf("no memory: %+v", m)
@@ -93,6 +93,6 @@ sleep 0.2; for i in {1..40}; do echo $i >&3; sync -d "$1"; done; sleep 1.3`, "-"
 	}
 	if files == 0 || faults == 0 {
 		t.Errorf("the file was named %d times (of %d), %d page faults in %d seconds", files, len(c.io.Files), faults,
-			len(c.io.Memory))
+			len(c.io.HostMemory))
 	}
 }

@@ -224,7 +224,7 @@ func (x *innerCalls) check(now time.Time) (list []change) {
 			}
 		}
 	}
-	x.count(now)
+	x.countCalls(now)
 	return list
 }
 
@@ -242,11 +242,11 @@ func (x *innerCalls) turned(c change, now time.Time) {
 
 // missing is how long driver calls were not counted separately, in any group.
 func (x *innerCalls) missing(now time.Time) time.Duration {
-	x.count(now)
+	x.countCalls(now)
 	return x.off // overlaps between groups count once
 }
 
-func (x *innerCalls) count(now time.Time) {
+func (x *innerCalls) countCalls(now time.Time) {
 	if !x.since.IsZero() {
 		x.off += now.Sub(x.since)
 	}

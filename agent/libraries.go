@@ -138,7 +138,7 @@ func (l *libraries) mapped(m probe.Mapped) {
 			return
 		}
 	}
-	l.add(m.PID, usedFile{path: m.Path}, image{}) // the process or the file is gone: only the name is known
+	l.addImage(m.PID, usedFile{path: m.Path}, image{}) // the process or the file is gone: only the name is known
 }
 
 // record records a file that a process has mapped. It reports whether the file could be read.
@@ -152,7 +152,7 @@ func (l *libraries) record(pid int, m proc.Mapping) bool {
 		return false
 	}
 	c := fileContent{uint64(s.Dev), s.Ino, s.Size, s.Mtim.Nano()}
-	l.add(pid, usedFile{m.Path, c}, l.image(path, c))
+	l.addImage(pid, usedFile{m.Path, c}, l.image(path, c))
 	return true
 }
 
@@ -173,8 +173,8 @@ func (l *libraries) image(path string, c fileContent) image {
 	return i
 }
 
-// add records a file, if it is not recorded yet.
-func (l *libraries) add(pid int, f usedFile, i image) {
+// addImage records a file, if it is not recorded yet.
+func (l *libraries) addImage(pid int, f usedFile, i image) {
 	u := l.of(pid)
 	if u.files[f] || u.full {
 		return

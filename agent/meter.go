@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/ingero-io/ingero/account/stats"
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/event/stats"
 )
 
 // meter keeps the statistics for the adaptive limits, and reports them to the sinks: one histogram

@@ -18,7 +18,7 @@ const (
 // forks are reported later than mappings, on a busy machine by seconds.
 type pendingMaps []probe.Mapped
 
-func (p *pendingMaps) add(m probe.Mapped) {
+func (p *pendingMaps) addMapped(m probe.Mapped) {
 	if len(*p) == maxPending {
 		*p = slices.Delete(*p, 0, maxPending/8)
 	}

@@ -18,9 +18,9 @@ func TestMappingsAreKeptUntilTheForkIsReported(t *testing.T) {
 	}
 	now := 100 * time.Second
 	age := func(at uint64) time.Duration { return now - time.Duration(at) }
-	p.add(probe.Mapped{PID: 1, Path: "/bin/sh", At: uint64(now)})
-	p.add(probe.Mapped{PID: 2, Path: "/bin/ls", At: uint64(now)})
-	p.add(probe.Mapped{PID: 1, Path: "/lib/libc.so.6", At: uint64(now + pendingFor/2)})
+	p.addMapped(probe.Mapped{PID: 1, Path: "/bin/sh", At: uint64(now)})
+	p.addMapped(probe.Mapped{PID: 2, Path: "/bin/ls", At: uint64(now)})
+	p.addMapped(probe.Mapped{PID: 1, Path: "/lib/libc.so.6", At: uint64(now + pendingFor/2)})
 	for range 5 { // a second each
 		now += time.Second
 		p.forget(age)
@@ -34,7 +34,7 @@ func TestMappingsAreKeptUntilTheForkIsReported(t *testing.T) {
 		t.Errorf("later: %q", got)
 	}
 	for i := range 2 * maxPending {
-		p.add(probe.Mapped{PID: 3, Path: fmt.Sprint(i), At: uint64(now)})
+		p.addMapped(probe.Mapped{PID: 3, Path: fmt.Sprint(i), At: uint64(now)})
 	}
 	if got := of(3); len(p) > maxPending || len(got) < maxPending/2 || got[len(got)-1] != fmt.Sprint(2*maxPending-1) {
 		t.Errorf("%d kept, the last of them %q", len(p), got[len(got)-1])

@@ -207,32 +207,37 @@ func (p *processTable) put(q store.Process) {
 	p.newProcs = append(p.newProcs, q)
 }
 
-// thread notes the name of a thread. at is a time at which it existed, Unix ns.
-func (p *processTable) thread(t event.Thread, comm string, at uint64, dispatch bool) {
+// thread notes the name of a thread.
+func (p *processTable) thread(s sighting) {
+	t, comm := s.Thread, s.comm
 	if t.TID == 0 {
 		return
 	}
-	i := store.ThreadInfo{Thread: t, Comm: comm, Dispatch: dispatch || p.dispatch[t]}
+	i := store.ThreadInfo{Thread: t, Comm: comm, Dispatch: s.dispatch || p.dispatch[t]}
 	old, ok := p.threads[t]
 	if comm == "" {
 		i.Comm = old.Comm
+	}
+	if i.Born = s.born; s.born == 0 {
+		i.Born = old.Born
 	}
 	if ok && old == i {
 		return
 	}
 	// The end of a traced process is reported, and so is that of its threads, if nothing was lost.
-	ask := comm != "" && (!ok || t.PID == t.TID || !p.processes[t.PID].Traced)
+	ask := s.born == 0 && comm != "" && (!ok || t.PID == t.TID || !p.processes[t.PID].Traced)
 	switch {
 	case !ask:
 		p.threads[t] = i
 	case p.lookups < maxLookups: // else it is looked up when it is seen again
 		p.lookups++
-		if p.reused(t.PID, at) {
-			p.addUntraced(t.PID, comm, at)
+		if p.reused(t.PID, s.existed) {
+			p.addUntraced(s)
+			i.Born = 0
 		}
 		p.threads[t] = i
 	}
-	i.At = at
+	i.At = s.existed
 	p.newThread = append(p.newThread, i)
 	if t.PID == t.TID && comm != "" {
 		if q, ok := p.processes[t.PID]; ok && q.Name != comm { // a process has the name of its main thread
@@ -252,9 +257,10 @@ func (p *processTable) observe(r *probe.Records) {
 		if main && l.Kind == event.LifeFork {
 			p.forked(l)
 		}
-		p.thread(l.Thread, l.Comm, l.At, l.Kind == event.LifeFirst && l.Op.Mark() == 0)
+		s := sighting{l.Thread, l.Comm, l.At, l.At, 0, l.Kind == event.LifeFirst && l.Op.Mark() == 0}
+		p.thread(s)
 		if main {
-			p.addUntraced(l.PID, l.Comm, l.At)
+			p.addUntraced(s)
 		}
 	}
 	for i := range r.Calls {
@@ -266,38 +272,38 @@ func (p *processTable) observe(r *probe.Records) {
 		if !p.dispatch[t] {
 			p.dispatch[t] = true
 			comm, _ := p.fs.Comm(int(t.PID), int(t.TID)) // empty if it ended; its totals have the name
-			p.thread(t, comm, r.Calls[i].Start, true)
+			p.thread(sighting{Thread: t, comm: comm, existed: r.Calls[i].Start, dispatch: true})
 		}
 	}
 	for i := range r.Marks {
 		if t := r.Marks[i].Thread; p.threads[t].TID == 0 {
 			comm, _ := p.fs.Comm(int(t.PID), int(t.TID)) // as above
-			p.thread(t, comm, r.Marks[i].Start, false)
+			p.thread(sighting{Thread: t, comm: comm, existed: r.Marks[i].Start})
 		}
 	}
 	for i := range r.ThreadTimes {
 		t := &r.ThreadTimes[i]
-		p.seen(t.Thread, t.Comm, t.At, t.At, t.Dispatch)
+		p.seen(sighting{t.Thread, t.Comm, t.At, t.At, t.Born, t.Dispatch})
 	}
 	for i := range r.OffCPU {
 		o := &r.OffCPU[i]
 		until := o.Start + o.Duration // others may have begun within it
-		p.seen(o.Thread, o.Comm, o.Start, o.Start, o.Dispatch)
+		p.seen(sighting{o.Thread, o.Comm, o.Start, o.Start, 0, o.Dispatch})
 		if o.Waker.TID != 0 {
-			p.seen(o.Waker, o.WakerComm, o.Start, until, false)
+			p.seen(sighting{o.Waker, o.WakerComm, o.Start, until, o.WakerBorn, false})
 		}
 		p.sched.observe(p.fs, o)
 		for _, c := range o.Culprits {
-			p.seen(c.Thread, c.Comm, o.Start, until, false)
+			p.seen(sighting{c.Thread, c.Comm, o.Start, until, c.Born, false})
 		}
 	}
 	for i := range r.Requests {
 		q := &r.Requests[i]
-		p.seen(q.Thread, q.Comm, q.Start, q.Start, false)
+		p.seen(sighting{q.Thread, q.Comm, q.Start, q.Start, 0, false})
 	}
 	for i := range r.Connections {
 		c := &r.Connections[i]
-		p.seen(c.Thread, c.Comm, c.At, c.At, false)
+		p.seen(sighting{c.Thread, c.Comm, c.At, c.At, 0, false})
 	}
 	p.limits(r.Reclaims)
 	for i := range r.Lives {

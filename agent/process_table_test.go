@@ -24,11 +24,11 @@ func TestEndedUntracedProcessesAreDropped(t *testing.T) {
 	p := newProcessTable(proc.New(root))
 	p.boot = func() uint64 { return 0 }
 	alive(1)
-	p.addUntraced(1, "old", later)
+	p.addUntraced(sight(1, "old"))
 	p.process(2, true) // traced, and gone
 	for pid := uint32(3); len(p.processes)+len(p.threads) < maxUntraced; pid++ {
-		p.addUntraced(pid, "gone", later)
-		p.thread(event.Thread{PID: pid, TID: pid}, "gone", later, false)
+		p.addUntraced(sight(pid, "gone"))
+		p.thread(sight(pid, "gone"))
 	}
 	p.prune()
 	if len(p.processes) != 2 || p.processes[1].Name != "living" || !p.processes[2].Traced || len(p.threads) != 0 {
@@ -36,7 +36,7 @@ func TestEndedUntracedProcessesAreDropped(t *testing.T) {
 	}
 	alive(3)
 	p.observe(&probe.Records{}) // the next drain
-	p.addUntraced(3, "new", later)
+	p.addUntraced(sight(3, "new"))
 	if p.processes[3].Name != "living" {
 		t.Errorf("a process with an id of a dead one is %+v", p.processes[3])
 	}
@@ -44,6 +44,11 @@ func TestEndedUntracedProcessesAreDropped(t *testing.T) {
 
 // later is a time at which all processes of these tests exist, Unix ns.
 const later = 1_000_000_000
+
+// sight is a record's word of the first thread of a process.
+func sight(pid uint32, comm string) sighting {
+	return sighting{Thread: event.Thread{PID: pid, TID: pid}, comm: comm, at: later, existed: later}
+}
 
 // beginsAt makes a process that began at a time, in clock ticks since the boot.
 func beginsAt(t *testing.T, root string, pid int, ticks uint64, name string) {
@@ -111,8 +116,41 @@ func TestAnUntracedProcessWithTheIDOfAnotherOneIsAnother(t *testing.T) {
 	is("a record of the fourth that comes late", "fourth")
 	runs(main, "fifth", 25*second) // it has ended before anybody looked, too
 	is("the fifth", "fifth", store.Reuse{PID: 9, At: 21 * second})
-	runs(main, "sixth", 26*second) // the same again, and neither was there to be asked
-	is("the sixth", "sixth", store.Reuse{PID: 9, At: 26*second + 1})
+}
+
+// The kernel's records have the start of the process. It is believed, and who has the id by now does not matter.
+func TestProcessesWithOneIDDifferByTheirStart(t *testing.T) {
+	const second = 1_000_000_000
+	root := t.TempDir()
+	p := newProcessTable(proc.New(root))
+	p.boot = func() uint64 { return 0 }
+	main, worker := event.Thread{PID: 9, TID: 9}, event.Thread{PID: 9, TID: 10}
+	waits := func(at uint64, born uint64, th event.Thread, comm string) {
+		p.observe(&probe.Records{Records: event.Records{OffCPU: []event.OffCPU{{
+			Start: at, Duration: 1, Thread: event.Thread{PID: 1, TID: 1}, Comm: "waits",
+			Waker: th, WakerComm: comm, WakerBorn: born,
+		}}}})
+	}
+	is := func(step, name string, born uint64, reused ...store.Reuse) {
+		t.Helper()
+		if got := p.processes[9]; got.Name != name || got.Born != born || !slices.Equal(p.newReused, reused) {
+			t.Errorf("%s: it is %+v, want %q; reused %v, want %v", step, got, name, p.newReused, reused)
+		}
+		p.newReused = nil
+	}
+	beginsAt(t, root, 9, 900, "last") // who has the id when the records are read
+	waits(5*second, 4*second+123, main, "first")
+	is("the first", "first", 400)
+	waits(6*second, 4*second+123, worker, "named")
+	is("a thread of it with a name of its own", "first", 400)
+	waits(7*second, 6*second+777, main, "second") // nobody was asked: 6 s is not when the last one began
+	is("the second", "second", 600, store.Reuse{PID: 9, At: 6*second + 777})
+	waits(5*second+1, 4*second+123, main, "first")
+	is("a record of the first that comes late", "second", 600)
+	waits(10*second, 9*second+555, worker, "named")
+	is("a thread of the last", "last", 900, store.Reuse{PID: 9, At: 9*second + 555})
+	waits(11*second, 9*second+555, main, "executed")
+	is("the program that it executes", "executed", 900)
 }
 
 // On a busy machine a process's birth, the program it executes and its end are drained

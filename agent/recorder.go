@@ -26,25 +26,6 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// workItem is what the loop passes to the recorder: records, and once a second a status and a
-// request to flush.
-type workItem struct {
-	records probe.Records
-	batch   store.Batch
-	flush   bool
-	looked  bool // the stacks are those of calls in flight
-	status  *Status
-}
-
-func (u *workItem) empty() bool {
-	return u.records.Len() == 0 && len(u.records.Code) == 0 && u.batch.Empty() && !u.flush
-}
-
-// workItems is the maximum number of unfinished work items. When the recorder is behind, calls wait
-// in the ring; if it is full, the kernel counts the calls that it drops. Nothing is dropped in
-// between.
-const workItems = 4
-
 // recorder resolves stacks, writes the recording and feeds the sinks, in a
 // goroutine of its own, so that a slow disk does not delay the drain.
 type recorder struct {
@@ -55,10 +36,11 @@ type recorder struct {
 	native  *elf.Resolver
 	kernel  *kallsyms.Table
 	kernels *kernels
+	code    codeStacks
 	ranks   *node.Meter
 	seen    map[uint64]bool   // resolved stacks
 	where   map[uint64]string // by stack of a call in flight: see Status
-	free    chan *workItem
+	spare   *spareItems
 	work    chan *workItem
 	sent    queueLag
 	done    chan struct{}
@@ -75,14 +57,11 @@ func newRecorder(o *Options, b probe.Backend, log *slog.Logger) (*recorder, erro
 	r := &recorder{
 		sinks: o.Sinks, log: log, guarded: len(o.Command) > 0, native: elf.New(fs),
 		kernel: kallsyms.New(""), seen: map[uint64]bool{}, where: map[uint64]string{}, ranks: node.NewMeter(),
-		free: make(chan *workItem, workItems), work: make(chan *workItem, workItems),
+		spare: newSpareItems(time.Now()), work: make(chan *workItem, workItems),
 		done: make(chan struct{}), failed: make(chan error, 1),
 	}
 	r.native.Refused = limit.NewLog(log).Refused
 	r.kernels = newKernels(r.native)
-	for range workItems {
-		r.free <- new(workItem)
-	}
 	if o.Record != nil {
 		w, err := o.Record.Open(session(o, b))
 		if err != nil {
@@ -100,7 +79,7 @@ func session(o *Options, b probe.Backend) store.Session {
 	s := store.Session{
 		Started: uint64(time.Now().UnixNano()), Node: rec.Node, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(),
 		Version: rec.Version, Flags: rec.Flags, Backend: string(b), PID: uint32(os.Getpid()),
-		Nodes: proc.MemoryNodes(o.SysRoot), Boot: proc.Boot(""),
+		Nodes: proc.MemoryNodes(o.SysRoot), Boot: proc.Boot(""), Booted: bootTime()(),
 	}
 	if h, err := os.Hostname(); err == nil {
 		s.Host = h
@@ -117,30 +96,15 @@ func session(o *Options, b probe.Backend) store.Session {
 }
 
 // item returns an empty work item. It blocks while there is none.
-func (r *recorder) item() *workItem { return cleared(<-r.free) }
+func (r *recorder) item() *workItem { return r.spare.take() }
 
 // ready returns an empty work item, nil if there is none.
-func (r *recorder) ready() *workItem {
-	select {
-	case u := <-r.free:
-		return cleared(u)
-	default:
-		return nil
-	}
-}
-
-// cleared empties a used work item, and keeps its memory.
-func cleared(u *workItem) *workItem {
-	u.records.Reset()
-	u.batch.Reset()
-	u.flush, u.looked, u.status = false, false, nil
-	return u
-}
+func (r *recorder) ready() *workItem { return r.spare.takeReady() }
 
 // busy reports whether all work items are in use.
-func (r *recorder) busy() bool { return len(r.free) == 0 }
+func (r *recorder) busy() bool { return r.spare.used() }
 
-func (r *recorder) reuse(u *workItem) { r.free <- u }
+func (r *recorder) reuse(u *workItem) { r.spare.put(u, time.Now()) }
 
 func (r *recorder) send(u *workItem) {
 	r.sent.send(time.Now())
@@ -154,7 +118,7 @@ func (r *recorder) loop() {
 			r.handle(u)
 		}
 		r.sent.finished.Add(1)
-		r.free <- u
+		r.reuse(u)
 	}
 }
 
@@ -253,7 +217,9 @@ func (r *recorder) fill(u *workItem) {
 	r.know(rec)
 	for i := range rec.Stacks {
 		s := &rec.Stacks[i]
-		if r.first(s.ID) {
+		if s.Code {
+			r.code.keep(s.ID, python.Merge(r.native.Resolve(int(s.PID), s.Addrs), s.Python))
+		} else if r.first(s.ID) {
 			frames := python.Merge(r.native.Resolve(int(s.PID), s.Addrs), s.Python)
 			b.Stacks = append(b.Stacks, event.Stack{ID: s.ID, PID: s.PID, Frames: frames, Cut: s.Cut})
 		}
@@ -267,6 +233,7 @@ func (r *recorder) fill(u *workItem) {
 			b.Stacks = append(b.Stacks, event.Stack{ID: id, Frames: r.kernel.Resolve(k)})
 		}
 	}
+	r.code.name(r, b)
 	for i := range b.InFlight {
 		if k := b.InFlight[i].Kernel; len(k) > 0 {
 			if id := store.KernelStackID(k); r.first(id) {

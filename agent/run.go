@@ -70,8 +70,8 @@ func newRun(o Options) (*run, error) {
 	return r, nil
 }
 
-// run starts tracing and loops until the end.
-func (r *run) run(ctx context.Context) (Summary, error) {
+// runLoop starts tracing and loops until the end.
+func (r *run) runLoop(ctx context.Context) (Summary, error) {
 	runtime.LockOSThread() // a held command can be controlled only by the thread that started it
 	defer runtime.UnlockOSThread()
 	r.schedPolicy = newSchedPolicy(r.log)

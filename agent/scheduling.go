@@ -18,7 +18,7 @@ type scheduling struct {
 const minWait = 1_000_000
 
 // maxScheduled bounds the number of threads looked up; when it is reached, the table is cleared.
-const maxScheduled = 1 << 14
+const maxScheduled = 1 << 12
 
 // observe looks up the threads of an off-CPU interval that are not known yet. A thread that is gone
 // stays unknown.

@@ -258,7 +258,7 @@ func (x *targets) mapped(m probe.Mapped) bool {
 // whose fork is not reported yet.
 func (x *targets) keep(m probe.Mapped) {
 	if m.PID != x.self && x.probed(m) {
-		x.pending.add(m)
+		x.pending.addMapped(m)
 	}
 }
 

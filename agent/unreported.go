@@ -3,7 +3,7 @@ package agent
 import (
 	"github.com/ingero-io/ingero/capture/host/proc"
 	"github.com/ingero-io/ingero/event"
-	"github.com/ingero-io/ingero/internal/lists"
+	"github.com/ingero-io/ingero/event/lists"
 )
 
 // unreported finds traced processes that have ended without a record of it: the kernel drops records when nobody reads

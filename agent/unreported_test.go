@@ -63,7 +63,7 @@ func TestThreadsOfAProcess(t *testing.T) {
 	t.Parallel()
 	p := newProcessTable(proc.New(t.TempDir()))
 	for _, th := range []event.Thread{{PID: 7, TID: 7}, {PID: 7, TID: 8}, {PID: 9, TID: 9}} {
-		p.thread(th, "x", later, false)
+		p.thread(sighting{Thread: th, comm: "x", existed: later})
 	}
 	if got := fmt.Sprint(p.threadsOf(7)); got != fmt.Sprint([]event.Thread{{PID: 7, TID: 7}, {PID: 7, TID: 8}}) {
 		t.Error(got)

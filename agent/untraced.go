@@ -1,6 +1,8 @@
 package agent
 
 import (
+	"maps"
+
 	"golang.org/x/sys/unix"
 
 	"github.com/ingero-io/ingero/event"
@@ -10,28 +12,28 @@ import (
 // Processes that are not traced: names of those that woke a traced thread, held its lock or had its CPU. Their ends are
 // not reported, so that another process may have such an id by the next time that it is seen.
 
-// addUntraced makes sure that an untraced process has a name. comm is the name that one of its threads had; it is used
-// if the process is gone. at is a time at which it existed, Unix ns.
-func (p *processTable) addUntraced(pid uint32, comm string, at uint64) {
-	if _, ok := p.processes[pid]; ok || pid == 0 {
+// addUntraced makes sure that an untraced process has a name. That of the thread is used if the process is gone.
+func (p *processTable) addUntraced(s sighting) {
+	if _, ok := p.processes[s.PID]; ok || s.PID == 0 {
 		return
 	}
-	q := store.Process{PID: pid, Name: comm, Rank: -1, LocalRank: -1, WorldSize: -1}
+	q := store.Process{PID: s.PID, Name: s.comm, Born: s.born / tick, Rank: -1, LocalRank: -1, WorldSize: -1}
 	if p.lookups < maxLookups {
 		p.lookups++
-		p.lookUp(&q, at)
+		p.lookUp(&q, s.existed)
 	}
 	if q.Born == 0 {
-		p.seenAt[pid] = at
+		p.seenAt[s.PID] = s.existed
 	}
 	p.put(q)
 }
 
-// lookUp completes an untraced process, unless it is gone, or another one has its id.
+// lookUp completes an untraced process, unless it is gone, or another one has its id. at is a time at which it existed,
+// Unix ns.
 func (p *processTable) lookUp(q *store.Process, at uint64) {
 	pid := int(q.PID)
 	born, err := p.fs.StartTime(pid)
-	if err != nil || at < p.began(born) {
+	if err != nil || at < p.began(born) || q.Born != 0 && q.Born != born {
 		return
 	}
 	q.Born = born
@@ -69,19 +71,23 @@ func (p *processTable) other(pid uint32, at uint64) bool {
 	return ok && (q.Born != 0 && at < p.began(q.Born) || p.endedAt[pid] != 0)
 }
 
-// renamed reports whether an untraced process had another name than a thread of it that is new, and cannot be asked any
-// more: two short programs had the id, one after the other, or one executed the other. Either way each has time of its
-// own. A thread may have a name of its own, too; then it stands for itself. at is a time at which it existed, Unix ns.
-func (p *processTable) renamed(pid uint32, comm string, at uint64) bool {
+// earlier reports whether a process that began at a time, ns since the boot, is an earlier one than that which is known
+// by its id. If it is a later one, what is known is forgotten. existed is a time at which it existed, Unix ns.
+func (p *processTable) earlier(pid uint32, born, existed uint64) bool {
 	q, ok := p.processes[pid]
-	if !ok || q.Traced || q.Name == "" || comm == "" || q.Name == comm || p.execs[pid] != 0 || p.lookups >= maxLookups {
-		return false
+	ticks := born / tick
+	switch {
+	case !ok || q.Born == ticks:
+	case q.Born > ticks:
+		return true
+	case q.Born != 0 || p.seenAt[pid] != 0 && p.seenAt[pid] < p.boot()+born:
+		p.replaced(pid, p.boot()+born)
+	default:
+		delete(p.seenAt, pid)
+		q.Born = ticks
+		p.put(q)
 	}
-	p.lookups++
-	if born, err := p.fs.StartTime(int(pid)); err == nil {
-		return at < p.began(born) && born != q.Born // a third one has the id by now
-	}
-	return p.fs.Gone(int(pid))
+	return false
 }
 
 // reused forgets a process whose id another one has by now, and reports whether there was one. at is the time of a
@@ -129,16 +135,16 @@ func (p *processTable) another(pid uint32, born uint64) bool {
 // replaced forgets a process whose id another one has since a time, Unix ns.
 func (p *processTable) replaced(pid uint32, at uint64) {
 	p.forgetProcess(pid)
+	maps.DeleteFunc(p.threads, func(t event.Thread, _ store.ThreadInfo) bool { return t.PID == pid })
 	delete(p.execs, pid)
 	p.newReused = append(p.newReused, store.Reuse{PID: pid, At: at})
 }
 
-// began is the time of a start in clock ticks since the boot, Unix ns. Ticks are rounded down, and there are 100 a
-// second on all machines (sysconf(_SC_CLK_TCK)).
-func (p *processTable) began(ticks uint64) uint64 {
-	const tick = 10_000_000 // ns
-	return p.boot() + ticks*tick
-}
+// tick is the unit of /proc/PID/stat, ns: there are 100 a second on all machines (sysconf(_SC_CLK_TCK)).
+const tick = 10_000_000
+
+// began is the time of a start in clock ticks since the boot, Unix ns. Ticks are rounded down.
+func (p *processTable) began(ticks uint64) uint64 { return p.boot() + ticks*tick }
 
 // bootTime returns a function that says when the machine booted, by the clock of a recording that begins now: records
 // keep the wall clock of the begin, however it is set later (package probe), and their clock stands still while the
@@ -162,7 +168,7 @@ func clock(id int32) int64 {
 
 // maxUntraced is the number of untraced processes and threads from which ended ones are looked for:
 // their ends are not reported.
-const maxUntraced = 8192
+const maxUntraced = 2048
 
 // prune removes ended processes and threads. If their ids are used again, they are looked up again.
 func (p *processTable) prune() {

@@ -88,7 +88,7 @@ var All = []Measurement{
 type Options struct {
 	Quick    bool             // fewer and shorter rounds: minutes become seconds, errors grow
 	Perf     bool             // also the perf back end, which takes seconds to detach
-	Ingero   string           // the program to measure; empty: this one
+	Ingero   string           // the program to measure
 	Progress func(say string) // called with what is being done; may be nil
 }
 
@@ -130,6 +130,9 @@ func Run(ctx context.Context, measurements []Measurement, o Options) (*Report, e
 	if unix.Uname(&u) == nil {
 		r.Kernel = unix.ByteSliceToString(u.Release[:])
 	}
+	if _, err := os.Stat(o.Ingero); err != nil {
+		return r, fmt.Errorf("find the program to measure: %w; make build builds it", err)
+	}
 	l, err := newLab(o)
 	if err != nil {
 		return r, err
@@ -159,13 +162,6 @@ type lab struct {
 func newLab(o Options) (*lab, error) {
 	if o.Progress == nil {
 		o.Progress = func(string) {}
-	}
-	if o.Ingero == "" {
-		self, err := os.Executable()
-		if err != nil {
-			return nil, fmt.Errorf("find own executable: %w", err)
-		}
-		o.Ingero = self
 	}
 	dir, err := os.MkdirTemp("", "ingero-bench-")
 	if err != nil {

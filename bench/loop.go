@@ -146,8 +146,8 @@ func (l *lab) pairs(ctx context.Context, what string, n int, seconds float64, k 
 	return p, nil
 }
 
-// of returns one figure of every run.
-func of(runs []trained, f func(*trained) float64) series {
+// seriesOf returns one figure of every run.
+func seriesOf(runs []trained, f func(*trained) float64) series {
 	var s series
 	for i := range runs {
 		s = append(s, f(&runs[i]))
@@ -177,17 +177,17 @@ func measureLoop(ctx context.Context, l *lab) ([]Row, error) {
 
 func (k *training) rows(p *pairs) []Row {
 	stepsPS := func(t *trained) float64 { return t.StepsPS }
-	slow, fast := of(p.with, stepsPS), of(p.without, stepsPS)
+	slow, fast := seriesOf(p.with, stepsPS), seriesOf(p.without, stepsPS)
 	share := slow.over(fast, ratio)
 	kept, keptMoves := estimate(func(s ...series) float64 { return s[0].median() }, share)
 
-	wall := of(p.without, (*trained).wallPerStep)
-	cpuWith, cpuWithout := of(p.with, (*trained).cpuPerStep), of(p.without, (*trained).cpuPerStep)
+	wall := seriesOf(p.without, (*trained).wallPerStep)
+	cpuWith, cpuWithout := seriesOf(p.with, (*trained).cpuPerStep), seriesOf(p.without, (*trained).cpuPerStep)
 	keeps := func(added, wall float64) float64 { return wall / (wall + added) }
 	byCPU := cpuWith.over(cpuWithout, minus).over(wall, keeps)
 	least, leastMoves := estimate(func(s ...series) float64 { return s[0].median() }, byCPU)
 	added := cpuWith.over(cpuWithout, minus).median()
-	callsPerStep := of(p.with, func(t *trained) float64 { return t.calls / float64(t.Steps) }).median()
+	callsPerStep := seriesOf(p.with, func(t *trained) float64 { return t.calls / float64(t.Steps) }).median()
 
 	rows := []Row{Row{
 		Name: k.name + ", steps/s kept", Unit: Ratio, Measured: kept, Error: keptMoves, Target: k.target,
@@ -206,7 +206,7 @@ func (k *training) rows(p *pairs) []Row {
 	if len(p.empty) == 0 {
 		return rows
 	}
-	share = of(p.empty, stepsPS).over(fast, ratio)
+	share = seriesOf(p.empty, stepsPS).over(fast, ratio)
 	kept, keptMoves = estimate(func(s ...series) float64 { return s[0].median() }, share)
 	return append(rows, Row{
 		Name: k.name + ", programs that do nothing", Unit: Ratio, Measured: kept, Error: keptMoves,

@@ -54,16 +54,17 @@ func measureTracer(ctx context.Context, l *lab) ([]Row, error) {
 func switchesRow(p *pairs) Row {
 	involuntary := func(t *trained) float64 { return float64(t.InvoluntarySwitches) / t.Seconds }
 	voluntary := func(t *trained) float64 { return float64(t.VoluntarySwitches) / float64(t.Steps) }
-	forced := of(p.with, involuntary).over(of(p.without, involuntary), minus)
-	wanted := of(p.with, voluntary).over(of(p.without, voluntary), minus)
-	stepsPS := of(p.with, func(t *trained) float64 { return t.StepsPS }).median()
+	forced := seriesOf(p.with, involuntary).over(seriesOf(p.without, involuntary), minus)
+	wanted := seriesOf(p.with, voluntary).over(seriesOf(p.without, voluntary), minus)
+	stepsPS := seriesOf(p.with, func(t *trained) float64 { return t.StepsPS }).median()
 	all := forced.over(wanted, func(f, w float64) float64 { return f + w*stepsPS })
 	added, moves := estimate(func(s ...series) float64 { return s[0].median() }, all)
 	return Row{
 		Name: "context switches added to the loop", Unit: PerSecond, Measured: added, Error: moves, Target: atMost(20),
 		Detail: map[string]float64{
-			"involuntary_with": of(p.with, involuntary).median(), "involuntary_without": of(p.without, involuntary).median(),
-			"voluntary_added": wanted.median() * stepsPS, "rounds": float64(len(all)),
+			"involuntary_with":    seriesOf(p.with, involuntary).median(),
+			"involuntary_without": seriesOf(p.without, involuntary).median(),
+			"voluntary_added":     wanted.median() * stepsPS, "rounds": float64(len(all)),
 		},
 	}.judge()
 }

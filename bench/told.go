@@ -52,7 +52,7 @@ func toldOnce(ctx context.Context, l *lab) (time.Duration, error) {
 		Chain report.Chain `json:"chain"`
 	}
 	for found.Chain.Effect.MaxNS < stallMS*1e6 {
-		if err := t.read("finding", &found); err != nil {
+		if err := t.readReport("finding", &found); err != nil {
 			return 0, err
 		}
 	}

@@ -96,14 +96,14 @@ func (l *lab) trace(ctx context.Context, pid int, flags ...string) (*tracer, err
 	}
 	t.lines = make(chan tracerLine, maxLines)
 	go t.listen(out)
-	if err := t.read("start", &t.start); err != nil {
+	if err := t.readReport("start", &t.start); err != nil {
 		return nil, errors.Join(err, t.end())
 	}
 	return t, nil
 }
 
-// read reads lines up to one of the given type.
-func (t *tracer) read(kind string, into any) error {
+// readReport reads lines up to one of the given type.
+func (t *tracer) readReport(kind string, into any) error {
 	for line := range t.lines {
 		if line.err != nil {
 			return fmt.Errorf("read the tracer's output: %w", line.err)
@@ -128,7 +128,7 @@ func (t *tracer) stop() error {
 	if err := t.cmd.Process.Signal(os.Interrupt); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("stop the tracer: %w", err)
 	}
-	err := t.read("summary", &t.summary)
+	err := t.readReport("summary", &t.summary)
 	t.peak = max(t.peak, highWater(t.cmd.Process.Pid)) // unless it is gone by now
 	return errors.Join(err, t.end())
 }

@@ -22,7 +22,7 @@ func TestImportsOfTheProgram(t *testing.T) {
 		}
 	}
 	slices.Sort(got)
-	want := []string{"cluster/cohorts", "cluster/fleetserver", "cluster/health", "cluster/wire", "internal/crosssite", "internal/fewlogs"}
+	want := []string{"cluster/cohorts", "cluster/fleetserver", "cluster/health", "cluster/wire", "lib/crosssite", "lib/fewlogs"}
 	if got = slices.Compact(got); !slices.Equal(got, want) {
 		t.Errorf("%q; want %q", got, want)
 	}

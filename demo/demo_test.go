@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/ingero-io/ingero/explain/diagnose"
+	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/explain/report"
 	"github.com/ingero-io/ingero/internal/cudastub"
 )
@@ -21,7 +21,7 @@ func TestScenariosAreWellFormed(t *testing.T) {
 			t.Errorf("scenario %q is named twice or lacks something", s.Name)
 		}
 		seen[s.Name] = true
-		if !s.Healthy() && !slices.Contains(diagnose.Kinds, s.Expect) {
+		if !s.Healthy() && !slices.Contains(event.Causes, s.Expect) {
 			t.Errorf("%s expects %q, which is no kind of cause", s.Name, s.Expect)
 		}
 		if found, err := Find(s.Name); err != nil || found.Name != s.Name {

@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/ingero-io/ingero/explain/diagnose"
+	"github.com/ingero-io/ingero/event"
 )
 
 // Scenario is a program with a known fault.
@@ -28,85 +28,85 @@ func (s *Scenario) Healthy() bool { return s.Expect == "" }
 // Scenarios is the list, in the order in which it is shown.
 var Scenarios = []Scenario{
 	{
-		Name: "incident", Title: "a training job slows down, and nobody changed it", Expect: diagnose.CPUContention,
+		Name: "incident", Title: "a training job slows down, and nobody changed it", Expect: event.CauseCPUContention,
 		Story: "Training ran well all night. Now steps take longer, the GPU looks busy, and its temperature is fine. " +
 			"Nobody touched the code.",
 		args: []string{"--fault", "cpu-hog", "--start-after", "2"},
 	},
 	{
 		Name: "cpu_contention", Title: "another process takes the CPU of the thread that launches kernels",
-		Expect: diagnose.CPUContention,
+		Expect: event.CauseCPUContention,
 		Story:  "A busy process shares the CPU with the thread that hands the GPU its work.",
 		args:   []string{"--fault", "cpu-hog", "--duty", "60"},
 	},
 	{
-		Name: "cpu_throttled", Title: "a container's CPU quota stops the launching thread", Expect: diagnose.CPUThrottled,
+		Name: "cpu_throttled", Title: "a container's CPU quota stops the launching thread", Expect: event.CauseCPUThrottled,
 		Story: "The job runs in a control group whose CPU quota is too small for it. The CPUs themselves are idle.",
 		args:  []string{"--fault", "throttle"},
 	},
 	{
-		Name: "lock_contention", Title: "another thread holds a mutex for too long", Expect: diagnose.LockContention,
+		Name: "lock_contention", Title: "another thread holds a mutex for too long", Expect: event.CauseLockContention,
 		Story: "A thread of the job computes under a mutex that every step needs.",
 		args:  []string{"--fault", "lock"},
 	},
 	{
-		Name: "block_io", Title: "the launching thread writes to disk itself", Expect: diagnose.BlockIO,
+		Name: "block_io", Title: "the launching thread writes to disk itself", Expect: event.CauseBlockIO,
 		Story: "Every now and then the training thread writes a checkpoint, with fsync, between two steps.",
 		args:  []string{"--fault", "own-io"},
 	},
 	{
-		Name: "lock_io", Title: "a thread waits for the disk while it holds a mutex", Expect: diagnose.BlockIO,
+		Name: "lock_io", Title: "a thread waits for the disk while it holds a mutex", Expect: event.CauseBlockIO,
 		Story: "Each step takes a mutex. Who holds it, and what is that thread waiting for?",
 		args:  []string{"--fault", "lock-io"},
 	},
 	{
-		Name: "gpu_wait", Title: "the GPU itself is slow", Expect: diagnose.GPUWait,
+		Name: "gpu_wait", Title: "the GPU itself is slow", Expect: event.CauseGPUWait,
 		Story: "Now and then a kernel takes longer. The host has nothing to do with it.",
 		args:  []string{"--fault", "gpu"},
 	},
 	{
-		Name: "driver_cpu", Title: "the driver computes inside a launch", Expect: diagnose.DriverCPU,
+		Name: "driver_cpu", Title: "the driver computes inside a launch", Expect: event.CauseDriverCPU,
 		Story: "Some launches burn CPU time inside the CUDA libraries.",
 		args:  []string{"--fault", "driver-cpu"},
 	},
 	{
-		Name: "cold_start", Title: "the first launch loads the code", Expect: diagnose.ColdStart,
+		Name: "cold_start", Title: "the first launch loads the code", Expect: event.CauseColdStart,
 		Story: "The first call of a program takes far longer than all others.",
 		args:  []string{"--fault", "cold", "--fault-ms", "900", "--start-after", "0"},
 	},
 	{
-		Name: "input_starvation", Title: "a data worker is late with the next batch", Expect: diagnose.InputStarvation,
+		Name: "input_starvation", Title: "a data worker is late with the next batch", Expect: event.CauseInputStarvation,
 		Story: "Each step reads a batch from a worker process. Some batches take long to decode.",
 		args:  []string{"--fault", "loader-cpu"},
 	},
 	{
-		Name: "peer_wait", Title: "another process is late with an answer", Expect: diagnose.PeerWait,
+		Name: "peer_wait", Title: "another process is late with an answer", Expect: event.CausePeerWait,
 		Story: "Each step asks a feature store on the same machine, over a unix socket.",
 		args:  []string{"--fault", "peer-unix"},
 	},
 	{
 		Name: "memory_pressure", Title: "a memory limit makes the launching thread free memory first",
-		Expect: diagnose.MemoryPressure,
+		Expect: event.CauseMemoryPressure,
 		Story:  "The job runs in a control group that is nearly full. Allocating on the host takes longer and longer.",
 		args:   []string{"--fault", "mem-pressure"},
 	},
 	{
-		Name: "pageable_copy", Title: "copies from memory that is not pinned", Expect: diagnose.PageableCopy,
+		Name: "pageable_copy", Title: "copies from memory that is not pinned", Expect: event.CausePageableCopy,
 		Story: "Some copies to the GPU are made by the CPU, piece by piece.",
 		args:  []string{"--fault", "pageable", "--fault-ms", "30"},
 	},
 	{
-		Name: "implicit_sync", Title: "a loss is printed after every small step", Expect: diagnose.ImplicitSync,
+		Name: "implicit_sync", Title: "a loss is printed after every small step", Expect: event.CauseImplicitSync,
 		Story: "Each step waits for the GPU many times, for a few bytes each. No single wait is long.",
 		args:  []string{"--fault", "implicit-sync", "--host-us", "15000"},
 	},
 	{
-		Name: "graph_recapture", Title: "a CUDA graph is captured again and again", Expect: diagnose.GraphRecapture,
+		Name: "graph_recapture", Title: "a CUDA graph is captured again and again", Expect: event.CauseGraphRecapture,
 		Story: "Launching a graph is cheap. Capturing and instantiating it is not, and a changed shape makes it necessary.",
 		args:  []string{"--fault", "graph-recapture"},
 	},
 	{
-		Name: "gpu_contention", Title: "another process uses the same GPU", Expect: diagnose.GPUContention,
+		Name: "gpu_contention", Title: "another process uses the same GPU", Expect: event.CauseGPUContention,
 		Story: "The job waits longer for the GPU at some times than at others, and does nothing different.",
 		args:  []string{"--fault", "gpu-peer"},
 	},

@@ -30,14 +30,14 @@ var table = []struct{ name, imports string }{
 	{"echo/ingest", "cluster/rawcodec echo/access echo/intake echo/otlp echo/row echo/store serve/webserver"},
 	{"echo/demo", ""},
 	{"echo/made", "echo/demo"},
-	{"echo/load", "cluster/rawcodec cluster/wire"},
-	{"echo/question", "echo/arrival echo/row echo/store event"},
+	{"echo/load", "cluster/rawcodec cluster/wire event/stats"},
+	{"echo/question", "cluster/health cluster/wire echo/arrival echo/row echo/store event"},
 	{"echo/store/storetest", "echo/question echo/row echo/store"},
-	{"echo/mcptool", "echo/arrival echo/cost echo/outlier echo/question echo/store serve/mcpshape"},
+	{"echo/mcptool", "cluster/health echo/arrival echo/cost echo/outlier echo/question echo/store event serve/mcpshape"},
 	{"echo/api", "echo/access echo/mcptool echo/store serve/webserver"},
 	{"echo/cmd/ingero-echo", `cluster/load echo/access echo/api echo/cost echo/demo echo/ingest echo/intake
-		echo/load echo/mcptool echo/store echo/store/clickhouse echo/store/duckdb internal/commands
-		internal/smallfile serve/mcpserver serve/webserver internal/plain internal/crosssite internal/fewlogs`},
+		echo/load echo/mcptool echo/store echo/store/clickhouse echo/store/duckdb lib/commands
+		lib/smallfile serve/mcpserver serve/webserver lib/plain lib/crosssite lib/fewlogs`},
 }
 
 // pure packages have no I/O and no clock.

@@ -39,7 +39,7 @@ type SourceInfo struct {
 	Name   string
 	Doc    string
 	// Library is the library whose functions the operations are, as its file's name begins; empty if they
-	// are things that the kernel reports. Title is what it is called in docs/api.md.
+	// are things that the kernel reports. Title is what it is called in the table of functions.
 	Library, Title string
 }
 
@@ -237,6 +237,7 @@ type Culprit struct {
 	Thread
 	Comm string // the kernel's 15-byte task name
 	NS   uint64 // how long it ran while the thread waited, as far as known
+	Born uint64 // start of its process, ns since the boot; 0 unknown. It is not stored
 }
 
 // OffCPU is one interval in which an accounted thread was not on a CPU.
@@ -261,6 +262,7 @@ type OffCPU struct {
 	Socket       Socket // behind that descriptor, if Class is Network
 	Waker        Thread // the thread that made it runnable; zero if none was seen
 	WakerComm    string
+	WakerBorn    uint64 // start of its process, ns since the boot; 0 unknown. It is not stored
 	WakerFutex   uint64 // futex address the waker was operating on
 	WakerSyscall int16
 
@@ -279,6 +281,8 @@ type ThreadTime struct {
 	OnCPU    uint64             // ns by our own accounting
 	NS       [NumClasses]uint64 // ns off CPU by class
 	Runtime  uint64             // ns on CPU by the scheduler's own clock (se.sum_exec_runtime)
+	Kernel   uint64             // ns on CPU in the kernel since its birth, by timer ticks (task_struct.stime)
+	Born     uint64             // start of its process, ns since the boot; 0 unknown. It is not stored
 	Dispatch bool
 	Followed bool
 }
@@ -335,6 +339,16 @@ func (k StackKind) String() string {
 		return frameNames[k]
 	}
 	return fmt.Sprintf("frame-%d", uint8(k))
+}
+
+// FrameByName is the inverse of String.
+func FrameByName(name string) (StackKind, bool) {
+	for k, n := range frameNames {
+		if n == name && k > 0 {
+			return StackKind(k), true
+		}
+	}
+	return 0, false
 }
 
 // Frame is one resolved stack frame.

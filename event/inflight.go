@@ -1,6 +1,10 @@
 package event
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+	"strings"
+)
 
 // InFlight is a call that had not returned when it was observed, a second or more
 // after it began. If Op is 0, it is a thread that holds what such a call waits for.
@@ -120,33 +124,18 @@ func (f *InFlight) Waits() string {
 }
 
 func (f *InFlight) waitsFor() string {
+	switch {
+	case f.Class != Futex:
+	case f.Holder == Thread{}:
+		return fmt.Sprintf("a lock or condition (futex %#x)", f.Futex)
+	case f.HolderComm == "":
+		return fmt.Sprintf("a lock held by tid %d", f.Holder.TID)
+	default:
+		return fmt.Sprintf("a lock held by %s (tid %d)", f.HolderComm, f.Holder.TID)
+	}
 	of := ""
 	if f.File != "" {
 		of = " (" + f.File + ")"
 	}
-	switch f.Class {
-	case Futex:
-		switch {
-		case f.Holder == Thread{}:
-			return fmt.Sprintf("a lock or condition (futex %#x)", f.Futex)
-		case f.HolderComm == "":
-			return fmt.Sprintf("a lock held by tid %d", f.Holder.TID)
-		}
-		return fmt.Sprintf("a lock held by %s (tid %d)", f.HolderComm, f.Holder.TID)
-	case BlockIO:
-		return "a disk" + of
-	case Fault:
-		return "a page fault"
-	case Network:
-		return "a socket" + of
-	case Pipe:
-		return "a pipe or event" + of
-	case Poll:
-		return "poll" + of
-	case Sleep:
-		return "a timer: it sleeps by request"
-	case Ioctl:
-		return "the driver (ioctl" + of + ")"
-	}
-	return "something else" + of
+	return strings.Replace(cmp.Or(f.Class.words().blocked, Other.words().blocked), ofFile, of, 1)
 }

@@ -51,6 +51,7 @@ const (
 	FootprintOver // footprint that ended, because CUDA was loaded
 	LostMark      // mark of the program: ring full, or too many in a second
 	LostLabel     // line of labels, or connection: malformed, not allowed, or too many
+	LostCode      // sample of code: ring half full, or in the middle of the tracer's own work
 	NumLossKinds
 )
 
@@ -220,6 +221,11 @@ var Losses = [NumLossKinds]LossInfo{
 		"footprint_over", "footprints", true,
 		"footprints that ended because a process loaded CUDA, whose calls cost less without; `--footprint` goes on",
 		"footprints that ended as CUDA was loaded",
+	},
+	LostCode: {
+		"code", "samples", true,
+		"samples of code whose stack was not taken because the ring buffer was filling, or because the tracer itself " +
+			"worked on the thread's call just then", "samples of code",
 	},
 	LostMark: {
 		"mark", "marks", true,

@@ -13,6 +13,7 @@ type Records struct {
 	Requests    []Request
 	Connections []Connection
 	Marks       []Mark
+	CodeSamples []CodeSample
 }
 
 // Stall is a span in which a CPU did not even take its timer interrupts: the

@@ -7,7 +7,7 @@ import (
 
 // Untraced says why functions of CUDA's libraries are not operations.
 type Untraced struct {
-	Why string // a sentence for docs/api.md and check --coverage
+	Why string // a sentence for the table of functions (internal/gen) and check --coverage
 	// Matters: they may still take a program's time or give work to the GPU.
 	Matters bool
 }

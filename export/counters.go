@@ -4,6 +4,7 @@ import (
 	"context"
 	"strconv"
 
+	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/store"
 )
 
@@ -44,7 +45,7 @@ func pieces(w store.Window, first, last uint64) []store.Window {
 
 // memory draws the allocated memory of processes.
 func (t *timeline) memory(ctx context.Context, w store.Window) error {
-	mem, err := t.src.Memory(ctx, w)
+	mem, err := store.List[event.Memory](ctx, t.src, w)
 	for i := range mem {
 		m := &mem[i]
 		t.process(m.PID, "")
@@ -58,7 +59,7 @@ func (t *timeline) memory(ctx context.Context, w store.Window) error {
 
 // gpus draws the readings of GPUs.
 func (t *timeline) gpus(ctx context.Context, w store.Window) error {
-	gpus, err := t.src.GPUSnapshots(ctx, w)
+	gpus, err := store.List[store.GPUSnapshot](ctx, t.src, w)
 	for i := range gpus {
 		g := &gpus[i]
 		name := "GPU " + strconv.Itoa(g.GPU)
@@ -72,7 +73,7 @@ func (t *timeline) gpus(ctx context.Context, w store.Window) error {
 
 // snapshots draws the state of the machine.
 func (t *timeline) snapshots(ctx context.Context, w store.Window) error {
-	snaps, err := t.src.Snapshots(ctx, w)
+	snaps, err := store.List[store.Snapshot](ctx, t.src, w)
 	for i := range snaps {
 		s := &snaps[i]
 		t.to.count(&count{name: "CPU", unit: "%", at: s.At, value: s.CPUPct})

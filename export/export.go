@@ -17,13 +17,7 @@ import (
 // Source is what is exported of a store.Recording.
 type Source interface {
 	Summary(ctx context.Context) (store.Summary, error)
-	Processes(ctx context.Context) ([]store.Process, error)
-	Threads(ctx context.Context) ([]store.ThreadInfo, error)
-	Kernels(ctx context.Context) ([]store.Kernel, error)
-	Labels(ctx context.Context, w store.Window) ([]store.Label, error)
-	Memory(ctx context.Context, w store.Window) ([]event.Memory, error)
-	Snapshots(ctx context.Context, w store.Window) ([]store.Snapshot, error)
-	GPUSnapshots(ctx context.Context, w store.Window) ([]store.GPUSnapshot, error)
+	store.TableReader
 	OffCPU(ctx context.Context, w store.Window, visit func(*event.OffCPU) bool) error
 	Stack(ctx context.Context, id uint64) (event.Stack, error)
 	Close() error
@@ -97,7 +91,7 @@ type rows struct {
 	tell func(uint64)
 }
 
-func (r *rows) add() {
+func (r *rows) countRow() {
 	if r.n++; r.n%progressStep == 0 && r.tell != nil {
 		r.tell(r.n)
 	}

@@ -23,18 +23,19 @@ func (t *timeline) findings(chains []*report.Chain) {
 				continue
 			}
 			t.to.mark(&mark{
-				Thread: th, at: at, name: c.Severity + " " + c.Cause.Kind, category: severity(c.Severity),
+				Thread: th, at: at, name: string(c.Severity) + " " + c.Cause.Kind, category: severity(c.Severity),
 				args: []arg{{name: "finding", kind: text, s: c.ID}},
 			})
 			if n == 0 || at < begin {
 				begin = at
 			}
 		}
-		t.to.mark(&mark{at: begin, name: c.Severity + ": " + c.Summary, category: severity(c.Severity), args: findingArgs(c)})
+		name := string(c.Severity) + ": " + c.Summary
+		t.to.mark(&mark{at: begin, name: name, category: severity(c.Severity), args: findingArgs(c)})
 	}
 }
 
-func severity(s string) string { return "finding_" + strings.ToLower(s) }
+func severity(s event.Severity) string { return "finding_" + strings.ToLower(string(s)) }
 
 // momentOf reads the time from an event's id: the node, the start and perhaps a letter.
 func momentOf(id string, w store.Window) (uint64, bool) {
@@ -57,7 +58,7 @@ func cutLast(s string, sep byte) (before, after string, ok bool) {
 func findingArgs(c *report.Chain) []arg {
 	a := []arg{
 		{name: "finding", kind: text, s: c.ID},
-		{name: "severity", kind: text, s: c.Severity},
+		{name: "severity", kind: text, s: string(c.Severity)},
 		{name: "cause", kind: text, s: c.Cause.Kind},
 		{name: "detail", kind: text, s: c.Cause.Detail},
 		{name: "lost_ns", n: c.LostNS},

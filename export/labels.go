@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/ingero-io/ingero/internal/plain"
+	"github.com/ingero-io/ingero/lib/plain"
 	"github.com/ingero-io/ingero/store"
 )
 
@@ -27,14 +27,14 @@ type tracksOf struct {
 
 // labels draws what processes said they work on: a track for each process and key.
 func (t *timeline) labels(ctx context.Context) error {
-	list, err := t.src.Labels(ctx, t.o.Window)
+	list, err := store.List[store.Label](ctx, t.src, t.o.Window)
 	if err != nil {
 		return err
 	}
 	ends := map[tracksOf][]uint64{}
 	for i := range list {
 		l := &list[i]
-		t.rows.add()
+		t.rows.countRow()
 		if l.TID != 0 {
 			continue // a range of a thread
 		}

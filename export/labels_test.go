@@ -37,7 +37,7 @@ func labelledRecording(t *testing.T) *sqlite.Reader {
 		return l
 	}
 	launch, _ := event.ByName("cudaLaunchKernel")
-	err = w.Write(&store.Batch{
+	err = w.Write(&store.Batch{Tables: store.Tables{
 		Records: event.Records{Calls: []event.Call{{
 			Start: madeStart, Duration: 5000, Thread: event.Thread{PID: madePID, TID: madePID}, Op: launch.Op, GPU: event.NoGPU,
 		}}},
@@ -45,7 +45,7 @@ func labelledRecording(t *testing.T) *sqlite.Reader {
 			at(1000, 0, "step", "1"), at(2000, 0, "step", "2"), at(4000, 0, "step", ""), at(1500, 0, "epoch", "\u2028"),
 			at(1000, 3000, "task_id", "a"), at(2000, 4000, "task_id", "b"), at(3000, 3500, "task_id", "c"),
 		},
-	})
+	}})
 	if err == nil {
 		err = w.Close()
 	}

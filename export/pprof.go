@@ -9,6 +9,7 @@ import (
 
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/explain/report"
+	"github.com/ingero-io/ingero/store"
 )
 
 // Pprof writes a profile with four values: the number and time of library calls, and those of
@@ -44,7 +45,7 @@ func Pprof(ctx context.Context, w io.Writer, src Source, o Options) error {
 	defer machines.close()
 	p.several = len(machines) > 1
 	for _, p.machine = range machines {
-		if err := p.add(ctx, o); err != nil {
+		if err := p.addProfile(ctx, o); err != nil {
 			return err
 		}
 	}
@@ -68,10 +69,10 @@ type pprofile struct {
 	names   map[uint32]string // of processes
 }
 
-// add adds a machine.
-func (p *pprofile) add(ctx context.Context, o Options) error {
+// addProfile adds a machine.
+func (p *pprofile) addProfile(ctx context.Context, o Options) error {
 	p.samples, p.names = map[sampleKey]*profile.Sample{}, map[uint32]string{}
-	procs, err := p.src.Processes(ctx)
+	procs, err := store.List[store.Process](ctx, p.src, store.Window{})
 	if err != nil {
 		return err
 	}
@@ -108,7 +109,7 @@ const (
 func (p *pprofile) calls(ctx context.Context, o Options) error {
 	var failed error
 	err := p.src.Calls(ctx, o.Window, func(c *event.Call) bool {
-		p.rows.add()
+		p.rows.countRow()
 		s := p.samples[sampleKey{c.PID, c.Op, c.Stack, event.NumClasses}]
 		if s == nil {
 			s, failed = p.sample(ctx, sampleKey{c.PID, c.Op, c.Stack, event.NumClasses})
@@ -132,7 +133,7 @@ func (p *pprofile) calls(ctx context.Context, o Options) error {
 func (p *pprofile) waits(ctx context.Context, o Options) error {
 	var failed error
 	err := p.src.OffCPU(ctx, o.Window, func(x *event.OffCPU) bool {
-		p.rows.add()
+		p.rows.countRow()
 		runq := min(x.RunQueue, x.Duration)
 		for _, part := range []struct {
 			class event.Class

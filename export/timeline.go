@@ -92,7 +92,7 @@ func (t *timeline) draw(ctx context.Context, chains []*report.Chain) error {
 
 // names reads the names of processes and threads.
 func (t *timeline) names(ctx context.Context) error {
-	procs, err := t.src.Processes(ctx)
+	procs, err := store.List[store.Process](ctx, t.src, store.Window{})
 	if err != nil {
 		return err
 	}
@@ -102,14 +102,14 @@ func (t *timeline) names(ctx context.Context) error {
 	for i := range procs {
 		t.processes[procs[i].PID] = &procs[i]
 	}
-	threads, err := t.src.Threads(ctx)
+	threads, err := store.List[store.ThreadInfo](ctx, t.src, store.Window{})
 	if err != nil {
 		return err
 	}
 	for i := range threads {
 		t.comms[threads[i].Thread] = threads[i].Comm
 	}
-	kernels, err := t.src.Kernels(ctx)
+	kernels, err := store.List[store.Kernel](ctx, t.src, store.Window{})
 	if err != nil {
 		return err
 	}
@@ -159,7 +159,7 @@ func (t *timeline) calls(ctx context.Context) error {
 	var s slice
 	var failed error
 	err := t.src.Calls(ctx, t.o.Window, func(c *event.Call) bool {
-		t.rows.add()
+		t.rows.countRow()
 		t.thread(c.Thread, "")
 		s = slice{
 			Thread: c.Thread, start: c.Start, dur: c.Duration, name: c.Op.String(), category: c.Op.Source().String(),
@@ -301,7 +301,7 @@ func (t *timeline) stack(ctx context.Context, id uint64) (string, error) {
 // waits draws off-CPU intervals: the wait, then the run queue, with an arrow from the waker.
 func (t *timeline) waits(ctx context.Context) error {
 	return t.src.OffCPU(ctx, t.o.Window, func(o *event.OffCPU) bool {
-		t.rows.add()
+		t.rows.countRow()
 		t.thread(o.Thread, o.Comm)
 		runq := min(o.RunQueue, o.Duration)
 		s := slice{

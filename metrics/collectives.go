@@ -70,12 +70,12 @@ type Collectives struct {
 func NewCollectives(p *Pushed, address string) *Collectives {
 	ctx, stop := context.WithCancel(context.Background())
 	c := &Collectives{pushed: p, tracer: p.Spans.Tracer("github.com/ingero-io/ingero"), address: address, stop: stop}
-	c.running.Go(func() { c.run(ctx) })
+	c.running.Go(func() { c.sendSums(ctx) })
 	return c
 }
 
-// run sends sums until ctx ends.
-func (c *Collectives) run(ctx context.Context) {
+// sendSums sends sums until ctx ends.
+func (c *Collectives) sendSums(ctx context.Context) {
 	tick := time.NewTicker(sumsEvery)
 	defer tick.Stop()
 	for {
@@ -186,12 +186,12 @@ func sumAttributes(s *arrivals.Sum) attribute.Set {
 // communicator adds what is known of an operation's communicator and of the rank in it.
 func (a *attributes) communicator(id uint64, rank, ranks int32) {
 	if id != 0 {
-		a.text(attrCommunicator, fmt.Sprintf("%016x", id))
+		a.addText(attrCommunicator, fmt.Sprintf("%016x", id))
 	}
 	if rank >= 0 {
 		*a = append(*a, attribute.Int(attrNCCLRank, int(rank)))
 	}
-	a.count(attrNCCLRanks, int(ranks))
+	a.addCount(attrNCCLRanks, int(ranks))
 }
 
 // Arrivals sends single operations. chains are the ids of what is found in a process now.
@@ -224,14 +224,14 @@ func (c *Collectives) arrival(x *arrivals.Arrival, chains func(pid uint32) []str
 	}
 	a.communicator(x.CommID, x.Rank, x.Ranks)
 	if event.Reduces(x.Op) {
-		a.text(attrReduceOp, x.ReduceName())
+		a.addText(attrReduceOp, x.ReduceName())
 	}
 	if event.HasPeer(x.Op) {
 		a = append(a, attribute.Int(attrPeer, int(x.Peer)))
 	}
-	a.text("ingero.node.id", c.pushed.sender.Node)
-	a.text(attrCluster, c.pushed.sender.Cluster)
-	a.text(attrAddress, c.address)
+	a.addText("ingero.node.id", c.pushed.sender.Node)
+	a.addText(attrCluster, c.pushed.sender.Cluster)
+	a.addText(attrAddress, c.address)
 	for _, t := range []struct {
 		name string
 		ns   uint64

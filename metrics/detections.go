@@ -80,9 +80,9 @@ func (d *Detections) Event(e *wire.Event, text string) {
 // node says which node it is.
 func (d *Detections) node(name, cluster string) []attribute.KeyValue {
 	var a attributes
-	a.text("ingero.node.id", name)
-	a.text(attrCluster, cluster)
-	a.text(attrAddress, d.address)
+	a.addText("ingero.node.id", name)
+	a.addText(attrCluster, cluster)
+	a.addText(attrAddress, d.address)
 	return a
 }
 
@@ -157,24 +157,13 @@ func (d *Detections) end(key, status string, at time.Time) {
 	delete(d.open, key)
 }
 
-// RankState is what a rank is at a moment.
-type RankState struct {
-	Node, Cluster, Cohort string
-	PID                   uint32
-	Rank, WorldSize       int32
-	State                 string // health.State
-	// OwnMS and PeerMS are milliseconds of own work a step, of the rank and of the median of the others; 0: not
-	// known. G is the evidence that it is slow.
-	OwnMS, PeerMS, G float64
-}
-
 // suspected begins the key of the span of a suspect: it has no event, and so no id.
 const suspected = "suspect "
 
 // States takes what all ranks of the node are. A suspect, of which there is some evidence that it is slow, has a
 // span for as long as it is one. It ends as "straggler" if the rank became one, as "unresolved" if nothing is
 // known of it any more.
-func (d *Detections) States(now time.Time, ranks []RankState) {
+func (d *Detections) States(now time.Time, ranks []wire.RankState) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {
@@ -249,27 +238,27 @@ func (spanIDs) NewSpanID(ctx context.Context, of trace.TraceID) trace.SpanID {
 // cause are "cause." and their names.
 func eventAttributes(e *wire.Event) []attribute.KeyValue {
 	var a attributes
-	a.text("type", e.Type)
-	a.text("node_id", e.Node)
-	a.text("cluster_id", e.Cluster)
+	a.addText("type", e.Type)
+	a.addText("node_id", e.Node)
+	a.addText("cluster_id", e.Cluster)
 	a.time("timestamp", &e.At)
-	a.text("event_id", e.ID)
+	a.addText("event_id", e.ID)
 	if e.Rank != nil {
 		a = append(a, attribute.Int("rank", int(*e.Rank)))
 	}
-	a.count("world_size", int(e.WorldSize))
-	a.count("pid", int(e.PID))
+	a.addCount("world_size", int(e.WorldSize))
+	a.addCount("pid", int(e.PID))
 	a.number("score", e.Score)
 	a.number("threshold", e.Threshold)
-	a.text("detection_mode", e.Mode)
-	a.text("dominant_signal", e.Signal)
+	a.addText("detection_mode", e.Mode)
+	a.addText("dominant_signal", e.Signal)
 	a = append(a, attribute.Bool("resolved", e.Resolved))
 	if e.Folded {
 		a = append(a, attribute.Bool("folded", true))
 	}
 	a.time("since", e.Since)
-	a.text("cohort", e.Cohort)
-	a.count("ranks", e.Ranks)
+	a.addText("cohort", e.Cohort)
+	a.addCount("ranks", e.Ranks)
 	a.number("excess", e.Excess)
 	a.number("own_ms", e.OwnMS)
 	a.number("peer_ms", e.PeerMS)
@@ -278,7 +267,7 @@ func eventAttributes(e *wire.Event) []attribute.KeyValue {
 	a.number("sigma", e.Sigma)
 	a.number("g", e.G)
 	a.number("h", e.H)
-	a.text("measured", e.Measured)
+	a.addText("measured", e.Measured)
 	if e.Cause != nil {
 		a = append(a, causeAttributes(e.Cause)...)
 	}
@@ -290,8 +279,8 @@ func causeAttributes(c *wire.Cause) []attribute.KeyValue {
 		attribute.String("cause.kind", c.Kind), attribute.Float64("cause.ms_per_step", c.MS),
 		attribute.Float64("cause.explained", c.Explained),
 	}
-	a.text("cause.culprit", c.Culprit)
-	a.text("cause.second", c.Second)
+	a.addText("cause.culprit", c.Culprit)
+	a.addText("cause.second", c.Second)
 	if len(c.Evidence) > 0 {
 		a = append(a, attribute.StringSlice("cause.evidence_ids", c.Evidence))
 	}
@@ -301,13 +290,13 @@ func causeAttributes(c *wire.Cause) []attribute.KeyValue {
 // attributes is a list to which what is known is added.
 type attributes []attribute.KeyValue
 
-func (a *attributes) text(name, s string) {
+func (a *attributes) addText(name, s string) {
 	if s != "" {
 		*a = append(*a, attribute.String(name, s))
 	}
 }
 
-func (a *attributes) count(name string, n int) {
+func (a *attributes) addCount(name string, n int) {
 	if n != 0 {
 		*a = append(*a, attribute.Int(name, n))
 	}

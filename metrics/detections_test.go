@@ -176,9 +176,9 @@ func TestASuspectIsASpan(t *testing.T) {
 	d, p, box := detections(t)
 	at := time.Unix(1_800_000_000, 0)
 	state := func(second int, states ...string) {
-		var list []RankState
+		var list []wire.RankState
 		for rank, s := range states {
-			list = append(list, RankState{Node: "gpu-05", Cohort: "ab", Rank: int32(rank), PID: uint32(rank), State: s})
+			list = append(list, wire.RankState{Node: "gpu-05", Cohort: "ab", Rank: int32(rank), PID: uint32(rank), State: s})
 		}
 		d.States(at.Add(time.Duration(second)*time.Second), list)
 	}

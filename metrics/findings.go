@@ -12,6 +12,7 @@ import (
 	sdklog "go.opentelemetry.io/otel/sdk/log"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/explain/report"
 )
 
@@ -32,14 +33,14 @@ func (m *Metrics) Findings(r *report.Report) {
 	}
 	for k, n := range m.findings {
 		m.gauges[findingCount].Record(ctx, n,
-			metric.WithAttributes(attribute.String(attrCause, k.cause), attribute.String(attrLevel, k.severity)))
+			metric.WithAttributes(attribute.String(attrCause, k.cause), attribute.String(attrLevel, string(k.severity))))
 		if n == 0 {
 			delete(m.findings, k) // told to be over once
 		}
 	}
 	for k, share := range m.lost {
 		m.gauges[findingLost].Record(ctx, share, metric.WithAttributes(
-			attribute.String(attrCause, k.cause), attribute.String(attrLevel, k.severity),
+			attribute.String(attrCause, k.cause), attribute.String(attrLevel, string(k.severity)),
 			attribute.String(attrProcess, k.process)))
 		if share == 0 {
 			delete(m.lost, k)
@@ -89,7 +90,9 @@ func (l *Logs) Findings(r *report.Report, now time.Time) {
 }
 
 // severities are those of OpenTelemetry's log data model.
-var severities = map[string]log.Severity{"HIGH": log.SeverityError, "MEDIUM": log.SeverityWarn, "LOW": log.SeverityInfo}
+var severities = map[event.Severity]log.Severity{
+	event.SeverityHigh: log.SeverityError, event.SeverityMedium: log.SeverityWarn, event.SeverityLow: log.SeverityInfo,
+}
 
 func (l *Logs) tell(c *report.Chain, id string, now time.Time) {
 	span := sha256.Sum256([]byte(id))
@@ -101,7 +104,7 @@ func (l *Logs) tell(c *report.Chain, id string, now time.Time) {
 	rec.SetObservedTimestamp(now)
 	rec.SetEventName("ingero.finding")
 	rec.SetSeverity(severities[c.Severity])
-	rec.SetSeverityText(c.Severity)
+	rec.SetSeverityText(string(c.Severity))
 	rec.SetBody(attribute.StringValue(c.Summary))
 	rec.AddAttributes(
 		attribute.String("ingero.finding.id", c.ID),

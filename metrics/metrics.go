@@ -71,9 +71,16 @@ type heldKey struct {
 	space event.Space
 }
 
-type findingKey struct{ cause, severity string }
+type findingKey struct {
+	cause    string
+	severity event.Severity
+}
 
-type lostKey struct{ cause, severity, process string }
+type lostKey struct {
+	cause    string
+	severity event.Severity
+	process  string
+}
 
 // Sender is who sends: the node, its cluster (empty: not known), and the program's version.
 type Sender struct{ Node, Cluster, Version string }
@@ -169,7 +176,7 @@ func (m *Metrics) Batch(b *store.Batch) {
 	for _, pid := range b.Ended { // last, as its last calls are of its name
 		// else the id is used again
 		if !slices.ContainsFunc(b.Processes, func(p store.Process) bool { return p.PID == pid }) {
-			m.forget(pid)
+			m.forgetProcess(pid)
 		}
 	}
 }
@@ -178,12 +185,12 @@ func seconds(ns uint64) float64 { return float64(ns) / 1e9 }
 
 // named learns who a process is. What was known of it is of another program.
 func (m *Metrics) named(p *store.Process) {
-	m.forget(p.PID)
+	m.forgetProcess(p.PID)
 	m.processes[p.PID] = &process{report.Printable(p.Name), p.Rank}
 }
 
-// forget drops a process, which has no memory any more.
-func (m *Metrics) forget(pid uint32) {
+// forgetProcess drops a process, which has no memory any more.
+func (m *Metrics) forgetProcess(pid uint32) {
 	for space := range event.NumSpaces {
 		m.hold(heldKey{pid, space}, 0)
 		delete(m.held, heldKey{pid, space})

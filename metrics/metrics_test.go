@@ -110,7 +110,7 @@ func batch(t *testing.T) *store.Batch {
 	thread := func(pid uint32) event.Thread { return event.Thread{PID: pid, TID: pid} }
 	waited := event.Ledger{}
 	waited.NS[event.Futex] = 3 * ms
-	b := &store.Batch{
+	b := &store.Batch{Tables: store.Tables{
 		Processes: []store.Process{
 			{PID: 10, Name: "engine", Rank: -1},
 			{PID: 11, Name: "engine", Rank: -1},
@@ -134,7 +134,7 @@ func batch(t *testing.T) *store.Batch {
 		Snapshots: []store.Snapshot{{CPUPct: 50, MemPct: 25}},
 		GPUs:      []store.GPUSnapshot{{GPU: 1, UtilPct: 90, TempC: 60, ClockMHz: 1500, MemMB: 2, TotalMB: 8}},
 		Losses:    []event.Loss{{Kind: event.LostCall, Count: 5}},
-	}
+	}}
 	return b
 }
 
@@ -198,7 +198,7 @@ func TestPrometheusReadsWhatWasRecorded(t *testing.T) {
 
 	// A finding that is over, and a process that ended, are reported so.
 	m.Findings(&report.Report{})
-	m.Batch(&store.Batch{Ended: []uint32{10}, Memory: []event.Memory{{PID: 10, LiveBytes: 7}}})
+	m.Batch(&store.Batch{Ended: []uint32{10}, Tables: store.Tables{Memory: []event.Memory{{PID: 10, LiveBytes: 7}}}})
 	all = get(t, s)
 	if v := only(t, all, "ingero_findings").GetGauge().GetValue(); v != 0 {
 		t.Errorf("%v findings, want none", v)
@@ -237,12 +237,12 @@ func TestSeriesAreBounded(t *testing.T) {
 	const n = 3 * maxSeries
 	launch := opNamed(t, "cudaLaunchKernel")
 	for i := range uint32(n) {
-		m.Batch(&store.Batch{
+		m.Batch(&store.Batch{Tables: store.Tables{
 			Processes: []store.Process{{PID: i, Name: fmt.Sprintf("job-%d", i), Rank: -1}},
 			Records: event.Records{
 				Calls: []event.Call{{Thread: event.Thread{PID: i, TID: i}, Op: launch, Duration: ms}},
 			},
-		})
+		}})
 		m.Batch(&store.Batch{Ended: []uint32{i}})
 	}
 	f := get(t, s)["ingero_call_duration_seconds"]
@@ -268,15 +268,16 @@ func TestSeriesAreBounded(t *testing.T) {
 func TestCallsAfterTheEndOfAProcessAreItsOwn(t *testing.T) {
 	m, s := scraped(t)
 	thread := event.Thread{PID: 10, TID: 10}
-	call := store.Batch{Records: event.Records{Calls: []event.Call{{
+	call := store.Batch{Tables: store.Tables{Records: event.Records{Calls: []event.Call{{
 		Thread: thread, Op: opNamed(t, "cudaLaunchKernel"),
 		Duration: ms,
-	}}}}
-	m.Batch(&store.Batch{
+	}}}}}
+	m.Batch(&store.Batch{Tables: store.Tables{
 		Processes: []store.Process{{PID: 10, Name: "trainer", Rank: -1}},
 		Records:   event.Records{Calls: call.Calls},
-	})
-	m.Batch(&store.Batch{Records: event.Records{Lives: []event.Life{{Kind: event.LifeExit, Thread: thread}}}})
+	}})
+	ends := []event.Life{{Kind: event.LifeExit, Thread: thread}}
+	m.Batch(&store.Batch{Tables: store.Tables{Records: event.Records{Lives: ends}}})
 	m.Second(&Tracer{})
 	m.Batch(&call)
 	h := only(t, get(t, s), "ingero_call_duration_seconds").GetHistogram()
@@ -284,7 +285,7 @@ func TestCallsAfterTheEndOfAProcessAreItsOwn(t *testing.T) {
 		t.Errorf("the process made %d calls, want 2", h.GetSampleCount())
 	}
 	// Its last calls may come in one batch with its end.
-	m.Batch(&store.Batch{Records: event.Records{Calls: call.Calls}, Ended: []uint32{10}})
+	m.Batch(&store.Batch{Tables: store.Tables{Records: event.Records{Calls: call.Calls}}, Ended: []uint32{10}})
 	h = only(t, get(t, s), "ingero_call_duration_seconds", "process_executable_name=trainer").GetHistogram()
 	if h.GetSampleCount() != 3 {
 		t.Errorf("the process made %d calls, want 3", h.GetSampleCount())

@@ -13,7 +13,7 @@ import (
 	otelprom "go.opentelemetry.io/otel/exporters/prometheus"
 	sdk "go.opentelemetry.io/otel/sdk/metric"
 
-	"github.com/ingero-io/ingero/internal/crosssite"
+	"github.com/ingero-io/ingero/lib/crosssite"
 )
 
 // Scraped is a server from which Prometheus reads the metrics.

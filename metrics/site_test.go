@@ -3,7 +3,7 @@ package metrics_test
 import (
 	"testing"
 
-	"github.com/ingero-io/ingero/internal/crosssite/crosssitetest"
+	"github.com/ingero-io/ingero/lib/crosssite/crosssitetest"
 	"github.com/ingero-io/ingero/metrics"
 )
 

@@ -36,7 +36,7 @@ const imageName, newerName = "ghcr.io/ingero-io/ingero:1.2.3", "ghcr.io/ingero-i
 // labels are what these tests say of the image.
 var labels = map[string]string{"VERSION": "1.2.3", "TAG": "1.2.3", "COMMIT": "0123456789abcdef", "SOURCE_DATE_EPOCH": "1700000000"}
 
-func imagePrograms(t *testing.T) string {
+func imagePrograms(t testing.TB) string {
 	t.Helper()
 	programs := os.Getenv(imageEnv)
 	if programs == "" {
@@ -47,7 +47,7 @@ func imagePrograms(t *testing.T) string {
 
 // buildImage writes the image of the programs in a folder to a file, and returns what the tool prints. More variables
 // say what is different about it.
-func buildImage(t *testing.T, programs, file string, more ...string) string {
+func buildImage(t testing.TB, programs, file string, more ...string) string {
 	t.Helper()
 	cmd := exec.Command("./image", "ingero", programs, file)
 	cmd.Env = append(os.Environ(), "PATH="+os.Getenv(kubernetesEnv)+":"+os.Getenv("PATH"))
@@ -531,7 +531,7 @@ func (c *containerd) outside() outside {
 	return outside{v}
 }
 
-func (o outside) call(t *testing.T, n int) {
+func (o outside) call(t testing.TB, n int) {
 	t.Helper()
 	if _, err := o.Do(fmt.Sprintf("call cudaLaunchKernel %d", n)); err != nil {
 		t.Fatal(err)

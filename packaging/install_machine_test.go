@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -87,6 +88,9 @@ func replace(t *testing.T, path, tool, script string) {
 	if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		t.Fatal(err)
 	}
+	// A process that another test starts meanwhile would have the file open for writing, and nobody can execute it then.
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
 	if err := os.WriteFile(file, []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -184,7 +188,7 @@ func TestOtherProgramForChecksums(t *testing.T) {
 
 // The lines of the document, where the project's releases would be fetched by curl.
 func TestInstallAsDocumented(t *testing.T) {
-	r := newRelease(t, "0.10.0")
+	r := newRelease(t, "0.20.0")
 	path := pathOf(t)
 	log := filepath.Join(t.TempDir(), "log")
 	// It gets the options of install.sh, then -o FILE URL.
@@ -193,10 +197,10 @@ echo "$3" >>`+log+`
 [ -f '`+r.dir+`'/"${3##*/}" ] && cp '`+r.dir+`'/"${3##*/}" "$2"`)
 	replace(t, path, "id", "echo 1000")
 	const releases = "https://github.com/ingero-io/ingero/releases/"
-	file := fmt.Sprintf("ingero_0.10.0_linux_%s.tar.gz", runtime.GOARCH)
+	file := fmt.Sprintf("ingero_0.20.0_linux_%s.tar.gz", runtime.GOARCH)
 	fetched := map[string]string{
 		"sh install.sh":                  releases + "latest/download/",
-		"sh install.sh --version 0.10.0": releases + "download/v0.10.0/",
+		"sh install.sh --version 0.20.0": releases + "download/v0.20.0/",
 		"sh install.sh --from ./dist":    "",
 		"sh install.sh --dry-run":        releases + "latest/download/",
 	}
@@ -223,7 +227,7 @@ echo "$3" >>`+log+`
 			t.Errorf("%s: %v:\n%s", line, err, out)
 		}
 		dry := strings.Contains(line, "--dry-run")
-		if got := prints(t, m.home+"/.local/bin/ingero"); (got == "0.10.0") == dry {
+		if got := prints(t, m.home+"/.local/bin/ingero"); (got == "0.20.0") == dry {
 			t.Errorf("%s: it prints %q", line, got)
 		}
 		text, _ := os.ReadFile(log) // there is none if nothing was fetched

@@ -137,7 +137,7 @@ func prints(t *testing.T, path string) string {
 	return strings.TrimSpace(string(out))
 }
 
-func has(t *testing.T, out string, want ...string) {
+func has(t testing.TB, out string, want ...string) {
 	t.Helper()
 	for _, w := range want {
 		if !strings.Contains(out, w) {

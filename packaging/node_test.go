@@ -18,9 +18,42 @@ const kubernetesEnv = "INGERO_KUBERNETES"
 // longest is how long a command may take, on a busy machine.
 const longest = 4 * time.Minute
 
+// failures is a test that repeats at its end what failed, below what explains the state of its node: pages of logs.
+type failures struct {
+	testing.TB
+	said []string
+}
+
+func (f *failures) say(text string) { f.said = append(f.said, strings.TrimSpace(text)) }
+
+// Errorf, Error, Fatalf and Fatal are those of the test, and keep what they say.
+func (f *failures) Errorf(format string, args ...any) {
+	f.Helper()
+	f.say(fmt.Sprintf(format, args...))
+	f.TB.Errorf(format, args...)
+}
+
+func (f *failures) Error(args ...any) {
+	f.Helper()
+	f.say(fmt.Sprintln(args...))
+	f.TB.Error(args...)
+}
+
+func (f *failures) Fatalf(format string, args ...any) {
+	f.Helper()
+	f.say(fmt.Sprintf(format, args...))
+	f.TB.Fatalf(format, args...)
+}
+
+func (f *failures) Fatal(args ...any) {
+	f.Helper()
+	f.say(fmt.Sprintln(args...))
+	f.TB.Fatal(args...)
+}
+
 // node is a machine with containerd, in namespaces of its own.
 type node struct {
-	t      *testing.T
+	t      *failures
 	script string // that starts it
 	tools  string
 	dir    string
@@ -31,7 +64,7 @@ type node struct {
 func newNode(t *testing.T, script string, explain func(n *node)) *node {
 	t.Helper()
 	tools := os.Getenv(kubernetesEnv)
-	n := &node{t: t, script: script, tools: tools, dir: filepath.Join(tools, filepath.Base(script))}
+	n := &node{t: &failures{TB: t}, script: script, tools: tools, dir: filepath.Join(tools, filepath.Base(script))}
 	n.do("down")
 	began := time.Now()
 	t.Cleanup(func() {
@@ -40,7 +73,10 @@ func newNode(t *testing.T, script string, explain func(n *node)) *node {
 		}
 		n.do("down")
 		if _, err := os.Stat(n.dir); err == nil {
-			t.Errorf("%s is left", n.dir)
+			n.t.Errorf("%s is left", n.dir)
+		}
+		for _, text := range n.t.said {
+			t.Logf("failed: %s", text)
 		}
 	})
 	n.do("up", fmt.Sprint(os.Getpid()))

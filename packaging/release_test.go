@@ -21,7 +21,10 @@ import (
 
 // releasedPrograms are those of an archive, and of the deb and rpm of a name.
 var releasedPrograms = struct{ archives, packages map[string][]string }{
-	map[string][]string{"ingero": {"ingero", "ingero-fleet", "straggler-sink"}, "ingero-echo": {"ingero-echo"}},
+	map[string][]string{
+		"ingero": {"ingero", "ingero-fleet", "straggler-sink"}, "ingero-echo": {"ingero-echo"},
+		"ingero-bench": {"ingero-bench"},
+	},
 	map[string][]string{
 		"ingero": {"ingero", "straggler-sink"}, "ingero-fleet": {"ingero-fleet"}, "ingero-echo": {"ingero-echo"},
 	},
@@ -29,8 +32,8 @@ var releasedPrograms = struct{ archives, packages map[string][]string }{
 
 // page is the name of a program's manual page: those of servers are of section 8.
 func page(program string) string {
-	if program == "ingero" {
-		return "ingero.1"
+	if program == "ingero" || program == "ingero-bench" {
+		return program + ".1"
 	}
 	return program + ".8"
 }

@@ -1,8 +1,8 @@
 package store
 
 import (
-	"github.com/ingero-io/ingero/account/stats"
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/event/stats"
 )
 
 // OpStat is the exact statistics of one operation on one thread over a window

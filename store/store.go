@@ -51,6 +51,7 @@ type Session struct {
 	PID     uint32   // of the tracer, which is never reported as a culprit; 0 if unknown
 	Nodes   []string // the CPUs of each memory node ("0-15"); empty if there is only one
 	Boot    string   // boot id of the machine (boot_id); empty if unknown
+	Booted  uint64   // Unix ns at which the machine booted; 0 unknown. It is not stored
 }
 
 // Process describes a traced process, or one that appears in the recording as a waker or culprit.
@@ -80,6 +81,8 @@ type ThreadInfo struct {
 	event.Thread
 	Comm     string
 	Dispatch bool // it has made traced calls
+	// Born is the start of its process, ns since the boot; 0: not known. It is not kept.
+	Born uint64
 
 	// At is a time at which it had the name, Unix ns; 0: not known. It says whose the name is if several threads had
 	// the ids, one after the other. It is not kept.
@@ -236,12 +239,7 @@ func (s *Summary) Live(now time.Time) bool {
 // several goroutines.
 type Reader interface {
 	Summary(ctx context.Context) (Summary, error)
-	Processes(ctx context.Context) ([]Process, error)
-	Threads(ctx context.Context) ([]ThreadInfo, error)
-	// Libraries returns the library files that traced processes use, each once for a process.
-	Libraries(ctx context.Context) ([]Library, error)
-	OpStats(ctx context.Context, w Window) ([]OpStat, error)
-	GapStats(ctx context.Context, w Window) ([]GapStat, error)
+	TableReader
 	// NotableCalls visits the calls that a diagnosis needs one by one: slow, failed and first
 	// ones, large copies, and those in which the thread waited for something that needs no
 	// baseline.
@@ -254,20 +252,7 @@ type Reader interface {
 	Reaching(ctx context.Context, at uint64, call func(*event.Call) bool, gap func(*event.Gap) bool) error
 	OffCPU(ctx context.Context, w Window, visit func(*event.OffCPU) bool) error
 	ThreadTimes(ctx context.Context, w Window, visit func(*event.ThreadTime) bool) error
-	Throttles(ctx context.Context, w Window) ([]Throttle, error)
-	MemoryLimits(ctx context.Context) ([]MemoryLimit, error)
-	Scheduling(ctx context.Context) ([]Scheduling, error)
-	Lives(ctx context.Context, w Window) ([]event.Life, error)
-	Stalls(ctx context.Context, w Window) ([]event.Stall, error)
-	Reclaims(ctx context.Context, w Window) ([]event.Reclaim, error)
-	Snapshots(ctx context.Context, w Window) ([]Snapshot, error)
-	GPUSnapshots(ctx context.Context, w Window) ([]GPUSnapshot, error)
-	GPUDevices(ctx context.Context) ([]GPUDevice, error)
-	// GPUMemory returns the GPU memory of processes: a row for each change, and about once a
-	// minute.
-	GPUMemory(ctx context.Context, w Window) ([]GPUProcess, error)
-	Xids(ctx context.Context, w Window) ([]Xid, error)
-	// OpSeries is OpStats in steps of so many seconds, at least 1, in order of time.
+	// OpSeries is OpStat in steps of so many seconds, at least 1, in order of time.
 	OpSeries(ctx context.Context, w Window, step uint64) ([]OpSecond, error)
 	// WaitSeries is the waits of threads in calls and between them, in steps of so many seconds, at
 	// least 1, in order of time. It has no rows of time without a wait.
@@ -279,30 +264,6 @@ type Reader interface {
 	// maxCalls of them and returns the time up to which the result is complete, 0 if it read
 	// the whole window.
 	Busy(ctx context.Context, w Window, maxCalls int) (spans []Busy, until uint64, err error)
-	// Memory returns the allocated memory of processes, about once a second each.
-	Memory(ctx context.Context, w Window) ([]event.Memory, error)
-	// MemorySites returns the call sites of allocations, whenever they changed.
-	MemorySites(ctx context.Context, w Window) ([]event.MemorySite, error)
-	// Collectives returns the collective operations queued in the window.
-	Collectives(ctx context.Context, w Window) ([]event.Collective, error)
-	// InFlight returns the calls of the window that did not return for a second or more, as
-	// last seen, with what their threads waited for.
-	InFlight(ctx context.Context, w Window) ([]event.InFlight, error)
-	// Losses returns what could not be recorded in the seconds of the window, by time.
-	Losses(ctx context.Context, w Window) ([]Loss, error)
-	// Pauses returns the stretches of time in the window in which nothing could be written, by time.
-	Pauses(ctx context.Context, w Window) ([]Pause, error)
-	// RankEvents returns what began or ended of ranks in the window, by time.
-	RankEvents(ctx context.Context, w Window) ([]RankEvent, error)
-	// Labels returns what processes said they worked on in the window, cut at its borders, by begin.
-	Labels(ctx context.Context, w Window) ([]Label, error)
-	// Kernels returns the names of launched kernels, as far as known.
-	Kernels(ctx context.Context) ([]Kernel, error)
-	// KernelLaunches returns how often each thread launched each kernel in the window. Launches
-	// within other calls do not count again.
-	KernelLaunches(ctx context.Context, w Window) ([]KernelLaunches, error)
-	// HostIO returns the host's work for its processes, as sums without single requests.
-	HostIO(ctx context.Context, w Window) (HostIO, error)
 	// Footprint returns system calls by the second, and the files, peers, programs and other
 	// things that processes touched, as they were at the end.
 	Footprint(ctx context.Context, w Window) (event.Footprint, error)

@@ -3,9 +3,9 @@ package tui
 import (
 	"strings"
 
-	"github.com/ingero-io/ingero/account/live"
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/store"
+	"github.com/ingero-io/ingero/tui/live"
 )
 
 // segment is a part of a bar.

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/ingero-io/ingero/account/live"
 	"github.com/ingero-io/ingero/agent"
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/explain/report"
+	"github.com/ingero-io/ingero/tui/live"
 )
 
 // calls lists every operation of every process, and the calls in flight.

@@ -5,8 +5,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ingero-io/ingero/account/live"
+	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/explain/report"
+	"github.com/ingero-io/ingero/tui/live"
 )
 
 // findings lists the causes of GPU waits: current ones, and past ones.
@@ -72,12 +73,12 @@ func (f findings) row(m *Model, x *live.Finding, now time.Time) row {
 	switch {
 	case !x.Now:
 		i, seen = dim, ago(now, x.Last)+" ago"
-	case c.Severity == "HIGH":
+	case c.Severity == event.SeverityHigh:
 		i = bad
 	}
 	return row{
 		key:   "chain " + c.ID,
-		cells: []cell{{text: report.OneLine(c.Severity), style: i}, text(seen), text(report.OneLine(c.Summary))},
+		cells: []cell{{text: report.OneLine(string(c.Severity)), style: i}, text(seen), text(report.OneLine(c.Summary))},
 		open: func(width int) []string {
 			head := fmt.Sprintf("first seen %s, last %s, %s", x.First.Format("15:04:05"), x.Last.Format("15:04:05"),
 				report.Plural(uint64(x.Times), "time"))
@@ -135,7 +136,9 @@ func noticeLine(n *live.Notice) string {
 }
 
 // findingLine describes a finding in one line.
-func findingLine(c *report.Chain) string { return report.OneLine("[" + c.Severity + "] " + c.Summary) }
+func findingLine(c *report.Chain) string {
+	return report.OneLine("[" + string(c.Severity) + "] " + c.Summary)
+}
 
 // labels is the width of the labels in a finding's text.
 const labels = 9

@@ -3,11 +3,11 @@ package tui
 import (
 	"time"
 
-	"github.com/ingero-io/ingero/account/live"
 	"github.com/ingero-io/ingero/agent"
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/explain/report"
 	"github.com/ingero-io/ingero/store"
+	"github.com/ingero-io/ingero/tui/live"
 )
 
 // noon is when the second of these tests ended.
@@ -27,7 +27,7 @@ func busy(comm string) *second {
 	ta := live.New()
 	at := uint64(noon.UnixNano())
 	main, side := event.Thread{PID: 4821, TID: 4821}, event.Thread{PID: 4821, TID: 4830}
-	b := &store.Batch{
+	b := &store.Batch{Tables: store.Tables{
 		Processes: []store.Process{{PID: 4821, Name: comm, Traced: true}, {PID: 77, Name: "backup"}},
 		Records: event.Records{
 			ThreadTimes: []event.ThreadTime{
@@ -44,10 +44,6 @@ func busy(comm string) *second {
 			{PID: 4821, Op: op("cudaMalloc"), Stack: 5, LiveBytes: 9e9, LiveCount: 200},
 			{PID: 4821, Op: op("cudaMalloc"), LiveBytes: 3_400_000_000, LiveCount: 110},
 		},
-		Stacks: []event.Stack{{
-			ID: 5, PID: 4821,
-			Frames: []event.Frame{{Kind: event.FramePython, Symbol: "forward", File: comm + ".py", Line: 88}},
-		}},
 		Snapshots:  []store.Snapshot{{At: at, CPUPct: 71, MemPct: 42, MemAvailableMB: 64 << 10, Load: 9.5}},
 		GPUDevices: []store.GPUDevice{{GPU: 0, Name: "NVIDIA H100"}},
 		GPUs: []store.GPUSnapshot{{
@@ -56,7 +52,11 @@ func busy(comm string) *second {
 		}},
 		GPUMemory: []store.GPUProcess{{PID: 4821, Bytes: 12 << 30, Known: true}},
 		Xids:      []store.Xid{{At: at - 30e9, GPU: 0, Code: 31}},
-	}
+	}}
+	b.Stacks = []event.Stack{{
+		ID: 5, PID: 4821,
+		Frames: []event.Frame{{Kind: event.FramePython, Symbol: "forward", File: comm + ".py", Line: 88}},
+	}}
 	b.HostMemory = []event.HostMemory{{PID: 4821, RSS: 5_100_000_000}}
 	ta.Batch(b)
 	last := event.ThreadTime{At: at, Thread: main, Comm: comm, Dispatch: true, OnCPU: 61e9}
@@ -66,10 +66,10 @@ func busy(comm string) *second {
 	launch := event.Call{Thread: main, Op: op("cudaLaunchKernel"), Duration: 6_000_000}
 	sync := event.Call{Thread: main, Op: op("cudaStreamSynchronize"), Duration: 900_000_000}
 	sync.Ledger.NS[event.Ioctl], sync.Ledger.Voluntary = 810_000_000, 3
-	ta.Batch(&store.Batch{Records: event.Records{
+	ta.Batch(&store.Batch{Tables: store.Tables{Records: event.Records{
 		ThreadTimes: []event.ThreadTime{last, saver},
 		Calls:       []event.Call{launch, sync},
-	}})
+	}}})
 	s := &second{picture: ta.Picture(at), status: agent.Status{
 		At: noon, Elapsed: 125 * time.Second, Calls: 2_345_678, PerSecond: 20_731,
 		Ops: []agent.OpStatus{
@@ -151,5 +151,5 @@ func shown(o Options, width, height int, s *second) *Model {
 
 // recordedOptions are the options of a run that is recorded.
 func recordedOptions() Options {
-	return Options{Node: "gpu-7", Path: "/root/.ingero/ingero.db", NoFleet: "No other nodes."}
+	return Options{Node: "gpu-7", Path: "/root/.ingero/ingero.db", NoNodes: "No other nodes."}
 }

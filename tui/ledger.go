@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ingero-io/ingero/account/live"
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/explain/report"
+	"github.com/ingero-io/ingero/tui/live"
 )
 
 // ledger lists how each thread spent its time.

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ingero-io/ingero/account/live"
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/explain/report"
 	"github.com/ingero-io/ingero/store"
+	"github.com/ingero-io/ingero/tui/live"
 )
 
 // memory lists the memory of processes, and the call sites that allocated it.

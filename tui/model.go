@@ -7,9 +7,9 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"github.com/ingero-io/ingero/account/live"
 	"github.com/ingero-io/ingero/agent"
 	"github.com/ingero-io/ingero/explain/report"
+	"github.com/ingero-io/ingero/tui/live"
 )
 
 // Options say what is shown in addition to the run.
@@ -18,9 +18,9 @@ type Options struct {
 	Node   string // name of this machine
 	Path   string // of the recording; empty: nothing is recorded, and so nothing is diagnosed
 	Stop   func() // asks the run to end; it may be called more than once
-	Fleet  Fleet  // nil: there are no other nodes
-	// NoFleet says, if Fleet is nil, why there are no other nodes, or how to add some.
-	NoFleet string
+	Nodes  Nodes  // nil: there are no other nodes
+	// NoNodes says, if Nodes is nil, why there are no other nodes, or how to add some.
+	NoNodes string
 }
 
 // Model is the state of the screen and of the keys pressed. It implements tea.Model.

@@ -11,13 +11,13 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"github.com/ingero-io/ingero/account/live"
 	"github.com/ingero-io/ingero/agent"
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/explain/report"
-	"github.com/ingero-io/ingero/fleet"
 	"github.com/ingero-io/ingero/serve/nodeapi/wire"
+	"github.com/ingero-io/ingero/serve/nodes"
 	"github.com/ingero-io/ingero/store"
+	"github.com/ingero-io/ingero/tui/live"
 )
 
 // keyOf is the press of a key by its name.
@@ -259,37 +259,37 @@ func TestNoticesAreNotMissed(t *testing.T) {
 	}
 }
 
-// fakeFleet answers when it is let.
-type fakeFleet struct {
+// fakeNodes answers when it is let.
+type fakeNodes struct {
 	release chan struct{}
 	asked   int
 }
 
-func (f *fakeFleet) Nodes() []string {
+func (f *fakeNodes) Nodes() []string {
 	return []string{"gpu-1:8080", "gpu-2:8080", "gpu-3:8080"}
 }
 
-func (f *fakeFleet) Close() {}
+func (f *fakeNodes) Close() {}
 
-func (f *fakeFleet) Overview(_ context.Context, s fleet.Scope) ([]wire.Overview, fleet.Coverage, error) {
+func (f *fakeNodes) Overview(_ context.Context, s nodes.Scope) ([]wire.Overview, nodes.Coverage, error) {
 	f.asked++
 	<-f.release
 	one := wire.Overview{Verdict: "nothing stands out", Calls: 5}
 	one.Node = "gpu-node-01"
-	three := wire.Overview{Verdict: "trainer waits for a disk\x1b[2J", Findings: map[string]int{"HIGH": 1}}
+	three := wire.Overview{Verdict: "trainer waits for a disk\x1b[2J", Findings: map[event.Severity]int{"HIGH": 1}}
 	three.Node = "gpu-node-03"
-	return []wire.Overview{one, three}, fleet.Coverage{
-		Asked: 3, Failed: []fleet.Failure{{Node: "gpu-2:8080", Error: "connection refused"}},
-		Clocks:   []fleet.Clock{{Node: "gpu-1:8080", Offset: -1200 * time.Microsecond, Bound: time.Millisecond}},
+	return []wire.Overview{one, three}, nodes.Coverage{
+		Asked: 3, Failed: []nodes.Failure{{Node: "gpu-2:8080", Error: "connection refused"}},
+		Clocks:   []nodes.Clock{{Node: "gpu-1:8080", Offset: -1200 * time.Microsecond, Bound: time.Millisecond}},
 		Warnings: []string{"the clock of gpu-1:8080 is far off"},
 	}, nil
 }
 
 // The other nodes are asked while somebody looks, and the view goes on meanwhile.
 func TestViewDoesNotWaitForNodes(t *testing.T) {
-	f := &fakeFleet{release: make(chan struct{})}
+	f := &fakeNodes{release: make(chan struct{})}
 	o := recordedOptions()
-	o.Fleet = f
+	o.Nodes = f
 	m := shown(o, 100, 24, busy("engine"))
 	_, cmd := m.Update(keyOf("5"))
 	if cmd == nil {
@@ -330,12 +330,12 @@ func TestViewDoesNotWaitForNodes(t *testing.T) {
 
 func TestNoNodeAnswers(t *testing.T) {
 	o := recordedOptions()
-	o.Fleet = &fakeFleet{}
+	o.Nodes = &fakeNodes{}
 	m := shown(o, 100, 24, busy("engine"))
 	press(m, "5")
 	m.Update(answeredMsg{
 		at: noon, err: errors.New("none"),
-		coverage: fleet.Coverage{Failed: []fleet.Failure{
+		coverage: nodes.Coverage{Failed: []nodes.Failure{
 			{Node: "gpu-1:8080", Error: "a"},
 			{Node: "gpu-2:8080", Error: "b"},
 			{Node: "gpu-3:8080", Error: "c"},
@@ -363,7 +363,7 @@ func TestTracerDoesNotWaitForTheTerminal(t *testing.T) {
 	go func() { ended <- v.Run() }()
 	v.Started("tracing")
 	for i := range 1000 { // many more than any buffer has room for
-		v.Batch(&store.Batch{Records: event.Records{Calls: []event.Call{{Op: op("cudaLaunchKernel"), Duration: 1}}}})
+		v.Batch(&store.Batch{Tables: store.Tables{Records: event.Records{Calls: []event.Call{{Op: op("cudaLaunchKernel"), Duration: 1}}}}})
 		v.Second(&agent.Status{At: noon, Calls: uint64(i)})
 		v.Found(&report.Report{Verdict: "x"})
 	}

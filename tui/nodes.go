@@ -9,16 +9,17 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/explain/report"
-	"github.com/ingero-io/ingero/fleet"
 	"github.com/ingero-io/ingero/serve/nodeapi/wire"
+	"github.com/ingero-io/ingero/serve/nodes"
 )
 
-// Fleet asks the other nodes. *fleet.Fleet implements it.
-type Fleet interface {
+// Nodes asks the other nodes. *nodes.Client implements it.
+type Nodes interface {
 	Nodes() []string // addresses
 	Close()
-	Overview(ctx context.Context, s fleet.Scope) ([]wire.Overview, fleet.Coverage, error)
+	Overview(ctx context.Context, s nodes.Scope) ([]wire.Overview, nodes.Coverage, error)
 }
 
 // How often the other nodes are asked while their tab is shown, and for which window.
@@ -32,7 +33,7 @@ type nodesState struct {
 	asking   bool // an answer, or the next question, is pending
 	answered time.Time
 	list     []wire.Overview // of the nodes that answered, in order
-	coverage fleet.Coverage
+	coverage nodes.Coverage
 	err      error // no node answered
 }
 
@@ -41,24 +42,24 @@ type (
 	answeredMsg struct {
 		at       time.Time
 		list     []wire.Overview
-		coverage fleet.Coverage
+		coverage nodes.Coverage
 		err      error
 	}
 )
 
 // look starts to ask when the tab is shown.
 func (m *Model) look() tea.Cmd {
-	if m.o.Fleet == nil || tabs[m.tab] != nodesTab || m.nodes.asking {
+	if m.o.Nodes == nil || tabs[m.tab] != nodesTab || m.nodes.asking {
 		return nil
 	}
 	m.nodes.asking = true
-	return question(m.ctx, m.o.Fleet)
+	return question(m.ctx, m.o.Nodes)
 }
 
 // question asks all nodes in a goroutine of its own: the view never blocks.
-func question(ctx context.Context, f Fleet) tea.Cmd {
+func question(ctx context.Context, n Nodes) tea.Cmd {
 	return func() tea.Msg {
-		list, coverage, err := f.Overview(ctx, fleet.Scope{Since: askAbout})
+		list, coverage, err := n.Overview(ctx, nodes.Scope{Since: askAbout})
 		return answeredMsg{time.Now(), list, coverage, err}
 	}
 }
@@ -79,15 +80,15 @@ func (m *Model) ask(askMsg) tea.Cmd {
 }
 
 // nodes has this machine and, if there are some, others.
-type nodes struct{}
+type nodesPage struct{}
 
-func (nodes) title() string    { return "Nodes" }
-func (nodes) orders() []string { return nil }
+func (nodesPage) title() string    { return "Nodes" }
+func (nodesPage) orders() []string { return nil }
 
 // badge counts nodes that did not answer.
-func (nodes) badge(m *Model) uint64 { return uint64(len(m.nodes.coverage.Failed)) }
+func (nodesPage) badge(m *Model) uint64 { return uint64(len(m.nodes.coverage.Failed)) }
 
-func (n nodes) page(m *Model, width int) page {
+func (n nodesPage) page(m *Model, width int) page {
 	p := page{columns: []column{
 		{title: "NODE", least: 10},
 		{title: "STATE"},
@@ -95,8 +96,8 @@ func (n nodes) page(m *Model, width int) page {
 		{title: "VERDICT", least: 10, fill: true},
 	}}
 	p.rows = append(p.rows, n.this(m))
-	if m.o.Fleet == nil {
-		p.below = wrapped(report.OneLine(m.o.NoFleet), width)
+	if m.o.Nodes == nil {
+		p.below = wrapped(report.OneLine(m.o.NoNodes), width)
 		return p
 	}
 	p.rows = append(p.rows, n.others(m)...)
@@ -115,7 +116,7 @@ func (n nodes) page(m *Model, width int) page {
 }
 
 // this is this machine's row.
-func (nodes) this(m *Model) row {
+func (nodesPage) this(m *Model) row {
 	verdict := "nothing is diagnosed, because nothing is recorded"
 	if m.o.Path != "" {
 		verdict = "not diagnosed yet"
@@ -134,12 +135,12 @@ func (nodes) this(m *Model) row {
 }
 
 // others has a row for each address, whether it answered or not.
-func (n nodes) others(m *Model) []row {
+func (n nodesPage) others(m *Model) []row {
 	s := &m.nodes
 	var rows []row
 	at := 0
-	for _, address := range m.o.Fleet.Nodes() {
-		failed := slices.IndexFunc(s.coverage.Failed, func(f fleet.Failure) bool { return f.Node == address })
+	for _, address := range m.o.Nodes.Nodes() {
+		failed := slices.IndexFunc(s.coverage.Failed, func(f nodes.Failure) bool { return f.Node == address })
 		switch {
 		case s.answered.IsZero():
 			rows = append(rows,
@@ -159,7 +160,7 @@ func (n nodes) others(m *Model) []row {
 	return rows
 }
 
-func (nodes) answer(m *Model, address string, o *wire.Overview) row {
+func (nodesPage) answer(m *Model, address string, o *wire.Overview) row {
 	name := report.OneLine(o.Node)
 	clock := "-"
 	long := "Its clock could not be read."
@@ -171,10 +172,10 @@ func (nodes) answer(m *Model, address string, o *wire.Overview) row {
 	}
 	state := cell{text: "ok"}
 	switch {
-	case o.Findings["HIGH"] > 0:
-		state = cell{"HIGH", bad, nil}
-	case o.Findings["MEDIUM"] > 0:
-		state = cell{"MEDIUM", warn, nil}
+	case o.Findings[event.SeverityHigh] > 0:
+		state = cell{string(event.SeverityHigh), bad, nil}
+	case o.Findings[event.SeverityMedium] > 0:
+		state = cell{string(event.SeverityMedium), warn, nil}
 	}
 	return row{
 		key:   address,

@@ -8,6 +8,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
+	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/explain/report"
 )
 
@@ -142,7 +143,7 @@ func (m *Model) alerts() []string {
 	}
 	if f := m.latest.findings; len(f) > 0 && f[0].Now {
 		i := warn
-		if f[0].Chain.Severity == "HIGH" {
+		if f[0].Chain.Severity == event.SeverityHigh {
 			i = bad
 		}
 		list = append(list, m.paint(i, findingLine(&f[0].Chain)))

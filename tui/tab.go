@@ -20,7 +20,7 @@ type page struct {
 var (
 	findingsTab tab = findings{}
 	ledgerTab   tab = ledger{}
-	nodesTab    tab = nodes{}
+	nodesTab    tab = nodesPage{}
 )
 
 // tabs is the list of tabs. A new one is a file and a line here.

@@ -14,10 +14,10 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"github.com/ingero-io/ingero/account/live"
 	"github.com/ingero-io/ingero/agent"
 	"github.com/ingero-io/ingero/explain/report"
 	"github.com/ingero-io/ingero/store"
+	"github.com/ingero-io/ingero/tui/live"
 )
 
 // View shows a run. It is a sink of the agent, which never waits for the terminal: a second that

@@ -101,7 +101,7 @@ func (t *Tracker) Calls(calls []event.Call) {
 func (t *Tracker) Lives(lives []event.Life) {
 	for i := range lives {
 		if l := &lives[i]; l.Kind == event.LifeExec {
-			t.forget(l.PID)
+			t.forgetProcess(l.PID)
 		}
 	}
 }
@@ -110,12 +110,12 @@ func (t *Tracker) Lives(lives []event.Life) {
 func (t *Tracker) Ended(ends []event.Life) {
 	for i := range ends {
 		if l := &ends[i]; l.PID == l.TID {
-			t.forget(l.PID)
+			t.forgetProcess(l.PID)
 		}
 	}
 }
 
-func (t *Tracker) forget(pid uint32) {
+func (t *Tracker) forgetProcess(pid uint32) {
 	if p := t.procs[pid]; p != nil {
 		t.done = p.abandon(^uint64(0), t.done)
 		delete(t.procs, pid)

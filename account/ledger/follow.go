@@ -88,17 +88,42 @@ func (x *Index) link(tid uint32, proof Proof, from, to uint64, before *event.Off
 	l.Split, l.Known = x.Between(tid, from, to)
 	l.Rows = x.Overlapping(tid, from, to)
 	c := l.Split.Largest()
-	if !l.Known || !Followable(c) && c != event.Poll {
+	if !l.Known {
 		return l
 	}
 	var most uint64
 	for _, o := range l.Rows {
 		b, e := Blocked(o)
-		if v := overlap(b, e, from, to); o.Class == c && v > most && (c != event.Poll || x.delivers(o)) {
+		ended := Follows(o) || c == event.Poll && x.delivers(o)
+		if v := overlap(b, e, from, to); o.Class == c && v > most && ended {
 			l.Wait, most = o, v
 		}
 	}
 	return l
+}
+
+// Follows reports whether a wait is one for another thread. All waits of the classes of Followable are; a wait within
+// any other system call is, if a thread ended it in a system call of its own: a child that ended, a process that serves
+// a file system, a thread that released a lock of the kernel's or of a file.
+func Follows(o *event.OffCPU) bool { return Followable(o.Class) || released(o) }
+
+// released reports whether a thread that waited in the kernel was released by another one. A device that is done also
+// looks like that, if its interrupt comes while another thread is in a system call. So a wait in the driver of a device
+// counts only if it was for a lock (the kernel does not interrupt those), and if another process was in the driver,
+// too.
+func released(o *event.OffCPU) bool {
+	w := o.Waker
+	if w.PID == 0 || w.TID == 0 || w.TID == o.TID || o.WakerSyscall < 0 || o.Syscall < 0 || interrupts(o.WakerComm) {
+		return false
+	}
+	const uninterruptible = 2 // TASK_UNINTERRUPTIBLE
+	switch o.Class {
+	case event.Other:
+		return true
+	case event.Ioctl:
+		return o.State == uninterruptible && w.PID != o.PID && o.WakerSyscall == o.Syscall
+	}
+	return false
 }
 
 // Followable reports whether waits of the class are ended by another thread, so that the waker is the thread that was
@@ -109,8 +134,8 @@ func Followable(c event.Class) bool {
 }
 
 // Behind returns the thread that an interval waited for: the lock's holder if it is a living thread, otherwise the
-// waker. A waker is trusted only for futexes, pipes and sockets, and only if it woke the thread in its own system
-// call: the idle task, timers and network interrupts run in the context of the thread that they interrupt.
+// waker. A waker is trusted only for the waits of Follows, and only if it woke the thread in its own system call: the
+// idle task, timers and network interrupts run in the context of the thread that they interrupt.
 func (x *Index) Behind(o *event.OffCPU) (tid uint32, proof Proof, ok bool) {
 	if o.Class == event.Futex {
 		return x.behindFutex(o)
@@ -123,10 +148,7 @@ func (x *Index) Behind(o *event.OffCPU) (tid uint32, proof Proof, ok bool) {
 	if o.Class == event.Poll && x.delivers(o) {
 		return w.TID, ByWake, true
 	}
-	if !Followable(o.Class) || w.PID == 0 || w.TID == 0 || w.TID == o.TID || interrupts(o.WakerComm) {
-		return 0, 0, false
-	}
-	if o.WakerSyscall < 0 {
+	if !Follows(o) || w.PID == 0 || w.TID == 0 || w.TID == o.TID || o.WakerSyscall < 0 || interrupts(o.WakerComm) {
 		return 0, 0, false
 	}
 	return w.TID, ByWake, true

@@ -9,7 +9,7 @@ import (
 
 	"github.com/ingero-io/ingero/account/ledger"
 	"github.com/ingero-io/ingero/event"
-	"github.com/ingero-io/ingero/event/eventtext"
+	"github.com/ingero-io/ingero/store/eventtext"
 )
 
 func parse(t *testing.T, text string) *eventtext.Recording {
@@ -124,6 +124,14 @@ func TestBehindNeedsProof(t *testing.T) {
 		"pipe writer":            {"class=pipe waker=9/9 waker_syscall=1", 9},
 		"sleeper":                {"class=sleep waker=9/9 waker_syscall=1", 0},
 		"disk":                   {"class=block_io waker=9/9 waker_syscall=1", 0},
+		"child that ended":       {"class=other syscall=61 waker=9/9 waker_syscall=231", 9},
+		"file served":            {"class=other syscall=257 waker=9/9 waker_syscall=20", 9},
+		"kernel thread":          {"class=other syscall=257 waker=9/9 waker_syscall=-1", 0},
+		"no system call":         {"class=other waker=9/9 waker_syscall=1", 0},
+		"device":                 {"class=ioctl syscall=16 state=1 waker=9/9 waker_syscall=16", 0},
+		"lock of the driver's":   {"class=ioctl syscall=16 state=2 waker=9/9 waker_syscall=16", 9},
+		"another call":           {"class=ioctl syscall=16 state=2 waker=9/9 waker_syscall=1", 0},
+		"own driver":             {"class=ioctl syscall=16 state=2 waker=1/3 waker_syscall=16", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := parse(t, "thread two pid=1 tid=2\nthread eight pid=8 tid=8\nlife +0 exit thread=1/5\noff +1ms thread=1/1 "+

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/event/stats"
 )
 
 // Steps is the repetition in a thread's calls: a training step, a decode step. A step ends with a call of Op, or with
@@ -41,8 +42,8 @@ const (
 // FindSteps finds the shortest repetition that has every operation called in at least one of 50 steps. If the calls
 // of a step change once, it finds both the steps before and those after. Each span is an unbroken sequence of the
 // thread's outermost calls by start; nothing is known of the time between spans. A row of a thinned recording stands
-// for Weight calls near its time; the operation that ends a step is one that was not thinned. It returns false if the
-// calls do not repeat.
+// for Weight calls near its time. Only operations with all calls stored can end a step. It returns false if the calls
+// do not repeat.
 func FindSteps(spans [][]event.CallTime) (Steps, bool) {
 	counts, thinned := map[event.Op]int{}, map[event.Op]int{}
 	for _, s := range spans {
@@ -230,7 +231,7 @@ func (c *cutter) repeat(sizes []int, calls *stepCalls, from int, wait bool) ([]S
 			present += min(v, 1)
 			sum += v
 		}
-		each := StepCall{o, median(of)}
+		each := StepCall{o, stats.Upper(of)}
 		if c.thinned[o] > 1 { // a row stands for calls of several steps
 			present, each.N = sum, (sum+len(of)/2)/len(of)
 		}
@@ -276,7 +277,7 @@ func (s *stepCalls) count(step []event.CallTime) (sum int) {
 
 // alike reports whether most of the numbers, known up to coarse, are close to their median.
 func alike(n []int, coarse int) bool {
-	m, near := median(n), 0
+	m, near := stats.Upper(n), 0
 	for _, v := range n {
 		if d := max(v-m, m-v); float64(d) <= unlike*float64(m)+float64(2*(coarse-1)) {
 			near++
@@ -285,26 +286,14 @@ func alike(n []int, coarse int) bool {
 	return float64(near) >= regular*float64(len(n))
 }
 
-func median[T cmp.Ordered](v []T) T {
-	if len(v) == 0 {
-		var zero T
-		return zero
-	}
-	s := slices.Sorted(slices.Values(v))
-	return s[len(s)/2]
-}
-
 // Quantile returns a quantile of the sampled steps' durations in ns, 0 without any.
 func (s *Steps) Quantile(q float64) uint64 {
-	if len(s.Sampled) == 0 {
-		return 0
-	}
 	d := make([]uint64, len(s.Sampled))
 	for i := range d {
 		d[i] = s.Sampled[i].Duration
 	}
 	slices.Sort(d)
-	return d[int(q*float64(len(d)-1))]
+	return stats.Floor(d, q)
 }
 
 // Warmup returns how many steps at the start took more than twice the median, before the first three in a row that
@@ -344,7 +333,7 @@ func (s *Steps) Trend(from, to uint64) float64 {
 		if len(q) < minSteps {
 			return 0
 		}
-		m[i] = float64(median(q))
+		m[i] = float64(stats.Upper(q))
 		if i > 0 {
 			up, down = up && m[i] > m[i-1], down && m[i] < m[i-1]
 		}

@@ -37,6 +37,7 @@ const (
 	DefaultSeconds = 6
 	QuickSeconds   = 4
 	MinSeconds     = 3 // a shorter run has too few faults after the healthy time
+	MaxSeconds     = 600
 )
 
 func (o *Options) seconds() float64 {

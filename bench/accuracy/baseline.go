@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/ingero-io/ingero/account/stats"
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/event/stats"
 	"github.com/ingero-io/ingero/explain/diagnose"
 	"github.com/ingero-io/ingero/explain/report"
 	"github.com/ingero-io/ingero/internal/cudastub"
@@ -45,7 +45,7 @@ func CoOccurrence(in *diagnose.Input) []report.Cause {
 			continue
 		}
 		pid := most(switches, k.pid, in.SelfPID)
-		c := report.Cause{Kind: diagnose.CPUContention, PID: pid, TID: pid, Detail: k.op.String()}
+		c := report.Cause{Kind: event.CauseCPUContention, PID: pid, TID: pid, Detail: k.op.String()}
 		found = append(found, blamed{c, float64(p99) / float64(p50)})
 	}
 	slices.SortFunc(found,

@@ -5,8 +5,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/ingero-io/ingero/account/stats"
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/event/stats"
 	"github.com/ingero-io/ingero/explain/diagnose"
 	"github.com/ingero-io/ingero/explain/report"
 	"github.com/ingero-io/ingero/store"
@@ -32,9 +32,14 @@ func switched(at uint64, pid, culprit uint32) event.OffCPU {
 	return o
 }
 
+// switches are the tables of a recording that has only these intervals.
+func switches(list []event.OffCPU) store.Tables {
+	return store.Tables{Records: event.Records{OffCPU: list}}
+}
+
 func TestCoOccurrence(t *testing.T) {
 	blames := func(pid uint32) []report.Cause {
-		return []report.Cause{{Kind: diagnose.CPUContention, PID: pid, TID: pid, Detail: "cudaLaunchKernel"}}
+		return []report.Cause{{Kind: event.CauseCPUContention, PID: pid, TID: pid, Detail: "cudaLaunchKernel"}}
 	}
 	many := func(at uint64, n int, pid, culprit uint32) []event.OffCPU {
 		var l []event.OffCPU
@@ -50,28 +55,28 @@ func TestCoOccurrence(t *testing.T) {
 	}{
 		{
 			"a long tail and switches",
-			diagnose.Input{Ops: []store.OpStat{slowLaunches(50_000)}, OffCPU: many(0, 3, 10, 20)},
+			diagnose.Input{Ops: []store.OpStat{slowLaunches(50_000)}, Tables: switches(many(0, 3, 10, 20))},
 			blames(20),
 		},
-		{"no long tail", diagnose.Input{Ops: []store.OpStat{slowLaunches(14_000)}, OffCPU: many(0, 3, 10, 20)}, nil},
-		{"too few switches", diagnose.Input{Ops: []store.OpStat{slowLaunches(50_000)}, OffCPU: many(0, 2, 10, 20)}, nil},
+		{"no long tail", diagnose.Input{Ops: []store.OpStat{slowLaunches(14_000)}, Tables: switches(many(0, 3, 10, 20))}, nil},
+		{"too few switches", diagnose.Input{Ops: []store.OpStat{slowLaunches(50_000)}, Tables: switches(many(0, 2, 10, 20))}, nil},
 		{"enough, but in two windows", diagnose.Input{
 			Ops:    []store.OpStat{slowLaunches(50_000)},
-			OffCPU: append(many(0, 2, 10, 20), many(11*second, 2, 10, 20)...),
+			Tables: switches(append(many(0, 2, 10, 20), many(11*second, 2, 10, 20)...)),
 		}, nil},
 		{
 			"neighbours that have nothing to do with it",
-			diagnose.Input{Ops: []store.OpStat{slowLaunches(50_000)}, OffCPU: many(0, 5, 30, 0)},
+			diagnose.Input{Ops: []store.OpStat{slowLaunches(50_000)}, Tables: switches(many(0, 5, 30, 0))},
 			blames(30),
 		},
 		{
 			"nobody but the program itself",
-			diagnose.Input{Ops: []store.OpStat{slowLaunches(50_000)}, OffCPU: many(0, 5, 10, 0)},
+			diagnose.Input{Ops: []store.OpStat{slowLaunches(50_000)}, Tables: switches(many(0, 5, 10, 0))},
 			blames(10),
 		},
 		{"the tracer is spared", diagnose.Input{
 			SelfPID: 40, Ops: []store.OpStat{slowLaunches(50_000)},
-			OffCPU: append(many(0, 5, 10, 40), switched(0, 10, 20)),
+			Tables: switches(append(many(0, 5, 10, 40), switched(0, 10, 20))),
 		}, blames(20)},
 	}
 	for _, tt := range tests {
@@ -85,7 +90,7 @@ func TestTheRuleIsScoredLikeTheDiagnosis(t *testing.T) {
 	fault := Result{Case: Case{Expect: []Expect{findFault("lock").Expect}}}
 	hog := Result{Case: Case{Expect: []Expect{findFault("cpu-hog").Expect}}}
 	clean := Result{}
-	named := []report.Cause{{Kind: diagnose.CPUContention, PID: 20, TID: 20}}
+	named := []report.Cause{{Kind: event.CauseCPUContention, PID: 20, TID: 20}}
 	tests := []struct {
 		name   string
 		r      *Result

@@ -1,10 +1,10 @@
 package accuracy
 
 import (
-	"cmp"
 	"math"
 	"slices"
 
+	"github.com/ingero-io/ingero/event/stats"
 	"github.com/ingero-io/ingero/explain/diagnose"
 	"github.com/ingero-io/ingero/explain/report"
 	"github.com/ingero-io/ingero/internal/cudastub"
@@ -176,6 +176,6 @@ func quantile(v []float64, q float64) *float64 {
 	if len(v) == 0 {
 		return nil
 	}
-	v = slices.SortedFunc(slices.Values(v), cmp.Compare[float64])
-	return &v[max(0, int(math.Ceil(q*float64(len(v))))-1)]
+	p := stats.Percentile(v, q)
+	return &p
 }

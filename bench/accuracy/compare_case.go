@@ -7,7 +7,6 @@ import (
 
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/explain/compare"
-	"github.com/ingero-io/ingero/explain/diagnose"
 )
 
 // ComparePlan are the runs to record, and the pairs of them to compare.
@@ -94,7 +93,7 @@ var knownDifferences = []knownDifference{
 		return nil, arguments("--memcpy-us", us), arguments("--memcpy-us", us*13/10)
 	}},
 	{
-		name: "neighbour", expect: []Item{waitingForCPU}, cause: diagnose.CPUContention,
+		name: "neighbour", expect: []Item{waitingForCPU}, cause: event.CauseCPUContention,
 		args: func(d *draw) (both, a, b []string) {
 			hog := func(n int) []string {
 				if n == 0 {

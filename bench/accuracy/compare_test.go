@@ -127,11 +127,11 @@ func TestAPairIsScoredByTheProgramsOwnNumbers(t *testing.T) {
 	if c := judgePair(wrong, trainer(t, 1, 2), trainer(t, 2, 4)); c.First || c.Right() {
 		t.Errorf("another part: %+v", c)
 	}
-	cause := Pair{Expect: []Item{moreWaits}, Cause: diagnose.CPUContention, Culprit: "gc"}
+	cause := Pair{Expect: []Item{moreWaits}, Cause: event.CauseCPUContention, Culprit: "gc"}
 	named := trainer(t, 2, 4)
 	named.side.Report.Chains = []report.Chain{{
 		LostNS: 10_000 * 500_000, Effect: report.Effect{PID: 2, TID: 2},
-		Cause: report.Cause{Kind: diagnose.CPUContention, Process: "gc", PID: 3, TID: 3},
+		Cause: report.Cause{Kind: event.CauseCPUContention, Process: "gc", PID: 3, TID: 3},
 	}}
 	if c := judgePair(cause, trainer(t, 1, 2), named); !c.Right() || c.CauseRight == nil || !*c.CauseRight {
 		t.Errorf("a cause: %+v", c)

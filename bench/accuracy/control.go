@@ -1,6 +1,6 @@
 package accuracy
 
-import "github.com/ingero-io/ingero/explain/diagnose"
+import "github.com/ingero-io/ingero/event"
 
 // control is a run in which nothing is wrong, although it may look so.
 type control struct {
@@ -33,7 +33,7 @@ var controls = []control{
 		return arguments("--steps 3 --launches 1 --fault gpu --start-after 0 --period-ms 60000 --fault-ms",
 			d.between(30, 80)), nil
 	}},
-	{name: "cold start only", allowed: []string{diagnose.ColdStart}, args: func(d *draw) ([]string, []string) {
+	{name: "cold start only", allowed: []string{event.CauseColdStart}, args: func(d *draw) ([]string, []string) {
 		return arguments("--fault cold --start-after 0 --fault-ms", d.between(100, 600)), nil
 	}},
 	{name: "sleeping sibling", args: func(d *draw) ([]string, []string) {

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/ingero-io/ingero/explain/diagnose"
+	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/internal/cudastub"
 )
 
@@ -106,7 +106,7 @@ func TestEveryFaultComesOftenEnough(t *testing.T) {
 		for _, quick := range []bool{false, true} {
 			for _, c := range cases(t, Options{Seed: seed, Quick: quick}) {
 				period := value(t, c.Args, "--period-ms")
-				if c.Control() || period == 0 || c.Expect[0].Kinds[0] == diagnose.CPUContention {
+				if c.Control() || period == 0 || c.Expect[0].Kinds[0] == event.CauseCPUContention {
 					continue
 				}
 				left := value(t, c.Args, "--seconds") - value(t, c.Args, "--start-after")
@@ -136,7 +136,7 @@ func value(t *testing.T, args []string, option string) (v float64) {
 func TestEveryKindIsKnownAndNamesFit(t *testing.T) {
 	for _, f := range faults {
 		for _, k := range f.Kinds {
-			if !slices.Contains(diagnose.Kinds, k) {
+			if !slices.Contains(event.Causes, k) {
 				t.Errorf("%s expects %q, which is no kind of cause", f.Fault, k)
 			}
 		}

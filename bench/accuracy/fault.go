@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ingero-io/ingero/explain/diagnose"
+	"github.com/ingero-io/ingero/event"
 )
 
 // fault is a fault of the stand-in program and what is expected of its diagnosis.
@@ -19,49 +19,49 @@ type fault struct {
 
 // faults are all faults of "victim loop --fault", ordered by cause.
 var faults = []fault{
-	{Expect: Expect{"cpu-hog", kinds(diagnose.CPUContention), Culprit, "running", false}, pinned: true, args: hogs},
-	{Expect: Expect{"sibling-hog", kinds(diagnose.CPUContention), Culprit, "running", false}, pinned: true, args: hogs},
+	{Expect: Expect{"cpu-hog", kinds(event.CauseCPUContention), Culprit, "running", false}, pinned: true, args: hogs},
+	{Expect: Expect{"sibling-hog", kinds(event.CauseCPUContention), Culprit, "running", false}, pinned: true, args: hogs},
 	// The worker has too little of its CPU. Both starvation and contention are right, as long as
 	// the hog is named.
 	{
-		Expect: Expect{"loader-hog", kinds(diagnose.CPUContention, diagnose.InputStarvation), Culprit, "running", true},
+		Expect: Expect{"loader-hog", kinds(event.CauseCPUContention, event.CauseInputStarvation), Culprit, "running", true},
 		pinned: true, args: workerHogs,
 	},
 	// Four workers take each other's CPU: any of them may be named.
 	{
-		Expect: Expect{"loader-crowd", kinds(diagnose.CPUContention, diagnose.InputStarvation), Culprit, "running", true},
+		Expect: Expect{"loader-crowd", kinds(event.CauseCPUContention, event.CauseInputStarvation), Culprit, "running", true},
 		pinned: true, lasts: true, args: crowds,
 	},
-	{Expect: Expect{"throttle", kinds(diagnose.CPUThrottled), Victim, "throttled", false}, args: quota},
+	{Expect: Expect{"throttle", kinds(event.CauseCPUThrottled), Victim, "throttled", false}, args: quota},
 
-	{Expect: Expect{"lock", kinds(diagnose.LockContention), Culprit, "running", true}, args: periodic},
-	{Expect: Expect{"pi-lock", kinds(diagnose.LockContention), Culprit, "running", true}, args: periodic},
-	{Expect: Expect{"cond", kinds(diagnose.LockContention), Culprit, "running", true}, args: periodic},
-	{Expect: Expect{"gil", kinds(diagnose.LockContention), Culprit, "running", true}, args: periodic},
+	{Expect: Expect{"lock", kinds(event.CauseLockContention), Culprit, "running", true}, args: periodic},
+	{Expect: Expect{"pi-lock", kinds(event.CauseLockContention), Culprit, "running", true}, args: periodic},
+	{Expect: Expect{"cond", kinds(event.CauseLockContention), Culprit, "running", true}, args: periodic},
+	{Expect: Expect{"gil", kinds(event.CauseLockContention), Culprit, "running", true}, args: periodic},
 
-	{Expect: Expect{"own-io", kinds(diagnose.BlockIO), Victim, "blocked", true}, args: periodic},
-	{Expect: Expect{"read-io", kinds(diagnose.BlockIO), Victim, "blocked", true}, args: periodic},
-	{Expect: Expect{"mmap-io", kinds(diagnose.BlockIO), Victim, "blocked", true}, args: periodic},
-	{Expect: Expect{"lock-io", kinds(diagnose.BlockIO), Culprit, "blocked", true}, args: periodic},
-	{Expect: Expect{"loader-io", kinds(diagnose.BlockIO), Culprit, "blocked", true}, args: ahead},
-	{Expect: Expect{"mem-pressure", kinds(diagnose.MemoryPressure), Victim, "", true}, args: periodic},
+	{Expect: Expect{"own-io", kinds(event.CauseBlockIO), Victim, "blocked", true}, args: periodic},
+	{Expect: Expect{"read-io", kinds(event.CauseBlockIO), Victim, "blocked", true}, args: periodic},
+	{Expect: Expect{"mmap-io", kinds(event.CauseBlockIO), Victim, "blocked", true}, args: periodic},
+	{Expect: Expect{"lock-io", kinds(event.CauseBlockIO), Culprit, "blocked", true}, args: periodic},
+	{Expect: Expect{"loader-io", kinds(event.CauseBlockIO), Culprit, "blocked", true}, args: ahead},
+	{Expect: Expect{"mem-pressure", kinds(event.CauseMemoryPressure), Victim, "", true}, args: periodic},
 
-	{Expect: Expect{"peer-pipe", kinds(diagnose.PeerWait), Culprit, "running", true}, args: periodic},
-	{Expect: Expect{"peer-unix", kinds(diagnose.PeerWait), Culprit, "running", true}, args: periodic},
-	{Expect: Expect{"peer-tcp", kinds(diagnose.PeerWait), Culprit, "running", true}, args: periodic},
-	{Expect: Expect{"loader-cpu", kinds(diagnose.InputStarvation), Culprit, "running", true}, args: ahead},
+	{Expect: Expect{"peer-pipe", kinds(event.CausePeerWait), Culprit, "running", true}, args: periodic},
+	{Expect: Expect{"peer-unix", kinds(event.CausePeerWait), Culprit, "running", true}, args: periodic},
+	{Expect: Expect{"peer-tcp", kinds(event.CausePeerWait), Culprit, "running", true}, args: periodic},
+	{Expect: Expect{"loader-cpu", kinds(event.CauseInputStarvation), Culprit, "running", true}, args: ahead},
 
-	{Expect: Expect{"gpu", kinds(diagnose.GPUWait), Victim, "blocked", true}, args: periodic},
-	{Expect: Expect{"gpu-trend", kinds(diagnose.GPUWait), Victim, "blocked", true}, args: growing},
-	{Expect: Expect{"gpu-peer", kinds(diagnose.GPUContention), Culprit, "", true}, args: bursts},
-	{Expect: Expect{"driver-cpu", kinds(diagnose.DriverCPU), Victim, "running", true}, args: periodic},
-	{Expect: Expect{"cold", kinds(diagnose.ColdStart), Victim, "running", true}, cold: true, args: firstCall},
-	{Expect: Expect{"pageable", kinds(diagnose.PageableCopy), Victim, "", true}, args: copies},
-	{Expect: Expect{"alloc-churn", kinds(diagnose.AllocChurn), Victim, "", true}, args: everyStep},
-	{Expect: Expect{"leak", kinds(diagnose.MemoryLeak), Victim, "", false}, least: 15, args: everyStep},
-	{Expect: Expect{"implicit-sync", kinds(diagnose.ImplicitSync), Victim, "", true}, args: everyStep},
-	{Expect: Expect{"graph-recapture", kinds(diagnose.GraphRecapture), Victim, "", true}, args: periodic},
-	{Expect: Expect{"launch-bound", kinds(diagnose.LaunchBound), Victim, "", true}, args: shortSteps},
+	{Expect: Expect{"gpu", kinds(event.CauseGPUWait), Victim, "blocked", true}, args: periodic},
+	{Expect: Expect{"gpu-trend", kinds(event.CauseGPUWait), Victim, "blocked", true}, args: growing},
+	{Expect: Expect{"gpu-peer", kinds(event.CauseGPUContention), Culprit, "", true}, args: bursts},
+	{Expect: Expect{"driver-cpu", kinds(event.CauseDriverCPU), Victim, "running", true}, args: periodic},
+	{Expect: Expect{"cold", kinds(event.CauseColdStart), Victim, "running", true}, cold: true, args: firstCall},
+	{Expect: Expect{"pageable", kinds(event.CausePageableCopy), Victim, "", true}, args: copies},
+	{Expect: Expect{"alloc-churn", kinds(event.CauseAllocChurn), Victim, "", true}, args: everyStep},
+	{Expect: Expect{"leak", kinds(event.CauseMemoryLeak), Victim, "", false}, least: 15, args: everyStep},
+	{Expect: Expect{"implicit-sync", kinds(event.CauseImplicitSync), Victim, "", true}, args: everyStep},
+	{Expect: Expect{"graph-recapture", kinds(event.CauseGraphRecapture), Victim, "", true}, args: periodic},
+	{Expect: Expect{"launch-bound", kinds(event.CauseLaunchBound), Victim, "", true}, args: shortSteps},
 }
 
 // pairs are two faults at once, in different places of the program.

@@ -3,7 +3,7 @@ package accuracy
 import (
 	"fmt"
 
-	"github.com/ingero-io/ingero/explain/diagnose"
+	"github.com/ingero-io/ingero/event"
 )
 
 // Healthy runs with phases, long enough for each to have some seconds: what programs do beside their
@@ -23,11 +23,11 @@ var phases = []control{
 		return d.phase("evaluation", d.between(7, 9), d.between(4000, 6000), 0), nil
 	}},
 	// A program's first steps are slow.
-	{name: "warm-up", allowed: []string{diagnose.ColdStart}, args: func(d *draw) ([]string, []string) {
+	{name: "warm-up", allowed: []string{event.CauseColdStart}, args: func(d *draw) ([]string, []string) {
 		return d.phase("warm-up", 0, d.between(1000, 4000), 0), nil
 	}},
 	// A checkpoint costs time, and to report that is right; the steps between them are as fast as before.
-	{name: "checkpoints", allowed: []string{diagnose.BlockIO}, args: func(d *draw) ([]string, []string) {
+	{name: "checkpoints", allowed: []string{event.CauseBlockIO}, args: func(d *draw) ([]string, []string) {
 		return arguments("--fault own-io --start-after", d.between(2, 3), "--fault-ms", d.between(100, 400),
 			"--period-ms", d.between(3000, 6000)), nil
 	}},

@@ -6,14 +6,14 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"github.com/ingero-io/ingero/explain/diagnose"
+	"github.com/ingero-io/ingero/event"
 )
 
 // lateRank is a run of two ranks (ranks.py). The second one is late for each collective operation,
 // or each second or third one, by its own fault. The path must show it in the state.
 func lateRank(fault, state string) realCase {
 	return realCase{
-		program: ranks, fault: expect(fault, Culprit, state, diagnose.CollectiveWait),
+		program: ranks, fault: expect(fault, Culprit, state, event.CauseCollectiveWait),
 		draw: func(d *draw) realRun {
 			r := evenRanks("--fault", fault, "--every", d.between(1, 3), "--ms", d.between(25, 45))(d)
 			r.args = append(r.args, "--after", "150")
@@ -24,10 +24,10 @@ func lateRank(fault, state string) realCase {
 
 // lateByHog is a second rank whose CPU another program uses: the rank must be named, and the path
 // must lead on to the program.
-var lateByHog = expect("late-hog", peer, "runnable", diagnose.CollectiveWait)
+var lateByHog = expect("late-hog", peer, "runnable", event.CauseCollectiveWait)
 
 // lateByQuota is a second rank with too small a CPU quota; no other program is to blame.
-var lateByQuota = expect("late-quota", peer, "throttled", diagnose.CollectiveWait)
+var lateByQuota = expect("late-quota", peer, "throttled", event.CauseCollectiveWait)
 
 // evenRanks are two ranks with the same work.
 func evenRanks(more ...any) func(*draw) realRun {

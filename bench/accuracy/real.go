@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ingero-io/ingero/explain/diagnose"
+	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/internal/hollow"
 	"github.com/ingero-io/ingero/internal/real/llama"
 	"github.com/ingero-io/ingero/internal/real/torch"
@@ -85,7 +85,7 @@ type realRun struct {
 	program realProgram
 	args    []string
 	env     []string
-	gpu     string  // settings of the hollow GPU (docs/real.md)
+	gpu     string  // settings of the hollow GPU (internal/hollow/DESIGN.md)
 	outside outside // nil: the fault, if any, is in the program itself
 }
 
@@ -147,16 +147,16 @@ var realCases = slices.Concat(faultsOf(pytorch), []realCase{
 	{program: pytorch, fault: hogOnCPU, needs: 2, draw: with(steadyWith("--host-ms", 0.5), hogBesideLoop)},
 	{
 		program: pytorch, needs: 2, draw: with(steadyWith("--worker-ms", 0.6), hogBesideWorker),
-		fault: expect("worker-hog", Culprit, "running", diagnose.CPUContention, diagnose.InputStarvation),
+		fault: expect("worker-hog", Culprit, "running", event.CauseCPUContention, event.CauseInputStarvation),
 	},
 	{
 		program: pytorch, needs: 2, draw: with(steadyWith("--backward-ms", 0.5), hogBesideAutograd),
-		fault: expect("autograd-hog", Culprit, "running", diagnose.CPUContention),
+		fault: expect("autograd-hog", Culprit, "running", event.CauseCPUContention),
 	},
 	{program: pytorch, fault: slowGPU, draw: with(steady, slower)},
 	{program: pytorch, fault: driftingGPU, draw: with(steady, drifting)},
 
-	{program: pytorch, fault: expect("cold", Victim, "running", diagnose.ColdStart), atOnce: true, draw: coldStart},
+	{program: pytorch, fault: expect("cold", Victim, "running", event.CauseColdStart), atOnce: true, draw: coldStart},
 	lateRank("late-cpu", "running"), lateRank("late-disk", "blocked"), lateRank("late-lock", "blocked"),
 	lateRank("late-faults", "blocked"),
 	{program: ranks, fault: lateByQuota, needs: 2, draw: with(evenRanks("--host-ms", "12"), quotaOfRank)},
@@ -165,11 +165,11 @@ var realCases = slices.Concat(faultsOf(pytorch), []realCase{
 	{program: llama13, fault: hogOnCPU, needs: 2, draw: with(pinnedDecode, hogBesideLoop)},
 	{
 		program: llama12, draw: with(decoding, quotaOf),
-		fault: expect("quota", Victim, "throttled", diagnose.CPUThrottled),
+		fault: expect("quota", Victim, "throttled", event.CauseCPUThrottled),
 	},
 	{
 		program: llama13, draw: decodingWithLock,
-		fault: expect("mutex", Culprit, "running", diagnose.LockContention),
+		fault: expect("mutex", Culprit, "running", event.CauseLockContention),
 	},
 	{program: llama13, fault: slowGPU, draw: with(decoding, slower)},
 	{program: llama12, fault: slowGPU, draw: with(eager, slower)},
@@ -188,16 +188,16 @@ var realCases = slices.Concat(faultsOf(pytorch), []realCase{
 	{name: "healthy", program: ranks, draw: evenRanks()},
 	{name: "gradient accumulation", program: ranks, draw: evenRanks("--accumulate", "4")},
 	{
-		name: "launch-bound by design", program: pytorch, allowed: []string{diagnose.LaunchBound},
+		name: "launch-bound by design", program: pytorch, allowed: []string{event.CauseLaunchBound},
 		draw: kernelsOf(2, 2, "--work", 1000),
 	},
 })
 
 var (
-	hogOnCPU = expect("cpu-hog", Culprit, "running", diagnose.CPUContention)
-	slowGPU  = expect("slow-gpu", Victim, "", diagnose.GPUWait, diagnose.GraphLaunchDrop)
+	hogOnCPU = expect("cpu-hog", Culprit, "running", event.CauseCPUContention)
+	slowGPU  = expect("slow-gpu", Victim, "", event.CauseGPUWait, event.CauseGraphLaunchDrop)
 
-	driftingGPU = expect("drifting-gpu", Victim, "", diagnose.GPUWait, diagnose.GraphLaunchDrop)
+	driftingGPU = expect("drifting-gpu", Victim, "", event.CauseGPUWait, event.CauseGraphLaunchDrop)
 )
 
 func expect(fault string, named Party, path string, kinds ...string) *Expect {
@@ -211,16 +211,16 @@ func faultsOf(p realProgram) []realCase {
 		*Expect
 		ms span
 	}{
-		{expect("worker-cpu", Culprit, "running", diagnose.InputStarvation), span{25, 50}},
-		{expect("worker-disk", Culprit, "blocked", diagnose.BlockIO), span{25, 50}},
-		{expect("worker-net", Culprit, "", diagnose.PeerWait, diagnose.NetworkWait), span{25, 50}},
-		{expect("gil", Culprit, "running", diagnose.LockContention), span{60, 100}},
-		{expect("mutex", Culprit, "", diagnose.LockContention), span{30, 50}},
-		{expect("checkpoint", Victim, "blocked", diagnose.BlockIO), span{20, 60}},
-		{expect("pageable", Victim, "", diagnose.PageableCopy), span{20, 40}},
-		{expect("item", Victim, "", diagnose.ImplicitSync), span{20, 40}},
-		{expect("empty-cache", Victim, "", diagnose.AllocChurn), span{20, 40}},
-		{expect("recapture", Victim, "", diagnose.GraphRecapture), span{20, 40}},
+		{expect("worker-cpu", Culprit, "running", event.CauseInputStarvation), span{25, 50}},
+		{expect("worker-disk", Culprit, "blocked", event.CauseBlockIO), span{25, 50}},
+		{expect("worker-net", Culprit, "", event.CausePeerWait, event.CauseNetworkWait), span{25, 50}},
+		{expect("gil", Culprit, "running", event.CauseLockContention), span{60, 100}},
+		{expect("mutex", Culprit, "", event.CauseLockContention), span{30, 50}},
+		{expect("checkpoint", Victim, "blocked", event.CauseBlockIO), span{20, 60}},
+		{expect("pageable", Victim, "", event.CausePageableCopy), span{20, 40}},
+		{expect("item", Victim, "", event.CauseImplicitSync), span{20, 40}},
+		{expect("empty-cache", Victim, "", event.CauseAllocChurn), span{20, 40}},
+		{expect("recapture", Victim, "", event.CauseGraphRecapture), span{20, 40}},
 	} {
 		draw := train(f.Fault, f.ms)
 		if f.Fault == "item" {
@@ -305,7 +305,7 @@ func RealCases(o *Options, p *RealPrograms) ([]Case, error) {
 		if len(o.Only) > 0 && !slices.ContainsFunc(o.Only, k.is) {
 			continue
 		}
-		c := Case{Allowed: append([]string{diagnose.ColdStart}, k.allowed...), needs: max(k.needs, 1)}
+		c := Case{Allowed: append([]string{event.CauseColdStart}, k.allowed...), needs: max(k.needs, 1)}
 		if c.Name = k.name; c.Name == "" {
 			c.Name = k.fault.Fault
 		}

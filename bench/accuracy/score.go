@@ -1,10 +1,10 @@
 package accuracy
 
 import (
-	"cmp"
 	"math"
 	"slices"
 
+	"github.com/ingero-io/ingero/event/stats"
 	"github.com/ingero-io/ingero/explain/report"
 	"github.com/ingero-io/ingero/internal/cudastub"
 	"github.com/ingero-io/ingero/internal/rig"
@@ -171,7 +171,6 @@ func median(v []float64) *float64 {
 	if len(v) == 0 {
 		return nil
 	}
-	v = slices.SortedFunc(slices.Values(v), cmp.Compare[float64])
-	m := (v[(len(v)-1)/2] + v[len(v)/2]) / 2
+	m := stats.Middle(v)
 	return &m
 }

@@ -5,7 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/ingero-io/ingero/explain/diagnose"
+	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/explain/report"
 	"github.com/ingero-io/ingero/internal/cudastub"
 )
@@ -58,13 +58,13 @@ type scored struct {
 func TestScore(t *testing.T) {
 	hog, lock := findFault("cpu-hog").Expect, findFault("lock").Expect
 	gpu, lockIO := findFault("gpu").Expect, findFault("lock-io").Expect
-	rightHog := chain(diagnose.CPUContention, 20, 23, step(10, 11, "runnable"), step(20, 23, "running"))
-	rightLock := chain(diagnose.LockContention, 10, 12, step(10, 11, "blocked"), step(10, 12, "running"))
-	rightIO := chain(diagnose.BlockIO, 10, 12, step(10, 11, "blocked"), step(10, 12, "blocked"))
-	rightGPU := chain(diagnose.GPUWait, 10, 11, step(10, 11, "blocked"))
-	other := chain(diagnose.CPUContention, 30, 30, step(10, 11, "runnable"), step(30, 30, "running"))
+	rightHog := chain(event.CauseCPUContention, 20, 23, step(10, 11, "runnable"), step(20, 23, "running"))
+	rightLock := chain(event.CauseLockContention, 10, 12, step(10, 11, "blocked"), step(10, 12, "running"))
+	rightIO := chain(event.CauseBlockIO, 10, 12, step(10, 11, "blocked"), step(10, 12, "blocked"))
+	rightGPU := chain(event.CauseGPUWait, 10, 11, step(10, 11, "blocked"))
+	other := chain(event.CauseCPUContention, 30, 30, step(10, 11, "runnable"), step(30, 30, "running"))
 	loader := findFault("loader-hog").Expect
-	throughWorker := chain(diagnose.CPUContention, 20, 20, step(10, 11, "blocked"), step(21, 21, "runnable"),
+	throughWorker := chain(event.CauseCPUContention, 20, 20, step(10, 11, "blocked"), step(21, 21, "runnable"),
 		step(20, 20, "running"))
 	tests := []struct {
 		name   string
@@ -106,21 +106,21 @@ func TestScore(t *testing.T) {
 			"right thread, path without it",
 			[]Expect{lock},
 			locked,
-			[]report.Chain{chain(diagnose.LockContention, 10, 12, step(10, 11, "blocked"))},
+			[]report.Chain{chain(event.CauseLockContention, 10, 12, step(10, 11, "blocked"))},
 			scored{First: true, Culprit: true, Top3: true},
 		},
 		{
 			"path that begins elsewhere",
 			[]Expect{lock},
 			locked,
-			[]report.Chain{chain(diagnose.LockContention, 10, 12, step(10, 12, "running"))},
+			[]report.Chain{chain(event.CauseLockContention, 10, 12, step(10, 12, "running"))},
 			scored{First: true, Culprit: true, Top3: true},
 		},
 		{
 			"another thread of the program",
 			[]Expect{lock},
 			locked,
-			[]report.Chain{chain(diagnose.LockContention, 10, 13)},
+			[]report.Chain{chain(event.CauseLockContention, 10, 13)},
 			scored{First: true, FalseBlame: true, Further: 1},
 		},
 		{
@@ -141,7 +141,7 @@ func TestScore(t *testing.T) {
 			"a sibling of the same name",
 			[]Expect{findFault("sibling-hog").Expect},
 			pooled,
-			[]report.Chain{{Cause: report.Cause{Kind: diagnose.CPUContention, PID: 10, TID: 14, Thread: "tokenizer"}}},
+			[]report.Chain{{Cause: report.Cause{Kind: event.CauseCPUContention, PID: 10, TID: 14, Thread: "tokenizer"}}},
 			scored{First: true, Culprit: true, Top3: true},
 		},
 		{
@@ -162,14 +162,14 @@ func TestScore(t *testing.T) {
 			"the starved data worker itself",
 			[]Expect{loader},
 			starved,
-			[]report.Chain{chain(diagnose.InputStarvation, 21, 21)},
+			[]report.Chain{chain(event.CauseInputStarvation, 21, 21)},
 			scored{First: true, FalseBlame: true, Further: 1},
 		},
 		{
 			"one of several workers",
 			[]Expect{findFault("loader-crowd").Expect},
 			crowded,
-			[]report.Chain{chain(diagnose.CPUContention, 23, 23,
+			[]report.Chain{chain(event.CauseCPUContention, 23, 23,
 				step(10, 11, "blocked"), step(22, 22, "runnable"), step(23, 23, "running"))},
 			scored{First: true, Culprit: true, Top3: true, Path: true},
 		},
@@ -227,7 +227,7 @@ func TestScore(t *testing.T) {
 }
 
 func TestControlsMustBeSilent(t *testing.T) {
-	cold := chain(diagnose.ColdStart, 10, 11)
+	cold := chain(event.CauseColdStart, 10, 11)
 	for _, tt := range []struct {
 		name    string
 		allowed []string
@@ -236,8 +236,8 @@ func TestControlsMustBeSilent(t *testing.T) {
 	}{
 		{"silent", nil, nil, false},
 		{"anything found", nil, []report.Chain{cold}, true},
-		{"what is allowed", []string{diagnose.ColdStart}, []report.Chain{cold}, false},
-		{"more than is allowed", []string{diagnose.ColdStart}, []report.Chain{cold, chain(diagnose.GPUWait, 10, 11)}, true},
+		{"what is allowed", []string{event.CauseColdStart}, []report.Chain{cold}, false},
+		{"more than is allowed", []string{event.CauseColdStart}, []report.Chain{cold, chain(event.CauseGPUWait, 10, 11)}, true},
 	} {
 		r := Result{Case: Case{Allowed: tt.allowed}}
 		r.score(tt.chains, &hogged)
@@ -249,19 +249,19 @@ func TestControlsMustBeSilent(t *testing.T) {
 
 func TestAmountsAreComparedWhereTheTruthIsExact(t *testing.T) {
 	exact := Result{Case: Case{Expect: []Expect{findFault("lock").Expect}}}
-	exact.score([]report.Chain{chain(diagnose.LockContention, 10, 12)}, &locked)
+	exact.score([]report.Chain{chain(event.CauseLockContention, 10, 12)}, &locked)
 	if exact.TimeError == nil || *exact.TimeError < 0.099 || *exact.TimeError > 0.101 {
 		t.Errorf("900 ns found of 1000: error %v", exact.TimeError)
 	}
 	estimated := Result{Case: Case{Expect: []Expect{findFault("cpu-hog").Expect}}}
-	estimated.score([]report.Chain{chain(diagnose.CPUContention, 20, 20)}, &hogged)
+	estimated.score([]report.Chain{chain(event.CauseCPUContention, 20, 20)}, &hogged)
 	if estimated.TimeError != nil {
 		t.Errorf("compared with an estimate: %g", *estimated.TimeError)
 	}
 }
 
 func TestPredictionIsComparedWithARunWithoutTheFault(t *testing.T) {
-	right := chain(diagnose.LockContention, 10, 12)
+	right := chain(event.CauseLockContention, 10, 12)
 	right.WhatIf = &report.WhatIf{StepNS: 1_100_000}
 	without := cudastub.Truth{Steps: 2000, Seconds: 2} // 1 ms a step
 	r := Result{Case: Case{Expect: []Expect{findFault("lock").Expect}}}
@@ -270,8 +270,8 @@ func TestPredictionIsComparedWithARunWithoutTheFault(t *testing.T) {
 		t.Errorf("what if: %+v", r.WhatIf)
 	}
 	r.WhatIf = nil
-	r.compare([]report.Chain{chain(diagnose.LockContention, 10, 12)}, &locked, &without)
-	r.compare([]report.Chain{{Cause: report.Cause{Kind: diagnose.GPUWait}, WhatIf: right.WhatIf}}, &locked, &without)
+	r.compare([]report.Chain{chain(event.CauseLockContention, 10, 12)}, &locked, &without)
+	r.compare([]report.Chain{{Cause: report.Cause{Kind: event.CauseGPUWait}, WhatIf: right.WhatIf}}, &locked, &without)
 	if r.WhatIf != nil {
 		t.Errorf("compared what was not predicted: %+v", r.WhatIf)
 	}
@@ -310,9 +310,9 @@ func TestSumLeavesOutWhatDoesNotCount(t *testing.T) {
 		Pairs:           &Pairs{Cases: 1, Both: 1},
 		Baseline:        &Baseline{Rule: "cooccurrence", FirstCause: 0.5, Culprit: 0.5, FalseBlames: 2},
 		ByCause: []ByCause{
-			{Kind: diagnose.GPUWait, NotJudged: 1},
-			{Kind: diagnose.LockContention, Cases: 2, FirstCause: 2, Culprit: 1},
-			{Kind: diagnose.MemoryLeak, NotJudged: 1},
+			{Kind: event.CauseGPUWait, NotJudged: 1},
+			{Kind: event.CauseLockContention, Cases: 2, FirstCause: 2, Culprit: 1},
+			{Kind: event.CauseMemoryLeak, NotJudged: 1},
 		},
 	}
 	if d := cmp.Diff(want, r); d != "" {

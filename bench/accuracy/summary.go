@@ -55,7 +55,7 @@ type Pairs struct {
 	InOrder int `json:"in_order"` // as the first two, the one that cost more time first
 }
 
-// Baseline scores another rule on the same recordings.
+// Baseline is the score of a simpler rule on the same recordings, for comparison.
 type Baseline struct {
 	Rule        string  `json:"rule"`
 	FirstCause  float64 `json:"first_cause"`

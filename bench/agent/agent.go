@@ -12,8 +12,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/ingero-io/ingero/explain/recording"
+	"github.com/ingero-io/ingero/explain/source"
 	"github.com/ingero-io/ingero/serve/mcptool"
-	"github.com/ingero-io/ingero/store/source"
 )
 
 // MaxCalls is the largest number of tool calls.
@@ -174,7 +174,7 @@ func (s *Session) ask(ctx context.Context, tool string, args map[string]any) (*a
 		return nil, fmt.Errorf("call %s with %v: %s", tool, args, text)
 	}
 	a := new(answer)
-	if err := a.read(res); err != nil {
+	if err := a.readResult(res); err != nil {
 		return nil, fmt.Errorf("read the answer of %s: %w", tool, err)
 	}
 	return a, nil
@@ -183,7 +183,7 @@ func (s *Session) ask(ctx context.Context, tool string, args map[string]any) (*a
 // bytesPerToken is the number of JSON bytes that count as a token.
 const bytesPerToken = 4
 
-func (a *answer) read(res *mcp.CallToolResult) error {
+func (a *answer) readResult(res *mcp.CallToolResult) error {
 	whole, err := json.Marshal(res)
 	if err != nil {
 		return err

@@ -1,5 +1,7 @@
 package numbers
 
+import "runtime"
+
 // Counts of calls. Calls that were dropped, according to the recording, may be missing.
 
 func outermost(k *known, _ *node, _ float64) (low, high float64, ok bool) {
@@ -270,6 +272,9 @@ func liveCount(k *known, _ *node, _ float64) (low, high float64, ok bool) {
 func percent(*known, *node, float64) (low, high float64, ok bool) { return 0, 100 + rounding*100, true }
 
 func share(*known, *node, float64) (low, high float64, ok bool) { return 0, 1, true }
+
+// samples is how many samples of code there are at most: a CPU takes one in 10 ms or more.
+func samples(k *known) float64 { return k.wall / 10e6 * float64(runtime.NumCPU()) }
 
 // ofDifference is for a part of a difference of times, which may be negative.
 func ofDifference(k *known, _ *node, _ float64) (low, high float64, ok bool) {

@@ -47,12 +47,12 @@ func churn(ctx context.Context, w *world, length time.Duration) {
 		if length < 2*time.Minute {
 			after = after * 2 / 5
 		}
-		all.Go(func() { c.run(ctx, w, after) })
+		all.Go(func() { c.runRounds(ctx, w, after) })
 	}
 	all.Wait()
 }
 
-func (c *churner) run(ctx context.Context, w *world, after time.Duration) {
+func (c *churner) runRounds(ctx context.Context, w *world, after time.Duration) {
 	wait(ctx, after)
 	for ctx.Err() == nil {
 		next := time.Now().Add(c.every)

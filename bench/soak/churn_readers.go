@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"time"
 
 	"github.com/ingero-io/ingero/explain/report"
@@ -34,6 +35,11 @@ func readRecording(ctx context.Context, w *world) error {
 	for _, x := range wrong {
 		w.note(&w.wrong, "%s", x)
 	}
+	if len(wrong) > 0 && w.keep != "" {
+		if err := w.keepRecording(out); err != nil {
+			return fmt.Errorf("keep a recording with a wrong finding: %w", err)
+		}
+	}
 	w.mu.Lock()
 	w.reports++
 	w.findings += len(r.Chains)
@@ -44,6 +50,27 @@ func readRecording(ctx context.Context, w *world) error {
 	_, err = w.ask(ctx, "query", w.tracer.recording, "--format", "json",
 		"select comm, op, sum(calls) as calls from op_seconds group by 1, 2 order by 3 desc limit 20")
 	return err
+}
+
+// keepRecording copies the recording, and what explain printed of it: wrong-N.db, with its -wal, and wrong-N.json. The
+// tracer writes meanwhile, so a copy may rarely be torn. More than a few would be of the same mistake.
+func (w *world) keepRecording(report []byte) error {
+	const most = 5
+	n := w.next("kept recording")
+	if n > most {
+		return nil
+	}
+	to := filepath.Join(w.keep, fmt.Sprintf("wrong-%d", n))
+	for _, end := range []string{"", "-wal"} {
+		b, err := os.ReadFile(w.tracer.recording + end)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(to+".db"+end, b, 0o600); err != nil {
+			return err
+		}
+	}
+	return os.WriteFile(to+".json", report, 0o600)
 }
 
 // ask runs a command of ingero that reads. While the disk is full or the tracer is away it need not answer.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/explain/report"
 )
 
@@ -92,7 +93,7 @@ func (l lives) absent(p named, from, to float64) string {
 // What it lost because the churn took the CPU is in its own count, too.
 func unfounded(c *report.Chain, pid uint32, own []second, from, to float64) string {
 	const times, allowanceNS = 2, 100e6
-	if c.Severity != "HIGH" || c.Effect.PID != pid {
+	if c.Severity != event.SeverityHigh || c.Effect.PID != pid {
 		return ""
 	}
 	var excess float64

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/explain/report"
 )
 
@@ -75,7 +76,7 @@ func TestAllProcessesOfAFindingAreJudged(t *testing.T) {
 func TestUnfoundedFindings(t *testing.T) {
 	own := []second{{unix: 90, excessNS: 900e6}, {unix: 110, excessNS: 200e6}, {unix: 120, excessNS: 100e6}}
 	for name, c := range map[string]struct {
-		severity string
+		severity event.Severity
 		pid      uint32
 		lostNS   uint64
 		wrong    bool

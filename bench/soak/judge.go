@@ -28,7 +28,7 @@ type Row struct {
 	Said    []string `json:"said,omitempty"`
 }
 
-// series are the readings whose slopes are judged. The bounds are in docs/soak.md, with reasons.
+// series are the readings whose slopes are judged. The bounds are in DESIGN.md, with reasons.
 var series = []struct {
 	name, unit string
 	bound      float64 // a minute

@@ -26,7 +26,7 @@ type Report struct {
 	Pass    bool           `json:"pass"`
 }
 
-// Bounds of numbers, with reasons in docs/soak.md.
+// Bounds of numbers, with reasons in DESIGN.md.
 const (
 	mostRSS    = 200 // MiB
 	mostEnding = 10  // s

@@ -1,6 +1,6 @@
 // Package soak leaves the tracer running beside everything that happens on a machine: programs that start, crash and
 // load libraries, containers, disks that become full, kill -9. It judges whether the tracer stays as it was (slopes),
-// whether the recording has what it should have, and whether anything was harmed. docs/soak.md has the bounds.
+// whether the recording has what it should have, and whether anything was harmed. DESIGN.md has the bounds.
 //
 // slope.go, judge.go, lost.go and findings.go are the judge: they have no clock and no I/O. A kind of churn is a file
 // and a line in churners.
@@ -21,6 +21,7 @@ type Options struct {
 	Dir    string        // an empty folder; what is mounted there must be in a mount namespace of its own
 	Length time.Duration // of the churn
 	Log    io.Writer     // what is being done
+	Keep   string        // a folder for recordings with a wrong finding, and what explain printed; "": none is kept
 }
 
 // warmUp is how long the tracer may grow: caches fill, and the heap finds its size.
@@ -36,6 +37,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	}
 	watched, stopWatching := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopWatching()
+	w.keep = o.Keep
 	if w.told, err = watchLives(watched); err != nil {
 		return nil, err
 	}

@@ -57,11 +57,11 @@ func startSteady(ctx context.Context, dir string, files cudastub.Files) (*steady
 	if err := s.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start the steady program: %w", err)
 	}
-	go s.read(lines)
+	go s.readLines(lines)
 	return s, nil
 }
 
-func (s *steady) read(lines io.Reader) {
+func (s *steady) readLines(lines io.Reader) {
 	defer close(s.ended)
 	for in := bufio.NewScanner(lines); in.Scan(); {
 		var x second

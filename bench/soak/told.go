@@ -125,7 +125,7 @@ func (t *told) event(e []byte, now float64) {
 	case eventComm:
 		if x := t.alive(id(1)); x != nil && len(data) >= 24 {
 			name, _, _ := strings.Cut(string(data[8:24]), "\x00")
-			x.add(name)
+			x.addName(name)
 		}
 	case eventExit:
 		if x := t.alive(id(1)); x != nil && id(0) == id(1) {
@@ -157,7 +157,7 @@ func (x *life) call(pid uint32) {
 		x.unnamed = true
 		return
 	}
-	x.add(strings.TrimSuffix(string(comm), "\n"))
+	x.addName(strings.TrimSuffix(string(comm), "\n"))
 	program, err := os.Readlink(dir + "/exe")
 	if err != nil { // it has ended, or is a thread of the kernel, which takes other names without a word
 		x.unnamed = true
@@ -165,10 +165,10 @@ func (x *life) call(pid uint32) {
 	}
 	const longest = 15 // TASK_COMM_LEN without its end
 	base := strings.TrimSuffix(filepath.Base(program), " (deleted)")
-	x.add(base[:min(len(base), longest)])
+	x.addName(base[:min(len(base), longest)])
 }
 
-func (x *life) add(name string) {
+func (x *life) addName(name string) {
 	if !slices.Contains(x.names, name) {
 		x.names = append(x.names, name)
 	}

@@ -21,6 +21,7 @@ type world struct {
 	disk  string // of the recording, which can be filled
 	files cudastub.Files
 	churn string // a file system for libraries that come and go
+	keep  string // see Options
 
 	tracer *tracer
 	steady *steady

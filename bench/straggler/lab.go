@@ -83,7 +83,7 @@ func (l *lab) start(ctx context.Context, in *netns.Namespace, args ...string) (*
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
 	var read sync.WaitGroup
-	read.Go(func() { p.read(r) })
+	read.Go(func() { p.readOutput(r) })
 	p.stop = sync.OnceValue(func() error {
 		_ = p.cmd.Process.Signal(syscall.SIGTERM) // it may have ended
 		err := p.cmd.Wait()
@@ -101,7 +101,7 @@ func (l *lab) start(ctx context.Context, in *netns.Namespace, args ...string) (*
 	return p, nil
 }
 
-func (p *program) read(r io.Reader) {
+func (p *program) readOutput(r io.Reader) {
 	s := bufio.NewScanner(r)
 	s.Buffer(nil, 1<<20)
 	for s.Scan() {

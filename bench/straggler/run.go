@@ -48,8 +48,8 @@ type cell struct {
 	alone   bool // without a fleet and a sink: ranks are not compared
 }
 
-// run runs a case.
-func (l *lab) run(ctx context.Context, c *Case) (x *Result, err error) {
+// runCase runs a case.
+func (l *lab) runCase(ctx context.Context, c *Case) (x *Result, err error) {
 	l.runs++
 	m := &cell{l: l, c: c, dir: filepath.Join(l.dir, strconv.Itoa(l.runs))}
 	if err := os.Mkdir(m.dir, 0o700); err != nil {

@@ -150,7 +150,7 @@ func Run(ctx context.Context, cases []Case, o Options) (*Report, error) {
 	defer l.close()
 	for i := range cases {
 		o.Progress(i, len(cases), cases[i].Title())
-		run := l.run
+		run := l.runCase
 		if cases[i].act == measure {
 			run = l.cost
 		}

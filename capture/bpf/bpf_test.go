@@ -356,6 +356,7 @@ func TestLossesHaveTheirNumbersOnTheWire(t *testing.T) {
 		{bpf.WireLossLOSS_FOOTPRINT, event.LostFootprint},
 		{bpf.WireLossLOSS_PAGES, event.LostPages},
 		{bpf.WireLossLOSS_MARK, event.LostMark},
+		{bpf.WireLossLOSS_CODE, event.LostCode},
 	}
 	same(t, "loss", 1, pairs)
 	for _, p := range pairs {

@@ -8,6 +8,9 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
+// Clang leaves types out of the BTF that nothing uses. A pointer is enough, and a record
+// that contains another one brings it along. A new record needs a line here, and a
+// -type in capture/bpf/bpf.go.
 struct call_led_rec *unused_call __attribute__((unused));
 struct gap_rec *unused_gap __attribute__((unused));
 struct off_full_rec *unused_off __attribute__((unused));
@@ -22,6 +25,7 @@ struct request_rec *unused_request __attribute__((unused));
 struct request_key *unused_request_key __attribute__((unused));
 struct request_sum *unused_request_sum __attribute__((unused));
 struct tcp_rec *unused_tcp __attribute__((unused));
+struct code_rec *unused_code __attribute__((unused));
 struct mark_rec *unused_mark __attribute__((unused));
 struct stack_rec *unused_stack __attribute__((unused));
 struct pycode_rec *unused_pycode __attribute__((unused));
@@ -32,6 +36,7 @@ enum pyframe_flag *unused_pyframe_flag __attribute__((unused));
 enum py_flag *unused_py_flag __attribute__((unused));
 enum py_table *unused_py_table __attribute__((unused));
 enum kind *unused_kind __attribute__((unused));
+enum stack_of *unused_stack_of __attribute__((unused));
 enum life *unused_life_kind __attribute__((unused));
 enum reclaim *unused_reclaim_kind __attribute__((unused));
 enum mark_form *unused_mark_form __attribute__((unused));

@@ -45,11 +45,25 @@ const (
 	WireClassNCLASS          WireClass = 11
 )
 
+type WireCodeRec struct {
+	_      structs.HostLayout
+	H      WireHdr
+	Tgid   uint32
+	Nr     int16
+	Role   uint8
+	Pad    uint8
+	Nstack int32
+	Pad2   uint32
+	Stack  [24]uint64
+	Comm   [16]int8
+}
+
 type WireCulprit struct {
 	_    structs.HostLayout
 	Tgid uint32
 	Tid  uint32
 	Ns   uint64
+	Born uint64
 	Comm [16]int8
 }
 
@@ -130,6 +144,7 @@ const (
 	WireKindKIND_REQUEST WireKind = 13
 	WireKindKIND_TCP     WireKind = 14
 	WireKindKIND_MARK    WireKind = 15
+	WireKindKIND_CODE    WireKind = 16
 )
 
 type WireLed struct {
@@ -189,7 +204,8 @@ const (
 	WireLossLOSS_FOOTPRINT       WireLoss = 24
 	WireLossLOSS_PAGES           WireLoss = 25
 	WireLossLOSS_MARK            WireLoss = 30
-	WireLossNLOSS                WireLoss = 32
+	WireLossLOSS_CODE            WireLoss = 32
+	WireLossNLOSS                WireLoss = 33
 )
 
 type WireMarkForm uint32
@@ -262,6 +278,7 @@ type WireOffRec struct {
 	Uaddr      uint64
 	WakerUaddr uint64
 	Ino        uint64
+	WakerBorn  uint64
 	Nr         int16
 	WakerNr    int16
 	OutCpu     uint16
@@ -450,6 +467,13 @@ type WireSockRec struct {
 	Raddr [16]uint8
 }
 
+type WireStackOf uint32
+
+const (
+	WireStackOfSTACK_OF_CALL WireStackOf = 0
+	WireStackOfSTACK_OF_CODE WireStackOf = 1
+)
+
 type WireStackRec struct {
 	_       structs.HostLayout
 	H       WireHdr
@@ -489,14 +513,16 @@ type WireTcpRec struct {
 }
 
 type WireTotalRec struct {
-	_     structs.HostLayout
-	H     WireHdr
-	Tgid  uint32
-	Role  uint32
-	Oncpu uint64
-	V     [11]uint64
-	Exec  uint64
-	Comm  [16]int8
+	_      structs.HostLayout
+	H      WireHdr
+	Tgid   uint32
+	Role   uint32
+	Oncpu  uint64
+	V      [11]uint64
+	Exec   uint64
+	Born   uint64
+	Kernel uint64
+	Comm   [16]int8
 }
 
 // Names of all BPF objects in the ELF.
@@ -505,6 +531,7 @@ type WireTotalRec struct {
 const (
 	WireVarUnusedCall        = "unused_call"
 	WireVarUnusedClass       = "unused_class"
+	WireVarUnusedCode        = "unused_code"
 	WireVarUnusedFlight      = "unused_flight"
 	WireVarUnusedGap         = "unused_gap"
 	WireVarUnusedKind        = "unused_kind"
@@ -530,6 +557,7 @@ const (
 	WireVarUnusedRequestSum  = "unused_request_sum"
 	WireVarUnusedSock        = "unused_sock"
 	WireVarUnusedStack       = "unused_stack"
+	WireVarUnusedStackOf     = "unused_stack_of"
 	WireVarUnusedStall       = "unused_stall"
 	WireVarUnusedTcp         = "unused_tcp"
 	WireVarUnusedTotal       = "unused_total"
@@ -591,6 +619,7 @@ type WireMapSpecs struct {
 type WireVariableSpecs struct {
 	UnusedCall        *ebpf.VariableSpec `ebpf:"unused_call"`
 	UnusedClass       *ebpf.VariableSpec `ebpf:"unused_class"`
+	UnusedCode        *ebpf.VariableSpec `ebpf:"unused_code"`
 	UnusedFlight      *ebpf.VariableSpec `ebpf:"unused_flight"`
 	UnusedGap         *ebpf.VariableSpec `ebpf:"unused_gap"`
 	UnusedKind        *ebpf.VariableSpec `ebpf:"unused_kind"`
@@ -616,6 +645,7 @@ type WireVariableSpecs struct {
 	UnusedRequestSum  *ebpf.VariableSpec `ebpf:"unused_request_sum"`
 	UnusedSock        *ebpf.VariableSpec `ebpf:"unused_sock"`
 	UnusedStack       *ebpf.VariableSpec `ebpf:"unused_stack"`
+	UnusedStackOf     *ebpf.VariableSpec `ebpf:"unused_stack_of"`
 	UnusedStall       *ebpf.VariableSpec `ebpf:"unused_stall"`
 	UnusedTcp         *ebpf.VariableSpec `ebpf:"unused_tcp"`
 	UnusedTotal       *ebpf.VariableSpec `ebpf:"unused_total"`
@@ -653,6 +683,7 @@ func (m *WireMaps) Close() error {
 type WireVariables struct {
 	UnusedCall        *ebpf.Variable `ebpf:"unused_call"`
 	UnusedClass       *ebpf.Variable `ebpf:"unused_class"`
+	UnusedCode        *ebpf.Variable `ebpf:"unused_code"`
 	UnusedFlight      *ebpf.Variable `ebpf:"unused_flight"`
 	UnusedGap         *ebpf.Variable `ebpf:"unused_gap"`
 	UnusedKind        *ebpf.Variable `ebpf:"unused_kind"`
@@ -678,6 +709,7 @@ type WireVariables struct {
 	UnusedRequestSum  *ebpf.Variable `ebpf:"unused_request_sum"`
 	UnusedSock        *ebpf.Variable `ebpf:"unused_sock"`
 	UnusedStack       *ebpf.Variable `ebpf:"unused_stack"`
+	UnusedStackOf     *ebpf.Variable `ebpf:"unused_stack_of"`
 	UnusedStall       *ebpf.Variable `ebpf:"unused_stall"`
 	UnusedTcp         *ebpf.Variable `ebpf:"unused_tcp"`
 	UnusedTotal       *ebpf.Variable `ebpf:"unused_total"`

@@ -43,13 +43,13 @@ func usual(line []byte) (l Line, ok bool) {
 
 // pair reads a key and its value.
 func pair(b []byte) (p Pair, rest []byte, ok bool) {
-	key, rest, ok := text(b)
+	key, rest, ok := quoted(b)
 	if !ok || !IsKey(key) || len(rest) < 2 || rest[0] != ':' {
 		return p, nil, false
 	}
 	p.Key, rest = key, rest[1:]
 	if rest[0] == '"' {
-		p.Value, rest, ok = text(rest)
+		p.Value, rest, ok = quoted(rest)
 		return p, rest, ok && IsValue(p.Value)
 	}
 	n := bytes.IndexAny(rest, ",}")
@@ -61,8 +61,8 @@ func pair(b []byte) (p Pair, rest []byte, ok bool) {
 	return p, rest[n:], ok
 }
 
-// text reads a text in quotes without escapes.
-func text(b []byte) (s string, rest []byte, ok bool) {
+// quoted reads a text in quotes without escapes.
+func quoted(b []byte) (s string, rest []byte, ok bool) {
 	if len(b) == 0 || b[0] != '"' {
 		return "", nil, false
 	}

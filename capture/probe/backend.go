@@ -3,15 +3,16 @@ package probe
 import (
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
 	"github.com/cilium/ebpf"
 
+	"github.com/ingero-io/ingero/capture/elffile"
 	"github.com/ingero-io/ingero/capture/limit"
 	"github.com/ingero-io/ingero/capture/probe/call"
 	"github.com/ingero-io/ingero/capture/probe/kernel"
-	"github.com/ingero-io/ingero/internal/elffile"
 )
 
 // Backend is a kernel mechanism for attaching to functions.
@@ -127,7 +128,9 @@ func (v *variant) spec() (*ebpf.CollectionSpec, error) {
 }
 
 // trial attaches the variant's empty program to an instruction of this process that
-// never runs again: its entry point.
+// never runs again: its entry point. In another process of the same file it does run,
+// and not as a function: the kernel would replace the number of arguments, which is
+// where a return address would be. So the program is attached to this process alone.
 func (v *variant) trial(c *ebpf.Collection) error {
 	const self = "/proc/self/exe"
 	file, err := limit.Open(self)
@@ -143,7 +146,7 @@ func (v *variant) trial(c *ebpf.Collection) error {
 	if !ok {
 		return errors.New("own executable has no entry point")
 	}
-	l, err := v.empty(c, self, []Target{{Symbol: "entry", Offset: off}}, 0)
+	l, err := v.empty(c, self, []Target{{Symbol: "entry", Offset: off}}, os.Getpid())
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,8 @@ package probe_test
 import (
 	"errors"
 	"fmt"
+	"os"
+	"os/exec"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -57,4 +59,37 @@ func opened(t *testing.T, b probe.Backend) (probe.Backend, error) {
 	}
 	defer tr.Close()
 	return tr.Backend(), nil
+}
+
+// A back end is tried on the program's own file, at its entry point. There the kernel would take the number of
+// arguments for a return address, and replace it, in any process of that file that starts just then.
+func TestProcessesOfTheSameProgramStartWhileABackendIsTried(t *testing.T) {
+	kerneltest.Require(t)
+	for _, b := range probe.Backends {
+		t.Run(string(b), func(t *testing.T) {
+			done := make(chan error, 1)
+			go func() {
+				var err error
+				for range 5 {
+					if _, e := opened(t, b); e != nil {
+						err = e
+					}
+				}
+				done <- err
+			}()
+			for n := 1; ; n++ {
+				if out, err := exec.Command(os.Args[0], "-test.run=^$").CombinedOutput(); err != nil {
+					t.Errorf("process %d: %v: %.200s", n, err, out)
+				}
+				select {
+				case err := <-done:
+					if err != nil && !errors.Is(err, probe.ErrUnsupported) {
+						t.Error(err)
+					}
+					return
+				default:
+				}
+			}
+		})
+	}
 }

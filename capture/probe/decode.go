@@ -6,7 +6,7 @@ import (
 	"github.com/ingero-io/ingero/capture/bpf"
 	"github.com/ingero-io/ingero/capture/symbol/unwind"
 	"github.com/ingero-io/ingero/event"
-	"github.com/ingero-io/ingero/internal/lists"
+	"github.com/ingero-io/ingero/event/lists"
 )
 
 // Records is what one drain produced. The slices are reused by the next drain.
@@ -110,6 +110,8 @@ func (d *decoder) record(b []byte, r *Records) {
 		ok = request(b, r, d.toUnix)
 	case bpf.WireKindKIND_TCP:
 		ok = connection(b, r, d.toUnix)
+	case bpf.WireKindKIND_CODE:
+		ok = d.codeSample(b, r)
 	case bpf.WireKindKIND_MARK:
 		ok = markOf(b, r, d.toUnix)
 	default:
@@ -139,17 +141,7 @@ func (d *decoder) call(b []byte, r *Records) bool {
 	if l, ok := as[bpf.WireCallLedRec](b); ok {
 		ledger(&c.Ledger, &l.L)
 	}
-	if s, ok := d.python.take(w.H.Tid, w.H.Start); ok { // its native stack was dropped, or could not be walked
-		d.keepStack(r, w.H.Start, RawStack{ID: mixed(0, s.hash), PID: w.Tgid, TID: w.H.Tid, Python: s.frames})
-	}
-	if len(d.pending) > 0 {
-		if s, ok := d.pending[w.H.Tid]; ok {
-			if s.start == w.H.Start {
-				c.Stack = s.id
-			}
-			delete(d.pending, w.H.Tid)
-		}
-	}
+	c.Stack = d.takeStack(r, w.H.Start, c.Thread, false)
 	return true
 }
 
@@ -185,7 +177,7 @@ func (d *decoder) off(b []byte, r *Records) bool {
 		Op: event.Op(w.H.Op), Class: event.Class(w.H.Sub), Syscall: w.Nr, State: w.State,
 		Dispatch: w.Role&roleDispatch != 0, Followed: w.Role&roleMask == roleFollowed,
 		Futex: w.Uaddr, Holder: w.Holder, Inode: w.Ino,
-		Waker: event.Thread{PID: w.WakerTgid, TID: w.Waker}, WakerComm: comm(&w.WakerComm),
+		Waker: event.Thread{PID: w.WakerTgid, TID: w.Waker}, WakerComm: comm(&w.WakerComm), WakerBorn: w.WakerBorn,
 		WakerFutex: w.WakerUaddr, WakerSyscall: w.WakerNr,
 		OutCPU: w.OutCpu, InCPU: w.InCpu,
 	}
@@ -212,7 +204,7 @@ func (d *decoder) explain(o *event.OffCPU, f *bpf.WireOffFullRec) {
 			break
 		}
 		o.Culprits = append(o.Culprits,
-			event.Culprit{Thread: event.Thread{PID: c.Tgid, TID: c.Tid}, Comm: comm(&c.Comm), NS: c.Ns})
+			event.Culprit{Thread: event.Thread{PID: c.Tgid, TID: c.Tid}, Comm: comm(&c.Comm), NS: c.Ns, Born: c.Born})
 	}
 	for i := 1; i < len(o.Culprits); i++ { // most time first; at most four
 		for j := i; j > 0 && o.Culprits[j].NS > o.Culprits[j-1].NS; j-- {
@@ -231,7 +223,7 @@ func (d *decoder) total(b []byte, r *Records) bool {
 	}
 	t := event.ThreadTime{
 		At: w.H.Start + d.toUnix, Thread: event.Thread{PID: w.Tgid, TID: w.H.Tid}, Comm: comm(&w.Comm),
-		OnCPU: w.Oncpu, Runtime: w.Exec,
+		OnCPU: w.Oncpu, Runtime: w.Exec, Kernel: w.Kernel, Born: w.Born,
 		Dispatch: w.Role&roleDispatch != 0, Followed: w.Role&roleMask == roleFollowed,
 	}
 	copy(t.NS[:], w.V[:])

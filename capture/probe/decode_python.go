@@ -140,8 +140,8 @@ func (d *pythonDecoder) resolve(w *bpf.WirePystackRec) []python.Frame {
 	return frames
 }
 
-// take returns the Python stack of the call of a thread that began at start.
-func (d *pythonDecoder) take(tid uint32, start uint64) (s pythonStack, ok bool) {
+// takeStack returns the Python stack of the call of a thread that began at start.
+func (d *pythonDecoder) takeStack(tid uint32, start uint64) (s pythonStack, ok bool) {
 	if len(d.pending) == 0 {
 		return s, false
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/ingero-io/ingero/capture/bpf"
 	"github.com/ingero-io/ingero/capture/symbol/python"
 	"github.com/ingero-io/ingero/capture/symbol/unwind"
+	"github.com/ingero-io/ingero/event"
 )
 
 // RawStack is a user stack before its addresses are resolved.
@@ -16,7 +17,8 @@ type RawStack struct {
 	PID, TID uint32
 	Addrs    []uint64       // innermost first
 	Cut      bool           // some callers could not be found
-	Python   []python.Frame // the Python frames of the same call, innermost first, resolved
+	Python   []python.Frame // the Python frames of the same moment, innermost first, resolved
+	Code     bool           // of a code sample, not of a call
 }
 
 // unwinder finds the callers in copied stacks. Its life-cycle methods keep it up to
@@ -52,8 +54,11 @@ func (d *decoder) stack(b []byte, r *Records) bool {
 	mem := stackMemory(w, data[:w.Len])
 	mem.Trampoline, mem.Returns = returnsOf(&w.Returns)
 	addrs, whole := d.unwind.Unwind(int(w.Tgid), arch.Start(w.Pc, w.Sp, w.Reg[:]), mem)
-	s := RawStack{ID: StackID(w.Tgid, addrs), PID: w.Tgid, TID: w.H.Tid, Addrs: addrs, Cut: !whole}
-	if p, ok := d.python.take(w.H.Tid, w.H.Start); ok {
+	s := RawStack{
+		ID: StackID(w.Tgid, addrs), PID: w.Tgid, TID: w.H.Tid, Addrs: addrs, Cut: !whole,
+		Code: bpf.WireStackOf(w.H.Sub) == bpf.WireStackOfSTACK_OF_CODE,
+	}
+	if p, ok := d.python.takeStack(w.H.Tid, w.H.Start); ok {
 		s.ID, s.Python = mixed(s.ID, p.hash), p.frames
 	}
 	d.keepStack(r, w.H.Start, s)
@@ -96,6 +101,43 @@ func (d *decoder) keepStack(r *Records, start uint64, s RawStack) {
 	}
 	d.pending[s.TID] = rawStack{start, s.ID}
 	r.Stacks = append(r.Stacks, s)
+}
+
+// takeStack returns the id of the stack that a thread had at start, 0 if there is none.
+func (d *decoder) takeStack(r *Records, start uint64, t event.Thread, code bool) (id uint64) {
+	if s, ok := d.python.takeStack(t.TID, start); ok { // its native stack was dropped, or could not be walked
+		d.keepStack(r, start, RawStack{ID: mixed(0, s.hash), PID: t.PID, TID: t.TID, Python: s.frames, Code: code})
+	}
+	if len(d.pending) == 0 {
+		return 0
+	}
+	s, ok := d.pending[t.TID]
+	if !ok {
+		return 0
+	}
+	delete(d.pending, t.TID)
+	if s.start != start {
+		return 0
+	}
+	return s.id
+}
+
+// codeSample adds what a thread ran when a timer interrupted it.
+func (d *decoder) codeSample(b []byte, r *Records) bool {
+	w, ok := as[bpf.WireCodeRec](b)
+	if !ok {
+		return false
+	}
+	s := event.CodeSample{
+		At: w.H.Start + d.toUnix, Thread: event.Thread{PID: w.Tgid, TID: w.H.Tid}, Comm: comm(&w.Comm),
+		Op: event.Op(w.H.Op), Syscall: max(w.Nr, -1),
+	}
+	s.Stack = d.takeStack(r, w.H.Start, s.Thread, true)
+	if n := int(w.Nstack) / 8; n > 0 && n <= len(w.Stack) {
+		s.Kernel = append([]uint64(nil), w.Stack[:n]...)
+	}
+	r.CodeSamples = append(r.CodeSamples, s)
+	return true
 }
 
 // forget drops the data of processes that ended or executed another program, once their

@@ -6,6 +6,7 @@ import (
 	"math"
 	"reflect"
 	"testing"
+	"unsafe"
 
 	"github.com/ingero-io/ingero/capture/bpf"
 	"github.com/ingero-io/ingero/capture/symbol/unwind"
@@ -54,6 +55,36 @@ func stackRec(tid uint32, start, pc uint64, words ...uint64) []byte {
 		b = binary.LittleEndian.AppendUint64(b, v)
 	}
 	return aligned(append(b, make([]byte, 64)...))
+}
+
+// The stack of a code sample is the sample's, also if it comes at the time of a call.
+func TestCodeSamplesHaveTheirStacks(t *testing.T) {
+	sampled := stackRec(1, 100, 0xa, 0xb, 0)
+	sampled[unsafe.Offsetof(bpf.WireHdr{}.Sub)] = byte(bpf.WireStackOfSTACK_OF_CODE)
+	code := bpf.WireCodeRec{
+		H: bpf.WireHdr{Start: 100, Tid: 1, Kind: uint8(bpf.WireKindKIND_CODE)}, Tgid: 11, Nr: 39, Nstack: 16,
+	}
+	code.Stack[0], code.Stack[1] = 0xf1, 0xf2
+	alone := bpf.WireCodeRec{
+		H: bpf.WireHdr{Start: 200, Tid: 1, Kind: uint8(bpf.WireKindKIND_CODE), Op: 7}, Tgid: 11, Nr: -1, Nstack: -14,
+	}
+	r := decodeAll(sampled, wire(code), wire(alone), wire(callRec(1, 100)))
+	thread, id := event.Thread{PID: 11, TID: 1}, StackID(11, []uint64{0xa, 0xb})
+	want := []event.CodeSample{
+		{Thread: thread, Syscall: 39, Stack: id, Kernel: []uint64{0xf1, 0xf2}}, {Thread: thread, Op: 7, Syscall: -1},
+	}
+	for i := range r.CodeSamples {
+		r.CodeSamples[i].At = 0
+	}
+	if !reflect.DeepEqual(r.CodeSamples, want) {
+		t.Errorf("samples %+v, want %+v", r.CodeSamples, want)
+	}
+	if len(r.Calls) != 1 || r.Calls[0].Stack != 0 {
+		t.Errorf("the call has the sample's stack: %+v", r.Calls)
+	}
+	if len(r.Stacks) != 1 || !r.Stacks[0].Code || r.Stacks[0].ID != id || r.Malformed != 0 {
+		t.Errorf("stacks %+v, %d malformed", r.Stacks, r.Malformed)
+	}
 }
 
 func TestStackBelongsToTheNextCallOfItsThread(t *testing.T) {

@@ -142,6 +142,7 @@ func offRec(op event.Op) bpf.WireOffRec {
 		Holder: 33, Waker: 44, WakerTgid: 45, Uaddr: 0x7000, WakerUaddr: 0x7001, Ino: 99, Nr: -1, WakerNr: 202,
 		OutCpu: 1, InCpu: 2, State: 1, Role: roleDispatch | roleFollowed,
 		Comm: name16("sleeper"), WakerComm: name16("sixteen-bytes-xx"),
+		WakerBorn: 77,
 	}
 }
 
@@ -151,7 +152,7 @@ func TestIntervalsAreDecoded(t *testing.T) {
 		Start: at, Duration: 100, RunQueue: 40, Thread: thread, Comm: "sleeper", Op: op, Class: event.Futex,
 		Syscall: -1, State: 1, Dispatch: true, Followed: true, Futex: 0x7000, Holder: 33, Inode: 99,
 		Waker: event.Thread{PID: 45, TID: 44}, WakerComm: "sixteen-bytes-xx", WakerFutex: 0x7001, WakerSyscall: 202,
-		OutCPU: 1, InCPU: 2,
+		OutCPU: 1, InCPU: 2, WakerBorn: 77,
 	}
 	if r := decodeAll(wire(offRec(op))); len(r.OffCPU) != 1 || !reflect.DeepEqual(r.OffCPU[0], want) {
 		t.Errorf("got %+v\nwant %+v", r.OffCPU, want)
@@ -159,11 +160,11 @@ func TestIntervalsAreDecoded(t *testing.T) {
 	full := bpf.WireOffFullRec{O: offRec(op), Idle: 5, Nstack: 16, Stack: [14]uint64{0xf1, 0xf2, 0xf3}}
 	full.O.Role = 1
 	full.Culprit[0] = bpf.WireCulprit{Tgid: 1, Tid: 2, Ns: 10, Comm: name16("short")}
-	full.Culprit[1] = bpf.WireCulprit{Tgid: 3, Tid: 4, Ns: 30, Comm: name16("long")}
+	full.Culprit[1] = bpf.WireCulprit{Tgid: 3, Tid: 4, Ns: 30, Born: 88, Comm: name16("long")}
 	full.Culprit[3] = bpf.WireCulprit{Tgid: 5, Tid: 6, Ns: 90, Comm: name16("behind the end")}
 	want.Dispatch, want.Followed, want.IdleNS, want.Kernel = false, false, 5, []uint64{0xf1, 0xf2}
 	want.Culprits = []event.Culprit{
-		{Thread: event.Thread{PID: 3, TID: 4}, Comm: "long", NS: 30},
+		{Thread: event.Thread{PID: 3, TID: 4}, Comm: "long", NS: 30, Born: 88},
 		{Thread: event.Thread{PID: 1, TID: 2}, Comm: "short", NS: 10},
 	}
 	if r := decodeAll(wire(full)); !reflect.DeepEqual(r.OffCPU[0], want) {
@@ -190,9 +191,9 @@ func TestKernelStacksAreCopiedFromTheRing(t *testing.T) {
 func TestTotalsAreDecoded(t *testing.T) {
 	rec := bpf.WireTotalRec{
 		H: hdr(bpf.WireKindKIND_TOTAL, 0, 0), Tgid: 11, Role: roleDispatch | 1, Oncpu: 7, Exec: 8,
-		Comm: name16("x"),
+		Kernel: 9, Born: 10, Comm: name16("x"),
 	}
-	want := event.ThreadTime{At: at, Thread: thread, Comm: "x", OnCPU: 7, Runtime: 8, Dispatch: true}
+	want := event.ThreadTime{At: at, Thread: thread, Comm: "x", OnCPU: 7, Runtime: 8, Kernel: 9, Born: 10, Dispatch: true}
 	for i := range rec.V {
 		rec.V[i], want.NS[i] = uint64(i)<<33, uint64(i)<<33
 	}
@@ -234,6 +235,7 @@ func TestShortAndUnknownRecordsAreCounted(t *testing.T) {
 		bpf.WireKindKIND_REQUEST: wire(bpf.WireRequestRec{}),
 		bpf.WireKindKIND_TCP:     wire(bpf.WireTcpRec{}),
 		bpf.WireKindKIND_MARK:    wire(bpf.WireMarkRec{}),
+		bpf.WireKindKIND_CODE:    wire(bpf.WireCodeRec{}),
 	}
 	kindAt := unsafe.Offsetof(bpf.WireHdr{}.Kind)
 	for kind, b := range kinds {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ingero-io/ingero/capture/host/proc"
 	"github.com/ingero-io/ingero/capture/probe"
 	"github.com/ingero-io/ingero/capture/probe/probetest"
 	"github.com/ingero-io/ingero/event"
@@ -51,6 +52,71 @@ func TestSocketsOfWaitsAreRecorded(t *testing.T) {
 	if want := fmt.Sprintf("127.0.0.1:%d", port); o.Socket.Endpoint() != want || o.Socket.Kind != event.SocketTCP ||
 		o.Inode == 0 || serves && known {
 		t.Errorf("socket %+v, inode %d, other end %s; want %s", o.Socket, o.Inode, o.Socket.Endpoint(), want)
+	}
+}
+
+// Records of threads that are not traced say when their process began, as /proc does.
+func TestRecordsHaveTheStartOfTheProcess(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	defer w.Close()
+	// Both loops compete for one CPU; the other one is not the tracer's. Then the shell waits for a word of the test.
+	tr, shell, begin := probetest.AdoptShell(t, fmt.Sprintf("taskset -pc 0 $$ >/dev/null; "+
+		"exec 3</proc/%d/fd/%d; (while kill -0 $$; do :; done) & "+
+		"i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; while :; do read a <&3; done", os.Getpid(), r.Fd()),
+		probe.Options{})
+	begin()
+	pid := uint32(shell.Process.Pid)
+	fs := proc.New("/proc")
+	is := func(what string, pid uint32, born uint64) {
+		t.Helper()
+		const tick = 10_000_000 // ns, of /proc/PID/stat
+		if want, err := fs.StartTime(int(pid)); err == nil && born/tick != want {
+			t.Errorf("the %s's process %d began at %d ns, by /proc at tick %d", what, pid, born, want)
+		}
+	}
+	var culprit, waker, total bool
+	probetest.Drained(t, tr, func(r *probe.Records) bool {
+		fmt.Fprintln(w, "word")
+		for _, o := range r.OffCPU {
+			for _, c := range o.Culprits {
+				culprit = culprit || o.PID == pid && c.PID != pid
+				is("culprit", c.PID, c.Born)
+			}
+			if o.PID == pid && o.Waker.PID == uint32(os.Getpid()) {
+				waker = true
+				is("waker", o.Waker.PID, o.WakerBorn)
+			}
+		}
+		for _, v := range r.ThreadTimes {
+			total = true
+			is("thread", v.PID, v.Born)
+		}
+		return culprit && waker && total
+	})
+}
+
+// Totals say how much of a thread's time on a CPU was in the kernel.
+func TestTotalsHaveTheTimeInTheKernel(t *testing.T) {
+	tr, shell, begin := probetest.AdoptShell(t,
+		"i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done; dd if=/dev/zero of=/dev/null bs=1 count=4000000 2>/dev/null; sleep 1",
+		probe.Options{})
+	begin()
+	pid := uint32(shell.Process.Pid)
+	shares := map[string]float64{} // of threads' time, by name
+	probetest.Drained(t, tr, func(r *probe.Records) bool {
+		for _, v := range r.ThreadTimes {
+			if v.Runtime > 300e6 && (v.PID == pid || v.Comm == "dd") {
+				shares[v.Comm] = float64(v.Kernel) / float64(v.Runtime)
+			}
+		}
+		return len(shares) == 2
+	})
+	if shares["bash"] > 0.3 || shares["dd"] < 0.4 { // dd makes two system calls for each byte
+		t.Errorf("shares of time in the kernel: %v", shares)
 	}
 }
 

@@ -70,12 +70,12 @@ func (l *innerLinks) attach(t *Tracer) (err error) {
 	return err
 }
 
-// HasInner reports whether the attachment has probes that SetInner takes off.
+// HasInner reports whether the attachment has probes that SetInner detaches.
 func (a *Attachment) HasInner(role event.Role) bool { return a.inner[role] != nil }
 
-// SetInner takes the probes off the driver's functions of a role (event.InnerRoles) in an
-// attachment, or puts them back on, which takes the kernel some 50 ms. A call of them that is under
-// way meanwhile has no record; no other call is touched. It may be called from any goroutine, and
+// SetInner detaches the probes on the driver's functions of a role (event.InnerRoles) in an
+// attachment, or attaches them again, which takes the kernel some 50 ms. A call of them that is in
+// flight meanwhile has no record; no other call is touched. It may be called from any goroutine, and
 // does nothing to an attachment that has ended.
 func (t *Tracer) SetInner(a *Attachment, role event.Role, on bool) error {
 	in := a.inner[role]

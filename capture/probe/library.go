@@ -7,9 +7,9 @@ import (
 	"regexp"
 	"slices"
 
+	"github.com/ingero-io/ingero/capture/elffile"
 	"github.com/ingero-io/ingero/capture/limit"
 	"github.com/ingero-io/ingero/event"
-	"github.com/ingero-io/ingero/internal/elffile"
 )
 
 // Library is a probe on a shared library: which files it is found in and which

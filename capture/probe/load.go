@@ -60,6 +60,7 @@ func (t *Tracer) load() error {
 		return nil
 	}
 	t.shared["openers"] = t.sched.Maps["openers"]
+	t.shared["py_procs"], t.shared["py_sent"] = t.calls.Maps["py_procs"], t.calls.Maps["py_sent"]
 	t.loadProbes()
 	return t.hook(ledgerHooks...)
 }
@@ -92,7 +93,7 @@ func (t *Tracer) prepareCalls(s *ebpf.CollectionSpec) error {
 		"stack_all":    t.opts.Stack == StackAll,
 		"stack_failed": t.opts.Stack != StackOff,
 		"stack_room":   uint64(t.opts.RingBytes / 2),
-		"use_python":   t.opts.Stack != StackOff && PythonSupport() == nil,
+		"use_python":   t.usePython(),
 	}
 	if t.opts.Stack == StackSlow {
 		vars["stack_every"] = uint64(stackSample)
@@ -100,6 +101,9 @@ func (t *Tracer) prepareCalls(s *ebpf.CollectionSpec) error {
 	}
 	return kernel.Set(s, vars)
 }
+
+// usePython reports whether stacks have Python frames.
+func (t *Tracer) usePython() bool { return t.opts.Stack != StackOff && PythonSupport() == nil }
 
 // hook attaches programs to the scheduler's tracepoints.
 func (t *Tracer) hook(names ...string) error {

@@ -7,6 +7,7 @@ import (
 	"github.com/cilium/ebpf/btf"
 
 	"github.com/ingero-io/ingero/capture/probe/blockio"
+	"github.com/ingero-io/ingero/capture/probe/codesample"
 	"github.com/ingero-io/ingero/capture/probe/gpukernel"
 	"github.com/ingero-io/ingero/capture/probe/inflight"
 	"github.com/ingero-io/ingero/capture/probe/kernel"
@@ -27,6 +28,7 @@ var kernelProbes = []*kernel.Probe{
 	blockio.Probe,
 	tcp.Probe,
 	gpukernel.Probe,
+	codesample.Probe,
 }
 
 // loaded is a kernel probe of a Tracer.
@@ -75,7 +77,9 @@ func (t *Tracer) Open(p *kernel.Probe) (*kernel.Loaded, error) {
 		types = btf.NewCache()
 	}
 	h := &kernel.Host{
-		Types: types, Perf: t.variant.backend == BackendPerf, ToUnix: t.decode.toUnix, Log: t.log,
+		Types: types, Perf: t.variant.backend == BackendPerf,
+		Stacks: t.opts.Stack != StackOff, Python: t.usePython(), Ring: uint64(t.opts.RingBytes),
+		ToUnix: t.decode.toUnix, Log: t.log,
 	}
 	l, err := kernel.New(p, h, t.share)
 	if err != nil {

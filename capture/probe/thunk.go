@@ -8,8 +8,8 @@ import (
 
 	"golang.org/x/arch/x86/x86asm"
 
+	"github.com/ingero-io/ingero/capture/elffile"
 	"github.com/ingero-io/ingero/capture/limit"
-	"github.com/ingero-io/ingero/internal/elffile"
 )
 
 // A function may only jump to another one with the same arguments: in libcudart 13,

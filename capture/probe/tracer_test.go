@@ -17,6 +17,7 @@ import (
 	"github.com/ingero-io/ingero/capture/probe/all"
 	"github.com/ingero-io/ingero/capture/probe/probetest"
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/event/stats"
 	"github.com/ingero-io/ingero/internal/cudastub"
 	"github.com/ingero-io/ingero/internal/kerneltest"
 )
@@ -231,22 +232,10 @@ func TestDurationsAgreeWithTheCallersClock(t *testing.T) {
 	for _, c := range r.Calls {
 		ds = append(ds, c.Duration)
 	}
-	got := median(ds)
+	got := stats.Upper(ds)
 	want := uint64(a.Int("p50_ns"))
 	t.Logf("victim's median %d ns, recorded %d ns", want, got)
 	if diff := max(got, want) - min(got, want); diff > uint64(5*time.Microsecond) {
 		t.Errorf("medians differ by %d ns", diff)
 	}
-}
-
-func median(v []uint64) uint64 {
-	for i := 1; i < len(v); i++ {
-		for j := i; j > 0 && v[j] < v[j-1]; j-- {
-			v[j], v[j-1] = v[j-1], v[j]
-		}
-	}
-	if len(v) == 0 {
-		return 0
-	}
-	return v[len(v)/2]
 }

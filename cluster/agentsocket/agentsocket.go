@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/ingero-io/ingero/cluster/wire"
-	"github.com/ingero-io/ingero/internal/unixsocket"
+	"github.com/ingero-io/ingero/lib/unixsocket"
 )
 
 // System is the path of the socket of a tracer that runs as root.

@@ -102,7 +102,7 @@ func (c *Chooser) Batch(b *store.Batch) {
 	for i := range b.Collectives {
 		x := &b.Collectives[i]
 		if x.Ret == 0 {
-			c.add(x)
+			c.addCollective(x)
 		}
 	}
 	c.waits(b)
@@ -112,7 +112,7 @@ func (c *Chooser) Batch(b *store.Batch) {
 			c.steps(row)
 		}
 		if row.Ended {
-			c.forget(row.PID)
+			c.forgetProcess(row.PID)
 		}
 	}
 }
@@ -133,7 +133,7 @@ func (c *Chooser) Second(at uint64, sums []Sum, chosen []Arrival) ([]Sum, []Arri
 	for pid, r := range c.ranks {
 		c.leftOut += r.expire(at)
 		if at-min(r.stepped, at) > silentFor {
-			c.forget(pid)
+			c.forgetProcess(pid)
 		}
 	}
 	chosen = append(chosen, c.chosen...)
@@ -141,16 +141,16 @@ func (c *Chooser) Second(at uint64, sums []Sum, chosen []Arrival) ([]Sum, []Arri
 	return sums, chosen
 }
 
-// forget forgets the rank of a process.
-func (c *Chooser) forget(pid uint32) {
+// forgetProcess forgets the rank of a process.
+func (c *Chooser) forgetProcess(pid uint32) {
 	if r := c.ranks[pid]; r != nil {
 		c.leftOut += uint64(len(r.pending))
 		delete(c.ranks, pid)
 	}
 }
 
-// add takes in an operation.
-func (c *Chooser) add(x *event.Collective) {
+// addCollective takes in an operation.
+func (c *Chooser) addCollective(x *event.Collective) {
 	k := sumKey{x.PID, x.CommID, x.Rank, x.Op}
 	s := c.sums[k]
 	if s == nil {

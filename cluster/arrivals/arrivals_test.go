@@ -273,10 +273,10 @@ func TestWhatDoesNotEndIsGivenUp(t *testing.T) {
 	at := uint64(1e18)
 	row := func(n uint64, ended bool) {
 		at += 1e9
-		c.Batch(&store.Batch{RankSteps: []store.RankSteps{{
+		c.Batch(&store.Batch{Tables: store.Tables{RankSteps: []store.RankSteps{{
 			At: at, PID: 7, Rank: 0, Ranks: 2, Comm: comm, Every: 1, Ended: ended,
 			Steps: []store.RankStep{{Seq: n, End: at - 1, OwnNS: ms}},
-		}}})
+		}}}})
 	}
 	row(1, false)
 	row(2, false)

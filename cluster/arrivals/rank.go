@@ -75,7 +75,7 @@ func (r *rank) enteredBefore(x *event.Collective) uint64 {
 func (c *Chooser) steps(row *store.RankSteps) {
 	r := c.ranks[row.PID]
 	if r == nil || r.comm != row.Comm || r.rank != row.Rank || r.every != row.Every { // counted differently now
-		c.forget(row.PID)
+		c.forgetProcess(row.PID)
 		r = &rank{
 			comm: row.Comm, rank: row.Rank, every: row.Every, ops: make([]event.Collective, minOps),
 			pending: map[uint32]Arrival{}, since: row.At,
@@ -129,8 +129,8 @@ func (r *rank) step(s *store.RankStep, stride uint64) (a Arrival, ok bool) {
 		a.Why, a.OneOf = Sample, stride
 	}
 	r.before = *s
-	r.own.add(s.OwnNS)
-	r.wait.add(s.WaitNS)
+	r.own.addValue(s.OwnNS)
+	r.wait.addValue(s.WaitNS)
 	r.stepped = s.End
 	return a, a.Why != ""
 }
@@ -214,7 +214,7 @@ type usual struct {
 	sorted [usualOf]uint64 // scratch
 }
 
-func (u *usual) add(v uint64) {
+func (u *usual) addValue(v uint64) {
 	u.last[u.n%usualOf] = v
 	u.n++
 }

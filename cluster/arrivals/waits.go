@@ -27,7 +27,7 @@ func (c *Chooser) waits(b *store.Batch) {
 	for i := range b.Gaps {
 		g := &b.Gaps[i]
 		if r := c.ranks[g.PID]; r != nil && g.Ledger.Total() > 0 {
-			r.off.add(off{g.TID, g.Start, g.Start + g.Duration, g.Ledger.NS})
+			r.off.addWait(off{g.TID, g.Start, g.Start + g.Duration, g.Ledger.NS})
 		}
 	}
 	for i := range b.Calls {
@@ -37,12 +37,12 @@ func (c *Chooser) waits(b *store.Batch) {
 			continue
 		}
 		if r := c.ranks[x.PID]; r != nil && x.Ledger.Total() > 0 {
-			r.off.add(off{x.TID, x.Start, x.Start + x.Duration, x.Ledger.NS})
+			r.off.addWait(off{x.TID, x.Start, x.Start + x.Duration, x.Ledger.NS})
 		}
 	}
 }
 
-func (w *waits) add(o off) {
+func (w *waits) addWait(o off) {
 	w.list[w.n%maxOff] = o
 	w.n++
 }

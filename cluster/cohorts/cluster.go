@@ -6,6 +6,7 @@ import (
 
 	"github.com/ingero-io/ingero/cluster/health"
 	"github.com/ingero-io/ingero/cluster/wire"
+	"github.com/ingero-io/ingero/event/stats"
 )
 
 // Cluster is what the metrics publish about a cluster. A rank's score is its peers' own work over its own, at most 1.
@@ -31,7 +32,7 @@ func Clusters(l *wire.CohortList) []Cluster {
 			a = &adding{Cluster: Cluster{Name: c.Cluster}, nodes: map[string]bool{}}
 			by[c.Cluster] = a
 		}
-		a.add(c)
+		a.addCohorts(c)
 	}
 	out := make([]Cluster, 0, len(by))
 	for _, a := range by {
@@ -48,7 +49,7 @@ type adding struct {
 	scores []float64
 }
 
-func (a *adding) add(c *wire.Cohorts) {
+func (a *adding) addCohorts(c *wire.Cohorts) {
 	if c.Live < health.Quorum(c.Ranks) {
 		a.Low = true
 	}
@@ -73,17 +74,11 @@ func (a *adding) add(c *wire.Cohorts) {
 func (a *adding) done() Cluster {
 	a.Nodes, a.Scored = len(a.nodes), len(a.scores)
 	if a.Scored > 0 {
-		a.Median = middle(a.scores)
+		a.Median = stats.Middle(a.scores)
 		for i, v := range a.scores {
 			a.scores[i] = max(v-a.Median, a.Median-v)
 		}
-		a.MAD = middle(a.scores)
+		a.MAD = stats.Middle(a.scores)
 	}
 	return a.Cluster
-}
-
-// middle returns the median of v, which it sorts.
-func middle(v []float64) float64 {
-	slices.Sort(v)
-	return (v[(len(v)-1)/2] + v[len(v)/2]) / 2
 }

@@ -146,8 +146,8 @@ func (s *State) Sweep(now time.Duration) (out []Told) {
 	for _, v := range s.fleet.Sweep(now, nil) {
 		out = append(out, Told{v, s.nodes[v.Node].name, s.clusters[v.Cohort].name})
 	}
-	s.nodes.forget(now)
-	s.clusters.forget(now)
+	s.nodes.forgetOld(now)
+	s.clusters.forgetOld(now)
 	return out
 }
 

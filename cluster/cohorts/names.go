@@ -24,8 +24,8 @@ func (n names) see(id uint64, name string, now time.Duration) {
 	}
 }
 
-// forget drops names that were not seen for nameLife.
-func (n names) forget(now time.Duration) {
+// forgetOld drops names that were not seen for nameLife.
+func (n names) forgetOld(now time.Duration) {
 	for id, k := range n {
 		if now-k.seen > nameLife {
 			delete(n, id)

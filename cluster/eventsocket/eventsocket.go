@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/ingero-io/ingero/cluster/wire"
-	"github.com/ingero-io/ingero/internal/unixsocket"
+	"github.com/ingero-io/ingero/lib/unixsocket"
 )
 
 // System is the path of the socket of a tracer that runs as root.
@@ -114,12 +114,12 @@ func (s *Server) accept() {
 			time.Sleep(writeTime)
 			continue
 		}
-		s.add(c)
+		s.addClient(c)
 	}
 }
 
-// add connects a reader: it gets the ongoing events first.
-func (s *Server) add(c net.Conn) {
+// addClient connects a reader: it gets the ongoing events first.
+func (s *Server) addClient(c net.Conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed || len(s.readers) >= maxReaders {

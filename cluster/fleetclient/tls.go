@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/ingero-io/ingero/internal/smallfile"
+	"github.com/ingero-io/ingero/lib/smallfile"
 )
 
 // Files names PEM files for TLS: the CA that signed the fleet's certificate, and, for mutual TLS, the agent's own

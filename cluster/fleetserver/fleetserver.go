@@ -183,7 +183,7 @@ func (s *Server) push(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer s.leave(size)
-	body, code, err := read(w, r)
+	body, code, err := readBody(w, r)
 	if err != nil {
 		refuse(w, code, err.Error())
 		return
@@ -239,8 +239,8 @@ func refuse(w http.ResponseWriter, code int, why string) {
 	_, _ = w.Write(wire.AppendStatus(nil, why)) // on error the peer has gone
 }
 
-// read reads the body of a push, or returns the status with which it is refused.
-func read(w http.ResponseWriter, r *http.Request) (body []byte, code int, err error) {
+// readBody reads the body of a push, or returns the status with which it is refused.
+func readBody(w http.ResponseWriter, r *http.Request) (body []byte, code int, err error) {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != wire.TypeProtobuf {
 		return nil, http.StatusUnsupportedMediaType, errors.New("pushes are of the type " + wire.TypeProtobuf)
 	}

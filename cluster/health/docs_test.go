@@ -7,9 +7,9 @@ import (
 	"github.com/ingero-io/ingero/internal/doctable"
 )
 
-// TestConstantsAsDocumented compares the table in docs/fleet-design.md with the constants.
+// TestConstantsAsDocumented compares the table in cluster/health/DESIGN.md with the constants.
 func TestConstantsAsDocumented(t *testing.T) {
-	doctable.CheckConstants(t, "../../docs/fleet-design.md", "| constant | value | source |", map[string]any{
+	doctable.CheckConstants(t, "DESIGN.md", "| constant | value | source |", map[string]any{
 		"PushEvery": PushEvery, "PushSpread": PushSpread, "PollEvery": PollEvery, "BucketTime": BucketTime,
 		"FreeBucket": FreeBucket, "Repeated": Repeated, "Kept": Kept, "quorumShare": quorumShare,
 		"mergeNoise": mergeNoise, "warmBuckets": warmBuckets, "offsetSpread": offsetSpread, "offsetMost": offsetMost,

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/ingero-io/ingero/event/stats"
 )
 
 // Options define the load.
@@ -298,8 +300,5 @@ func usage() time.Duration {
 
 // quantile returns a quantile of sorted times, in milliseconds; 0: there are none.
 func quantile(sorted []time.Duration, q float64) float64 {
-	if len(sorted) == 0 {
-		return 0
-	}
-	return sorted[int(q*float64(len(sorted)-1)+0.5)].Seconds() * 1e3
+	return stats.Nearest(sorted, q).Seconds() * 1e3
 }

@@ -14,7 +14,7 @@ type clocks struct {
 
 func newClocks() clocks { return clocks{gpuOf: map[uint32]int{}} }
 
-func (c *clocks) take(b *store.Batch) {
+func (c *clocks) takeClocks(b *store.Batch) {
 	for i := range b.GPUMemory {
 		m := &b.GPUMemory[i]
 		at, known := c.gpuOf[m.PID]

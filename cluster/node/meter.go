@@ -50,7 +50,7 @@ func (m *Meter) Batch(b *store.Batch) {
 	for _, pid := range b.Ended {
 		m.ended = append(m.ended, event.Life{Kind: event.LifeExit, Thread: event.Thread{PID: pid, TID: pid}})
 	}
-	m.clocks.take(b)
+	m.clocks.takeClocks(b)
 	m.spend(b)
 	m.waiting(b)
 }

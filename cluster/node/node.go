@@ -162,7 +162,7 @@ func (n *Node) step(row *store.RankSteps, s *store.RankStep, out []Said) []Said 
 		r = n.join(row, source)
 	}
 	r.step = time.Duration(s.End)
-	r.clock.add(r.step, s.Clock)
+	r.clock.addShare(r.step, s.Clock)
 	r.spent.steps++
 	r.spent.own += time.Duration(s.OwnNS).Seconds()
 	r.spent.gpu += time.Duration(min(s.GPUNS, s.OwnNS)).Seconds()

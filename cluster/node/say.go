@@ -83,8 +83,8 @@ type mean struct {
 	count int
 }
 
-// add takes in the GPU's clock in a step, as a share of the maximum; 0 is not known.
-func (t *trend) add(at time.Duration, share float64) {
+// addShare takes in the GPU's clock in a step, as a share of the maximum; 0 is not known.
+func (t *trend) addShare(at time.Duration, share float64) {
 	if share <= 0 {
 		return
 	}

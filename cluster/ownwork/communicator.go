@@ -53,8 +53,8 @@ type op struct {
 
 func (m *communicator) op(seq uint32) *op { return &m.ops[seq&uint32(len(m.ops)-1)] }
 
-// count returns how many operations are kept.
-func (m *communicator) count() uint32 { return m.last - m.first + 1 }
+// length returns how many operations are kept.
+func (m *communicator) length() uint32 { return m.last - m.first + 1 }
 
 // whole reports whether the records of all operations from one number to another are there.
 func (m *communicator) whole(from, to uint32) bool {
@@ -97,7 +97,7 @@ func (m *communicator) add(x *event.Collective, launches, full uint32) {
 
 // put appends an operation.
 func (m *communicator) put(o op) {
-	if m.count() == uint32(len(m.ops)) {
+	if m.length() == uint32(len(m.ops)) {
 		m.room()
 	}
 	m.last++
@@ -105,7 +105,7 @@ func (m *communicator) put(o op) {
 	if m.every == 0 {
 		return
 	}
-	if m.count() > m.every && m.op(m.last-m.every).sign == o.sign {
+	if m.length() > m.every && m.op(m.last-m.every).sign == o.sign {
 		m.matched++
 	} else {
 		m.matched = 0

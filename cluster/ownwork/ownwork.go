@@ -159,7 +159,7 @@ func (t *Tracker) Clock(pid uint32, at uint64, share float64) {
 // after Collectives, with the time up to which records have been passed (Unix ns).
 func (t *Tracker) Take(at uint64, list []Step) []Step {
 	for _, p := range t.procs {
-		list = p.take(t, at, list)
+		list = p.takeSteps(t, at, list)
 	}
 	return list
 }

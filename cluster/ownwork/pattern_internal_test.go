@@ -65,8 +65,8 @@ func TestRingKeepsTheLastOperations(t *testing.T) {
 	for seq := uint32(1000); seq < 1000+3*maxOps; seq++ {
 		m.put(op{at: uint64(seq), sign: seq % 3})
 	}
-	if m.count() != maxOps || len(m.ops) != maxOps || m.first != 1000+2*maxOps || m.matched < 2*maxOps {
-		t.Errorf("%d operations from %d on, %d match", m.count(), m.first, m.matched)
+	if m.length() != maxOps || len(m.ops) != maxOps || m.first != 1000+2*maxOps || m.matched < 2*maxOps {
+		t.Errorf("%d operations from %d on, %d match", m.length(), m.first, m.matched)
 	}
 	for seq := m.first; seq <= m.last; seq++ {
 		if m.op(seq).at != uint64(seq) {

@@ -13,8 +13,8 @@ type counts struct {
 	dropped        bool // the last Take left out steps, because records were dropped
 }
 
-// take appends the steps that ended.
-func (p *process) take(t *Tracker, at uint64, list []Step) []Step {
+// takeSteps appends the steps that ended.
+func (p *process) takeSteps(t *Tracker, at uint64, list []Step) []Step {
 	for _, m := range p.comms {
 		if m.pattern(&t.find) && m == p.chosen {
 			p.begin(m)

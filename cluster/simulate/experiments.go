@@ -98,7 +98,7 @@ func Run(o Options) Result {
 
 func (l *lab) has(n int) bool { return slices.Contains(l.options.Ranks, n) }
 
-func (l *lab) add(r Row) {
+func (l *lab) addRow(r Row) {
 	l.rows = append(l.rows, r)
 	if l.options.Row != nil {
 		l.options.Row(r)
@@ -151,9 +151,9 @@ func (l *lab) stragglers() {
 		}
 		var all Score
 		for _, f := range slowdowns {
-			all.add(l.trials(l.few(c.trials), 60, withStragglers(c.n, c.slow, 0.2, 0.03, f, 60)))
+			all.addScore(l.trials(l.few(c.trials), 60, withStragglers(c.n, c.slow, 0.2, 0.03, f, 60)))
 		}
-		l.add(all.row(partStraggler, "10, 20, 30 %", c.n, 0.2, 0.03))
+		l.addRow(all.row(partStraggler, "10, 20, 30 %", c.n, 0.2, 0.03))
 	}
 }
 
@@ -175,9 +175,9 @@ func (l *lab) grid() {
 				}
 				var all Score
 				for _, f := range slowdowns {
-					all.add(l.trials(l.few(c.trials), window, withStragglers(c.n, c.slow, step, noise, f, window)))
+					all.addScore(l.trials(l.few(c.trials), window, withStragglers(c.n, c.slow, step, noise, f, window)))
 				}
-				l.add(all.row(partGrid, "10, 20, 30 %", c.n, step, noise))
+				l.addRow(all.row(partGrid, "10, 20, 30 %", c.n, step, noise))
 			}
 		}
 	}
@@ -195,7 +195,7 @@ func (l *lab) changes() {
 			j.Change = 0.6 + 1.4*r.Float64()
 			return j
 		})
-		l.add(s.row(partChange, "all ranks x0.6 to x2", c.n, 0.5, 0.03))
+		l.addRow(s.row(partChange, "all ranks x0.6 to x2", c.n, 0.5, 0.03))
 	}
 }
 
@@ -229,7 +229,7 @@ func (l *lab) quiet() {
 			hours, trials = 0.25, max(1, c.rankHours/(100*c.n))
 		}
 		s := l.trials(trials, 60, func(r *rand.Rand) Job { return disturbed(c.n, c.step, c.noise, hours*3600, r) })
-		l.add(s.row(partQuiet, "no straggler, all disturbances", c.n, c.step, c.noise))
+		l.addRow(s.row(partQuiet, "no straggler, all disturbances", c.n, c.step, c.noise))
 	}
 }
 
@@ -269,18 +269,18 @@ func (l *lab) works() {
 		var all Score
 		for _, f := range slowdowns {
 			make := withStragglers(64, 1, 1, 0.02, f, 300)
-			all.add(l.trials(l.few(24), 300, func(r *rand.Rand) Job {
+			all.addScore(l.trials(l.few(24), 300, func(r *rand.Rand) Job {
 				j := make(r)
 				j.Faults[0].From += 300 // the noise is known after five minutes
 				j.Length += 300
 				return unequal(j)
 			}))
 		}
-		l.add(all.row(partWork, name, 64, 1, 0.02))
+		l.addRow(all.row(partWork, name, 64, 1, 0.02))
 		s := l.trials(l.few(24), 60, func(r *rand.Rand) Job {
 			return unequal(disturbed(64, 1, 0.02, 3600, r))
 		})
-		l.add(s.row(partWork, name+", no straggler", 64, 1, 0.02))
+		l.addRow(s.row(partWork, name+", no straggler", 64, 1, 0.02))
 	}
 }
 
@@ -332,7 +332,7 @@ func (l *lab) cases() {
 	for _, c := range all {
 		if l.has(8) {
 			s := l.trials(l.few(48), 120, c.make)
-			l.add(s.row(partCase, c.name, c.n, 0.2, 0.02))
+			l.addRow(s.row(partCase, c.name, c.n, 0.2, 0.02))
 		}
 	}
 	if l.has(8) {
@@ -341,6 +341,6 @@ func (l *lab) cases() {
 			j.Bursts, j.Stalls, j.Length = 60, 60, 600
 			return j
 		})
-		l.add(s.row(partCase, "a burst and a stall a minute", 8, 0.2, 0.02))
+		l.addRow(s.row(partCase, "a burst and a stall a minute", 8, 0.2, 0.02))
 	}
 }

@@ -180,7 +180,7 @@ func (l *lab) amongOf(n, fleets int) {
 			j.Net = Net{Fleets: fleets, Outages: c.outages(j.Faults[0].From), Lost: c.lost}
 			return j
 		})
-		l.add(s.row(partAmong, of+c.name, n, step, noise).quiet(&s))
+		l.addRow(s.row(partAmong, of+c.name, n, step, noise).quiet(&s))
 	}
 	s := l.trials(l.few(24), window, func(r *rand.Rand) Job {
 		j := disturbed(n, 1, 0.03, 3600, r)
@@ -195,7 +195,7 @@ func (l *lab) amongOf(n, fleets int) {
 		}
 		return j
 	})
-	l.add(s.row(partAmong, of+"20 outages an hour, no straggler", n, 1, 0.03).quiet(&s))
+	l.addRow(s.row(partAmong, of+"20 outages an hour, no straggler", n, 1, 0.03).quiet(&s))
 }
 
 // quiet counts cohort_slow as false too: none of these cohorts is slow.

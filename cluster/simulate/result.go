@@ -99,14 +99,14 @@ func (r *Result) part(w io.Writer, part, title string) error {
 				"rank-h\tper 1000 node-h")
 		}
 		fmt.Fprintf(t, "%s\t%d\t%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t%d\t"+other+"%.0f\t%s\n",
-			x.Case, x.N, short(x.StepS, "s"), short(100*x.Noise, "%"), x.Trials, of(x.Found, x.Found+x.Missed),
+			x.Case, x.N, short(x.StepS, "s"), short(100*x.Noise, "%"), x.Trials, share(x.Found, x.Found+x.Missed),
 			number(x.F1, 3), number(x.F1Soon, 3), number(x.MedianS, 1), number(x.P95S, 1),
 			x.False, x.RankHour, number(x.PerNode, 2))
 	}
 	return t.Flush()
 }
 
-func of(n, all int) string {
+func share(n, all int) string {
 	if all == 0 {
 		return "-"
 	}

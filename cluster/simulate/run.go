@@ -71,8 +71,8 @@ const start = 1000 * time.Second
 
 func at(seconds float64) time.Duration { return start + time.Duration(seconds*float64(time.Second)) }
 
-// run simulates a job, calls report with each verdict, and returns the length in hours.
-func run(j *Job, random *rand.Rand, report func(health.Verdict)) float64 {
+// runJob simulates a job, calls report with each verdict, and returns the length in hours.
+func runJob(j *Job, random *rand.Rand, report func(health.Verdict)) float64 {
 	stages := make([]int, j.Ranks)
 	for i := range stages {
 		stages[i] = i % max(j.Stages, 1)
@@ -300,7 +300,7 @@ func (w *world) pushNode(i int, now time.Duration) {
 	} else if !w.down(now) && (w.job.Net.Lost == 0 || w.random.Float64() >= w.job.Net.Lost) {
 		answer = w.fleets[w.fleet].Push(now, p)
 	}
-	w.take(i, now, answer)
+	w.takeAnswer(i, now, answer)
 	w.askLater(poll{at: now + health.PollEvery, node: i, left: int(w.every/health.PollEvery) - 1})
 }
 
@@ -326,7 +326,7 @@ func (w *world) ask(p poll) {
 				answer = w.pollOf(p.node, p.at, w.ranks[r].Poll(n.id))
 			}
 		}
-		w.take(p.node, p.at, answer)
+		w.takeAnswer(p.node, p.at, answer)
 	}
 	p.at, p.left = p.at+health.PollEvery, p.left-1
 	w.askLater(p)
@@ -339,7 +339,7 @@ func (w *world) pollOf(node int, now time.Duration, q health.Poll) *health.Reply
 	return w.fleets[w.fleet].Poll(now, q)
 }
 
-func (w *world) take(i int, now time.Duration, answer *health.Reply) {
+func (w *world) takeAnswer(i int, now time.Duration, answer *health.Reply) {
 	t := (now - start).Seconds()
 	for _, r := range w.nodes[i].ranks {
 		switch {

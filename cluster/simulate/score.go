@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/ingero-io/ingero/cluster/health"
+	"github.com/ingero-io/ingero/event/stats"
 )
 
 // Alarm is a verdict of a simulated or replayed job.
@@ -45,7 +46,7 @@ const soon = 10
 func (s *Score) trial(j *Job, random *rand.Rand, window float64) {
 	first := map[int32]float64{}
 	degraded := len(j.Faults)*4 > j.Ranks && len(j.Faults) >= 3
-	hours := run(j, random, func(v health.Verdict) {
+	hours := runJob(j, random, func(v health.Verdict) {
 		if v.Resolved {
 			return
 		}
@@ -96,7 +97,7 @@ func (j *Job) faulty(rank int32, t float64) bool {
 	return false
 }
 
-func (s *Score) add(o Score) {
+func (s *Score) addScore(o Score) {
 	s.Trials += o.Trials
 	s.Hit += o.Hit
 	s.Miss += o.Miss
@@ -126,6 +127,5 @@ func (s *Score) quantile(q float64) float64 {
 	if len(s.Delay) == 0 {
 		return math.NaN()
 	}
-	d := slices.Sorted(slices.Values(s.Delay))
-	return d[int(q*float64(len(d)-1)+0.5)]
+	return stats.Nearest(slices.Sorted(slices.Values(s.Delay)), q)
 }

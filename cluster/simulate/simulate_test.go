@@ -136,7 +136,7 @@ func TestRanksThatLeave(t *testing.T) {
 		j := ordinary(8, 0.2, 0.02)
 		j.Length, j.Leaves, j.Exit = 100, map[int]float64{4: 60}, exit
 		var verdicts []string
-		run(&j, rand.New(rand.NewPCG(1, 1)), func(v health.Verdict) {
+		runJob(&j, rand.New(rand.NewPCG(1, 1)), func(v health.Verdict) {
 			verdicts = append(verdicts, fmt.Sprintf("%v of %d", v.Kind, v.Rank))
 		})
 		if want := []string{fmt.Sprintf("%v of 4", kind)}; !cmp.Equal(verdicts, want) {

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/ingero-io/ingero/cluster/health"
-	"github.com/ingero-io/ingero/internal/plain"
+	"github.com/ingero-io/ingero/lib/plain"
 )
 
 // The published types of straggler events. Other verdicts have the names of their kinds.

@@ -54,7 +54,7 @@ func ParseDataRequest(b []byte) (push Push, ok bool) {
 		if resources++; resources > 1 {
 			return nil
 		}
-		return p.read(b)
+		return p.parseMetrics(b)
 	})
 	if err != nil || resources != 1 || p.others || p.data == nil {
 		return push, false
@@ -77,7 +77,7 @@ type pusher struct {
 // parsePush reads resource metrics, nil if none are in our scope. Fields come in any order.
 func parsePush(b []byte) (*Push, error) {
 	p := pusher{rank: health.NoRank}
-	err := p.read(b)
+	err := p.parseMetrics(b)
 	switch {
 	case err != nil:
 		return nil, err
@@ -90,8 +90,8 @@ func parsePush(b []byte) (*Push, error) {
 	return &p.push, p.take()
 }
 
-// read parses resource metrics.
-func (p *pusher) read(b []byte) error {
+// parseMetrics parses resource metrics.
+func (p *pusher) parseMetrics(b []byte) error {
 	err := each(b, fieldResource, func(b []byte) error {
 		return each(b, fieldAttributes, p.resource)
 	})

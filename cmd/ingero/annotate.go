@@ -11,6 +11,7 @@ import (
 	"github.com/ingero-io/ingero/capture/host/proc"
 	"github.com/ingero-io/ingero/capture/label"
 	"github.com/ingero-io/ingero/capture/label/socket"
+	"github.com/ingero-io/ingero/lib/commands"
 )
 
 // annotateFlags are the flags of annotate.
@@ -36,7 +37,7 @@ Keys are up to 64 characters of A-Z, a-z, 0-9, _, . and -, values up to 256 byte
 		Example: `  ingero annotate step=120 epoch=3          of the process that runs this
   ingero annotate --pid 4821 phase=warm-up  of another process of this user
   ingero annotate --pid 4821 phase=         it has none any more`,
-		Args: arguments(1, label.MaxLabels, fmt.Sprintf("1 to %d labels KEY=VALUE", label.MaxLabels)),
+		Args: commands.Arguments(1, label.MaxLabels, fmt.Sprintf("1 to %d labels KEY=VALUE", label.MaxLabels)),
 		RunE: func(_ *cobra.Command, args []string) error {
 			line, err := labelLine(args)
 			if err != nil {

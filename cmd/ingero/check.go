@@ -9,8 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ingero-io/ingero/capture/doctor"
 	"github.com/ingero-io/ingero/capture/probe"
-	"github.com/ingero-io/ingero/internal/doctor"
+	"github.com/ingero-io/ingero/lib/commands"
 )
 
 func checkCommand(c *console) *cobra.Command {
@@ -31,7 +32,7 @@ what /proc lets it see, and says how many processes it could not look at.`,
   sudo ingero check --json | jq .ok
   sudo ingero check --coverage
   sudo ingero check --coverage --json | jq '.processes[] | select(.traced != "yes")'`,
-		Args: arguments(0, 0, "no arguments"),
+		Args: commands.Arguments(0, 0, "no arguments"),
 		RunE: func(*cobra.Command, []string) error {
 			backend, err := probe.ParseBackend(c.env(probe.BackendEnv))
 			if err != nil {
@@ -42,12 +43,12 @@ what /proc lets it see, and says how many processes it could not look at.`,
 			}
 			r := doctor.Examine(doctor.Options{Backend: backend, Sudo: c.underSudo(), Scope: c.scope})
 			if asJSON {
-				err = writeJSON(c.out, r)
+				err = commands.WriteJSON(c.out, r)
 			} else {
 				err = c.writeCheck(r)
 			}
 			if err == nil && !r.OK {
-				return exitCode(exitFailure)
+				return commands.ExitCode(commands.ExitFailure)
 			}
 			return err
 		},

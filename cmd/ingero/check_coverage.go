@@ -6,8 +6,9 @@ import (
 	"io"
 	"strings"
 
+	"github.com/ingero-io/ingero/capture/doctor"
 	"github.com/ingero-io/ingero/capture/probe/coverage"
-	"github.com/ingero-io/ingero/internal/doctor"
+	"github.com/ingero-io/ingero/lib/commands"
 )
 
 // coverage prints what would be traced of each process.
@@ -17,7 +18,7 @@ func (c *console) coverage(o doctor.Options, asJSON bool) error {
 		return fmt.Errorf("%w; is /proc mounted?", err)
 	}
 	if asJSON {
-		return writeJSON(c.out, r)
+		return commands.WriteJSON(c.out, r)
 	}
 	_, err = io.WriteString(c.out, coverageText(r))
 	return err

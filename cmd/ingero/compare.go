@@ -11,7 +11,8 @@ import (
 
 	"github.com/ingero-io/ingero/explain/compare"
 	"github.com/ingero-io/ingero/explain/recording"
-	"github.com/ingero-io/ingero/store/source"
+	"github.com/ingero-io/ingero/explain/source"
+	"github.com/ingero-io/ingero/lib/commands"
 	"github.com/ingero-io/ingero/store/sqlite"
 )
 
@@ -20,7 +21,7 @@ type compareFlags struct {
 	failAbove string
 	asJSON    bool
 	by        string
-	fleet     fleetFlags
+	fleet     nodeFlags
 }
 
 func compareCommand(c *console) *cobra.Command {
@@ -51,7 +52,7 @@ A and B are then parts of these, and may be left out.`,
   ingero compare --nodes gpu-01:8080,gpu-02:8080         why is one node slower?
   ingero compare --nodes gpu-01:8080,gpu-02:8080 14:00Z-14:05Z 14:00Z-14:05Z
   ingero compare main.db branch.db --fail-above 5%       in CI: exit code 1 if a step takes 5 % longer`,
-		Args: arguments(0, 2, "two recordings, or parts of recordings"),
+		Args: commands.Arguments(0, 2, "two recordings, or parts of recordings"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			limit, err := f.limit()
 			if err != nil {
@@ -66,12 +67,12 @@ A and B are then parts of these, and may be left out.`,
 			}
 			r := compare.Compare(sides[0], sides[1])
 			if f.asJSON {
-				err = writeJSON(c.out, r)
+				err = commands.WriteJSON(c.out, r)
 			} else {
 				err = compare.WriteText(c.out, r, c.width(c.out))
 			}
 			if err == nil && f.failAbove != "" && r.SlowerThan(limit) {
-				return exitCode(exitFailure)
+				return commands.ExitCode(commands.ExitFailure)
 			}
 			return err
 		},
@@ -81,7 +82,7 @@ A and B are then parts of these, and may be left out.`,
 		"exit with code 1 if a thread got slower by more than this and than the noise (5%)")
 	fl.BoolVar(&f.asJSON, "json", false, "print one JSON object")
 	fl.StringVar(&f.by, "by", "", "compare how long each value of a label took (step, epoch); see docs/labels.md")
-	f.fleet.add(cmd)
+	f.fleet.addFlags(cmd)
 	return cmd
 }
 
@@ -100,7 +101,7 @@ func (f *compareFlags) limit() (float64, error) {
 // sides reads what is to be compared: of two nodes, or of files.
 func (c *console) sides(cmd *cobra.Command, f *compareFlags, args []string) (sides []*compare.Side, err error) {
 	if cmd.Flags().Changed("nodes") {
-		fl, err := c.fleet(&f.fleet, cmd, "")
+		fl, err := c.nodesClient(&f.fleet, cmd, "")
 		if err != nil {
 			return nil, err
 		}
@@ -153,7 +154,7 @@ func (c *console) part(arg string) (path string, sel recording.Selection, err er
 	path, part, ok := strings.Cut(arg, "@")
 	if _, err := os.Stat(arg); ok && err != nil {
 		if sel, err = recording.ParseSelection(part); err != nil {
-			return "", sel, usageError{fmt.Errorf("%s: %w", arg, err)}
+			return "", sel, commands.UsageError{Err: fmt.Errorf("%s: %w", arg, err)}
 		}
 	} else {
 		path, sel = arg, recording.Selection{Rank: -1}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ingero-io/ingero/explain/label"
 	"github.com/ingero-io/ingero/explain/recording"
+	"github.com/ingero-io/ingero/lib/commands"
 	"github.com/ingero-io/ingero/store/sqlite"
 )
 
@@ -30,12 +31,12 @@ func (c *console) compareBy(cmd *cobra.Command, f *compareFlags, args []string, 
 	r := label.Compare(sums[0], sums[1])
 	var err error
 	if f.asJSON {
-		err = writeJSON(c.out, r)
+		err = commands.WriteJSON(c.out, r)
 	} else {
 		err = r.WriteText(c.out, c.width(c.out))
 	}
 	if err == nil && f.failAbove != "" && r.SlowerThan(limit) {
-		return exitCode(exitFailure)
+		return commands.ExitCode(commands.ExitFailure)
 	}
 	return err
 }

@@ -13,12 +13,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ingero-io/ingero/explain/recording"
+	"github.com/ingero-io/ingero/explain/source"
+	"github.com/ingero-io/ingero/lib/commands"
 	"github.com/ingero-io/ingero/serve/dashboard"
 	"github.com/ingero-io/ingero/serve/mcpserver"
 	"github.com/ingero-io/ingero/serve/mcptool"
 	"github.com/ingero-io/ingero/serve/nodeapi"
 	"github.com/ingero-io/ingero/serve/webserver"
-	"github.com/ingero-io/ingero/store/source"
 )
 
 // dashboardAddress is the default address of a served recording.
@@ -57,7 +58,7 @@ docs/nodes.md has the set-up of several nodes.`,
   ingero dashboard --http :8080 --client-ca ca.pem --tls-cert node.pem --tls-key node.key
   sudo ingero trace --dashboard :8080               while it is being recorded
   ingero query --nodes gpu-node-01:8080,gpu-node-02:8080 "select count(*) from cuda_events"`,
-		Args: arguments(0, 1, "a recording"),
+		Args: commands.Arguments(0, 1, "a recording"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := cmp.Or(oneRecording(&f.db, args), f.http.check(cmd)); err != nil {
 				return err
@@ -69,7 +70,7 @@ docs/nodes.md has the set-up of several nodes.`,
 	addBaselines(cmd, &f.baselines)
 	cmd.Flags().StringVar(&f.http.address, "http", dashboardAddress,
 		"serve at this address (:8080 for other machines too)")
-	f.http.add(cmd)
+	f.http.addFlags(cmd)
 	return cmd
 }
 
@@ -109,6 +110,7 @@ func (c *console) serveDashboard(ctx context.Context, src recording.Source, othe
 			Version: build().Version, Node: host, Logger: l.opts.Logger, Now: c.now, Gate: gate, Baselines: others,
 		})
 	server := mcptool.NewServer(src, mcptool.Options{
+		Demos:   demos(),
 		Version: build().Version, Logger: l.opts.Logger, Now: c.now, Baselines: others,
 	})
 	mcpserver.Protect(server, audit, gate, l.opts.Logger)

@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/ingero-io/ingero/internal/config"
+	"github.com/ingero-io/ingero/lib/config"
 )
 
 // databaseEnv names the database when --db does not.

@@ -19,6 +19,7 @@ import (
 	"github.com/ingero-io/ingero/demo"
 	"github.com/ingero-io/ingero/explain/report"
 	"github.com/ingero-io/ingero/internal/cudastub"
+	"github.com/ingero-io/ingero/lib/commands"
 )
 
 // demoFlags are the flags of demo.
@@ -41,7 +42,7 @@ GPU is needed. Without a name it lists the demos. Where tracing is not permitted
 it explains a recording made earlier, and says so first.`,
 		Example: "  ingero demo\n  sudo ingero demo incident\n  sudo ingero demo lock_io --keep lock.db && ingero explain " +
 			"lock.db",
-		Args: arguments(0, 1, "at most one name"),
+		Args: commands.Arguments(0, 1, "at most one name"),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			var names []cobra.Completion
 			for _, s := range demo.Scenarios {
@@ -70,7 +71,7 @@ it explains a recording made earlier, and says so first.`,
 
 func (c *console) listDemos(asJSON bool) error {
 	if asJSON {
-		return writeJSON(c.out, demo.Scenarios)
+		return commands.WriteJSON(c.out, demo.Scenarios)
 	}
 	var b strings.Builder
 	for _, s := range demo.Scenarios {
@@ -87,7 +88,7 @@ const minSeconds, maxSeconds = 3, 600
 func (c *console) demo(ctx context.Context, f *demoFlags, name string) error {
 	s, err := demo.Find(name)
 	if err != nil {
-		return usageError{err}
+		return commands.UsageError{Err: err}
 	}
 	if f.seconds < minSeconds || f.seconds > maxSeconds {
 		return usage("--seconds %g is out of range; a demo runs for %d to %d seconds", f.seconds, minSeconds, maxSeconds)
@@ -115,7 +116,7 @@ func (c *console) demo(ctx context.Context, f *demoFlags, name string) error {
 		return err
 	}
 	if f.asJSON {
-		return writeJSON(c.out, r)
+		return commands.WriteJSON(c.out, r)
 	}
 	return c.writeDemo(r, f)
 }

@@ -3,14 +3,12 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
-	"io"
 
 	"github.com/spf13/cobra"
 
 	"github.com/ingero-io/ingero/explain/diagnose"
 	"github.com/ingero-io/ingero/explain/report"
-	"github.com/ingero-io/ingero/internal/plain"
+	"github.com/ingero-io/ingero/lib/commands"
 )
 
 // explainFlags are the flags of explain.
@@ -23,7 +21,7 @@ type explainFlags struct {
 	chainsOnly bool
 	asJSON     bool
 	by         string
-	fleet      fleetFlags
+	fleet      nodeFlags
 }
 
 func explainCommand(c *console) *cobra.Command {
@@ -48,14 +46,14 @@ answer, it says what the others found, and the exit code is 3.`,
   ingero explain --pid 4821 --json          one process, for programs
   ingero explain run.db --by epoch          each epoch, and what was lost in it
   ingero explain --nodes gpu-node-01:8080,gpu-node-02:8080  which node, and why`,
-		Args: arguments(0, 1, "at most one recording"),
+		Args: commands.Arguments(0, 1, "at most one recording"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := cmp.Or(oneRecording(&f.db, args), mutuallyExclusive(cmd, "chains", "per-process"),
 				mutuallyExclusive(cmd, "by", "chains"), mutuallyExclusive(cmd, "by", "per-process"),
 				mutuallyExclusive(cmd, "since", "from"), mutuallyExclusive(cmd, "since", "to")); err != nil {
 				return err
 			}
-			fl, err := c.fleet(&f.fleet, cmd, f.db)
+			fl, err := c.nodesClient(&f.fleet, cmd, f.db)
 			if err != nil {
 				return err
 			}
@@ -70,13 +68,13 @@ answer, it says what the others found, and the exit code is 3.`,
 					return usage("--%s cannot be used with --nodes; see ingero explain --help", name)
 				}
 			}
-			return c.explainFleet(cmd.Context(), fl, &f)
+			return c.explainNodes(cmd.Context(), fl, &f)
 		},
 	}
 	fl := cmd.Flags()
 	addDatabase(cmd, &f.db)
-	f.window.add(fl)
-	f.fleet.add(cmd)
+	f.window.addFlags(fl)
+	f.fleet.addFlags(cmd)
 	fl.Var((*pidList)(&f.pids), "pid", "report only the lost time of these processes (4821,4822)")
 	fl.BoolVar(&f.perProcess, "per-process", false, "add the statistics of every operation of every process")
 	fl.BoolVar(&f.chainsOnly, "chains", false, "only the chains from effect to cause")
@@ -111,7 +109,7 @@ func (c *console) explain(ctx context.Context, f *explainFlags) error {
 		rep.NotExplained, rep.Idle, rep.QueueWaits = []report.NotExplained{}, nil, nil
 	}
 	if f.asJSON {
-		return writeJSON(c.out, rep)
+		return commands.WriteJSON(c.out, rep)
 	}
 	return c.writeReport(rep, !f.verbose)
 }
@@ -121,9 +119,3 @@ func (c *console) writeReport(r *report.Report, brief bool) error {
 }
 
 // writeJSON prints one value as indented JSON.
-func writeJSON(w io.Writer, v any) error {
-	e := json.NewEncoder(plain.JSONWriter{To: w})
-	e.SetIndent("", "  ")
-	e.SetEscapeHTML(false)
-	return e.Encode(v)
-}

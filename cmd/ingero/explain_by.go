@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/ingero-io/ingero/explain/label"
+	"github.com/ingero-io/ingero/lib/commands"
 )
 
 // explainBy sums up a recording by a label.
@@ -16,13 +17,13 @@ func (c *console) explainBy(ctx context.Context, f *explainFlags) error {
 	defer func() { _ = v.Close() }() // a reader has no data to lose
 	r, err := label.By(ctx, v.View, label.Options{Key: f.by, DB: v.path})
 	if _, ok := errors.AsType[*label.NoKeyError](err); ok {
-		return usageError{err}
+		return commands.UsageError{Err: err}
 	}
 	if err != nil {
 		return err
 	}
 	if f.asJSON {
-		return writeJSON(c.out, r)
+		return commands.WriteJSON(c.out, r)
 	}
 	return label.WriteText(c.out, r, c.width(c.out))
 }

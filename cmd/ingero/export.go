@@ -16,6 +16,7 @@ import (
 
 	"github.com/ingero-io/ingero/explain/diagnose"
 	"github.com/ingero-io/ingero/export"
+	"github.com/ingero-io/ingero/lib/commands"
 	"github.com/ingero-io/ingero/store"
 	"github.com/ingero-io/ingero/store/sqlite"
 )
@@ -51,7 +52,7 @@ memory. The recording is never changed.`,
   ingero export --since 30s --format chrome     the last half minute of the default database
   ingero export run.db --format csv -o - | head  to standard output
   ingero export run.db --format parquet         run.parquet, for pandas, Polars, DuckDB`,
-		Args: arguments(0, 1, "at most one recording"),
+		Args: commands.Arguments(0, 1, "at most one recording"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := cmp.Or(oneRecording(&f.db, args), mutuallyExclusive(cmd, "since", "from"),
 				mutuallyExclusive(cmd, "since", "to")); err != nil {
@@ -65,7 +66,7 @@ memory. The recording is never changed.`,
 	fl.StringVarP(&f.format, "format", "f", export.Formats[0].Name, strings.Join(names, ", "))
 	fl.StringVarP(&f.out, "out", "o", "",
 		`the file to write, "-" for standard output (default: the recording's name, in the current folder)`)
-	f.window.add(fl)
+	f.window.addFlags(fl)
 	since := fl.Lookup("since") // here a part of the recording is the exception
 	since.DefValue = "all"
 	f.window.Since = "all"
@@ -78,7 +79,7 @@ func (c *console) export(ctx context.Context, f *exportFlags) error {
 	defer stop()
 	format, err := export.Find(f.format)
 	if err != nil {
-		return usageError{err}
+		return commands.UsageError{Err: err}
 	}
 	v, err := c.view(ctx, f.db, &f.window)
 	if err != nil {
@@ -113,10 +114,10 @@ func (c *console) exportAs(ctx context.Context, w io.Writer, format *export.Form
 			return err
 		}
 	}
-	p := &benchProgress{c: c}
+	p := commands.NewProgress(c.err, c.env)
 	if c.isTerminal(c.err) {
-		o.Progress = func(n uint64) { p.say(fmt.Sprintf("%d of about %d rows", n, max(v.Sum.Stored, n))) }
-		defer p.end()
+		o.Progress = func(n uint64) { p.Show(fmt.Sprintf("%d of about %d rows", n, max(v.Sum.Stored, n))) }
+		defer p.End()
 	}
 	return format.Write(ctx, w, v.Recording, o)
 }

@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/ingero-io/ingero/internal/doctor"
+	"github.com/ingero-io/ingero/capture/doctor"
 )
 
 const whatItIs = `Ingero finds out why a GPU waits: it records the CUDA calls of unmodified programs, and

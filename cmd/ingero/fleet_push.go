@@ -16,10 +16,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/ingero-io/ingero/agent"
+	"github.com/ingero-io/ingero/cluster/peers"
 	"github.com/ingero-io/ingero/cluster/wire"
 	"github.com/ingero-io/ingero/explain/diagnose"
-	"github.com/ingero-io/ingero/internal/plain"
+	"github.com/ingero-io/ingero/lib/plain"
 	"github.com/ingero-io/ingero/store"
 	"github.com/ingero-io/ingero/store/sqlite"
 )
@@ -59,7 +59,7 @@ another file of the same name.`,
 			return c.fleetPush(ctx, &f)
 		},
 	}
-	f.peers.add(cmd)
+	f.peers.addFlags(cmd)
 	fl := cmd.Flags()
 	fl.StringVar(&f.db, "db", "", "the recording to follow (default $"+databaseEnv+
 		", else that of ingero.yaml, else ~/.ingero/ingero.db)")
@@ -82,7 +82,7 @@ func (c *console) fleetPush(ctx context.Context, f *fleetPushFlags) error {
 		return err
 	}
 	p := &pusher{c: c, flags: f, path: path, log: c.logger(c.err)}
-	return p.run(ctx)
+	return p.runPusher(ctx)
 }
 
 // How a recording is followed.
@@ -93,8 +93,8 @@ const (
 	wroteWithin = 10 * time.Second
 	// lookBack is how far back steps are taken when it begins. What was before is of no use to peers.
 	lookBack = 10 * time.Second
-	// culpritFor is for how long after an event its culprit is looked for, and culpritEvery how often.
-	culpritFor, culpritEvery = 30 * time.Second, 3 * time.Second
+	// culpritEvery is how often the culprit of an event is looked for.
+	culpritEvery = 3 * time.Second
 )
 
 // pusher follows a recording.
@@ -121,7 +121,7 @@ func (p *pusher) looking(ctx context.Context, r *sqlite.Reader, from uint64) (l 
 		return l, err
 	}
 	l.run = s.Sessions[len(s.Sessions)-1]
-	if l.rows, err = r.RankSteps(ctx, store.Window{From: from}); err != nil {
+	if l.rows, err = store.List[store.RankSteps](ctx, r, store.Window{From: from}); err != nil {
 		return l, err
 	}
 	return l, p.names.learn(ctx, r, l.rows)
@@ -155,8 +155,8 @@ func writes(s *store.Session, now time.Time) bool {
 	return s.Started > 0 && s.Stopped == 0 && now.Sub(wrote) < wroteWithin
 }
 
-// run waits for tracers, and pushes what they record, until ctx ends.
-func (p *pusher) run(ctx context.Context) error {
+// runPusher waits for tracers, and pushes what they record, until ctx ends.
+func (p *pusher) runPusher(ctx context.Context) error {
 	seen := "never"
 	for {
 		if state := p.state(); state != seen { // opening a file takes longer than all else
@@ -217,23 +217,25 @@ func (p *pusher) follow(ctx context.Context, run *store.Session) error {
 	}
 	p.names.clear()
 	o := peersOptions{
-		c: p.c, node: cmp.Or(p.flags.node, run.Node), log: p.c.err, logger: p.log, shown: p.show, name: p.names.of,
+		c: p.c, node: cmp.Or(p.flags.node, run.Node), log: p.c.err, logger: p.log, shown: p.show, name: p.names.nameOf,
 	}
 	exported, err := p.flags.metrics.open(ctx, sender(o.node, p.flags.peers.cluster), "", p.log)
 	if err != nil {
 		return err
 	}
 	if exported != nil {
-		o.otlp = exported.ranks
+		if exported.ranks != nil {
+			o.otlp = exported.ranks
+		}
 		defer func() { _ = exported.Close() }() // without Prometheus it never fails
 	}
-	peers, err := p.flags.peers.open(ctx, o)
+	ranks, err := p.flags.peers.open(ctx, o)
 	if err != nil {
 		return err
 	}
 	defer func() {
-		peers.show()
-		if err := peers.Close(); err != nil {
+		ranks.Show()
+		if err := ranks.Close(); err != nil {
 			p.log.Warn("a socket cannot be removed", "err", err)
 		}
 	}()
@@ -246,17 +248,17 @@ func (p *pusher) follow(ctx context.Context, run *store.Session) error {
 			return nil //nolint:nilerr // the same
 		}
 		if len(l.rows) > 0 {
-			from = p.feed(peers, l.rows, from, began)
+			from = p.feed(ranks, l.rows, from, began)
 		} else if at := l.run.Flushed; at > from+2*uint64(time.Second) {
 			// No rank is left: time passes all the same, and what was said of those that ended ends with it.
 			from = at - uint64(time.Second)
-			p.pass(peers, from, began)
+			p.pass(ranks, from, began)
 		}
-		peers.show()
+		ranks.Show()
 		now := time.Now()
-		if peers.searches(now) && now.Sub(searched) >= culpritEvery {
+		if ranks.Searches(now) && now.Sub(searched) >= culpritEvery {
 			searched = now
-			p.explain(ctx, r, peers, now)
+			p.explain(ctx, r, ranks, now)
 		}
 		if is, err := os.Stat(p.path); err != nil || !os.SameFile(is, file) || !writes(&l.run, now) {
 			return nil //nolint:nilerr // it ended, or another file has its name
@@ -270,17 +272,17 @@ func (p *pusher) follow(ctx context.Context, run *store.Session) error {
 }
 
 // feed gives rows to the ranks' comparison, a second after the other, and returns from when on to look next.
-func (p *pusher) feed(to *peers, rows []store.RankSteps, from uint64, began time.Time) uint64 {
+func (p *pusher) feed(to *peers.Peers, rows []store.RankSteps, from uint64, began time.Time) uint64 {
 	for len(rows) > 0 {
 		n := 1
 		for n < len(rows) && rows[n].At == rows[0].At {
 			n++
 		}
-		to.Batch(&store.Batch{RankSteps: rows[:n]})
+		to.Batch(&store.Batch{Tables: store.Tables{RankSteps: rows[:n]}})
 		p.pass(to, rows[0].At, began)
 		for i := range rows[:n] {
 			if rows[i].Ended {
-				p.names.forget(rows[i].PID)
+				p.names.forgetProcess(rows[i].PID)
 			}
 		}
 		from = rows[0].At + uint64(time.Millisecond) // rows of the same time follow it closely
@@ -290,20 +292,20 @@ func (p *pusher) feed(to *peers, rows []store.RankSteps, from uint64, began time
 }
 
 // pass has the ranks' comparison look at what it knows, at a time of the recording (Unix ns).
-func (p *pusher) pass(to *peers, ns uint64, began time.Time) {
+func (p *pusher) pass(to *peers.Peers, ns uint64, began time.Time) {
 	at := time.Unix(0, int64(ns))
-	to.Second(&agent.Status{At: at, Elapsed: at.Sub(began), Processes: p.names.list()})
+	to.Second(at, at.Sub(began), p.names.list())
 }
 
 // explain looks for who makes ranks slow, in the last seconds of the recording.
-func (p *pusher) explain(ctx context.Context, r store.Reader, to *peers, now time.Time) {
+func (p *pusher) explain(ctx context.Context, r store.Reader, to *peers.Peers, now time.Time) {
 	in, err := diagnose.Load(ctx, r, store.Window{From: uint64(now.Add(-diagnose.LiveWindow).UnixNano())})
 	if err != nil {
 		p.log.Warn("cannot diagnose the recording", "err", err)
 		return
 	}
 	in.Live = true
-	to.found(diagnose.Diagnose(in))
+	to.Found(diagnose.Diagnose(in))
 }
 
 // show prints an event.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/ingero-io/ingero/agent"
+	"github.com/ingero-io/ingero/cluster/peers"
 	"github.com/ingero-io/ingero/store"
 )
 
@@ -29,7 +29,7 @@ func (n *names) learn(ctx context.Context, r store.Reader, rows []store.RankStep
 	if len(fresh) == 0 {
 		return nil
 	}
-	list, err := r.Processes(ctx)
+	list, err := store.List[store.Process](ctx, r, store.Window{})
 	if err != nil {
 		return err
 	}
@@ -47,8 +47,8 @@ func (n *names) learn(ctx context.Context, r store.Reader, rows []store.RankStep
 	return nil
 }
 
-// forget forgets a process, which has ended.
-func (n *names) forget(pid uint32) {
+// forgetProcess forgets a process, which has ended.
+func (n *names) forgetProcess(pid uint32) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	delete(n.by, pid)
@@ -61,20 +61,20 @@ func (n *names) clear() {
 	clear(n.by)
 }
 
-// of is a process's name, empty if it is not known.
-func (n *names) of(pid uint32) string {
+// nameOf is a process's name, empty if it is not known.
+func (n *names) nameOf(pid uint32) string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.by[pid]
 }
 
 // list is all of them, by number.
-func (n *names) list() (list []agent.Traced) {
+func (n *names) list() (list []peers.Process) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for pid, name := range n.by {
-		list = append(list, agent.Traced{PID: int(pid), Comm: name})
+		list = append(list, peers.Process{PID: pid, Name: name})
 	}
-	slices.SortFunc(list, func(a, b agent.Traced) int { return cmp.Compare(a.PID, b.PID) })
+	slices.SortFunc(list, func(a, b peers.Process) int { return cmp.Compare(a.PID, b.PID) })
 	return list
 }

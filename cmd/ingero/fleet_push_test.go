@@ -71,7 +71,7 @@ func recordedOf(t *testing.T, seconds [][]store.RankSteps) (back [][]store.RankS
 		t.Fatal(err)
 	}
 	for _, rows := range seconds {
-		if err := w.Write(&store.Batch{RankSteps: rows}); err != nil {
+		if err := w.Write(&store.Batch{Tables: store.Tables{RankSteps: rows}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -83,7 +83,7 @@ func recordedOf(t *testing.T, seconds [][]store.RankSteps) (back [][]store.RankS
 		t.Fatal(err)
 	}
 	defer r.Close()
-	all, err := r.RankSteps(t.Context(), store.Window{})
+	all, err := store.List[store.RankSteps](t.Context(), r, store.Window{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +102,7 @@ func judged(seconds [][]store.RankSteps) (said []node.Said) {
 	n, fleet := node.New(node.Options{Name: "gpu-01", Cluster: "c"}), health.NewFleet()
 	for _, rows := range seconds {
 		second := rows[0].At
-		n.Batch(&store.Batch{RankSteps: rows})
+		n.Batch(&store.Batch{Tables: store.Tables{RankSteps: rows}})
 		said = n.Second(second, said)
 		for at := time.Duration(second); at < time.Duration(second)+time.Second; at += 100 * time.Millisecond {
 			if next := n.Next(); next == 0 || next > at {
@@ -167,7 +167,7 @@ func newTracer(t *testing.T, path, name string, direct *fleetagent.Agent) *trace
 	for rank := range 4 {
 		j.own = append(j.own, time.Duration(40+rank)*time.Millisecond)
 	}
-	err = w.Write(&store.Batch{Processes: []store.Process{{PID: 102, Name: "trainer", Rank: 2, Traced: true}}})
+	err = w.Write(&store.Batch{Tables: store.Tables{Processes: []store.Process{{PID: 102, Name: "trainer", Rank: 2, Traced: true}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +178,7 @@ func newTracer(t *testing.T, path, name string, direct *fleetagent.Agent) *trace
 func (r *tracerOf) second() {
 	r.t.Helper()
 	now := time.Now()
-	b := &store.Batch{RankSteps: r.job.second(uint64(now.UnixNano()))}
+	b := &store.Batch{Tables: store.Tables{RankSteps: r.job.second(uint64(now.UnixNano()))}}
 	if err := r.writer.Write(b); err != nil {
 		r.t.Fatal(err)
 	}

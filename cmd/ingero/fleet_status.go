@@ -19,7 +19,8 @@ import (
 
 	"github.com/ingero-io/ingero/cluster/fleetclient"
 	"github.com/ingero-io/ingero/cluster/wire"
-	"github.com/ingero-io/ingero/internal/plain"
+	"github.com/ingero-io/ingero/lib/commands"
+	"github.com/ingero-io/ingero/lib/plain"
 )
 
 // fleetCommand has what is asked of a fleet.
@@ -112,7 +113,7 @@ func (c *console) fleetStatus(ctx context.Context, f *fleetStatusFlags) error {
 		if f.watch && ctx.Err() != nil {
 			return nil
 		}
-		if err != nil && !(f.watch && errors.As(err, new(exitCode))) || !f.watch {
+		if err != nil && !(f.watch && errors.As(err, new(commands.ExitCode))) || !f.watch {
 			return err
 		}
 		select {
@@ -139,7 +140,7 @@ func (c *console) fleetStatusOnce(ctx context.Context, client *fleetclient.Repli
 	if err := c.printFleetStatus(list, f); err != nil || len(failed) == 0 {
 		return err
 	}
-	return exitCode(exitPartial)
+	return commands.ExitCode(exitPartial)
 }
 
 func (c *console) printFleetStatus(list *wire.CohortList, f *fleetStatusFlags) error {

@@ -14,6 +14,7 @@ import (
 	"github.com/ingero-io/ingero/cluster/fleetserver"
 	"github.com/ingero-io/ingero/cluster/health"
 	"github.com/ingero-io/ingero/cluster/wire"
+	"github.com/ingero-io/ingero/lib/commands"
 )
 
 func TestFleetStatusListsTheRanks(t *testing.T) {
@@ -91,7 +92,7 @@ func TestFleetStatusListsTheRanks(t *testing.T) {
 		t.Errorf("two fleets: %s, %v", out, err)
 	}
 	more.Close()
-	var code exitCode
+	var code commands.ExitCode
 	if out, err := ask("--fleet", more.URL); !errors.As(err, &code) || int(code) != exitPartial || !strings.Contains(out, "gpu-c") ||
 		!strings.Contains(out, "warning: "+more.URL) {
 		t.Errorf("one of two fleets: %s, %v", out, err)

@@ -14,7 +14,7 @@ import (
 
 // Recordings of healthy programs on an H100 (docs/gpu.md): a transformers training loop that launches faster than the
 // GPU works, so that its launches spin while the launch queue is full, and a JAX loop that waits for its results on a
-// condition of its own. Both were told as faults of the host before.
+// condition of its own. Both were reported as faults of the host before.
 func TestHealthyProgramsOnAnH100AreNotBlamed(t *testing.T) {
 	t.Parallel()
 	for name, queueWaits := range map[string]int{"training": 2, "jax": 0} {

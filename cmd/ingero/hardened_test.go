@@ -12,8 +12,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/ingero-io/ingero/capture/doctor"
 	"github.com/ingero-io/ingero/internal/cudastub"
-	"github.com/ingero-io/ingero/internal/doctor"
 	"github.com/ingero-io/ingero/internal/kerneltest"
 )
 

@@ -17,8 +17,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/ingero-io/ingero/internal/fewlogs"
-	"github.com/ingero-io/ingero/internal/smallfile"
+	"github.com/ingero-io/ingero/lib/fewlogs"
+	"github.com/ingero-io/ingero/lib/smallfile"
 	"github.com/ingero-io/ingero/serve/mcpserver"
 	"github.com/ingero-io/ingero/serve/webserver"
 )
@@ -56,7 +56,7 @@ type listenAddress struct {
 // listenFlags are the flags beside --http.
 var listenFlags = []string{"host", "tls-cert", "tls-key", "client-ca", "no-tls", "token", "token-file"}
 
-func (a *listenAddress) add(cmd *cobra.Command) {
+func (a *listenAddress) addFlags(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.StringSliceVar(&a.names, "host", nil, "another name by which clients reach this machine")
 	fl.StringVar(&a.cert, "tls-cert", "", "certificate, with its chain, as PEM (default: one is generated and kept)")

@@ -5,16 +5,13 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"io"
 	"os"
-	"runtime/debug"
-	"syscall"
 	"time"
 
+	"github.com/ingero-io/ingero/capture/doctor"
 	"github.com/ingero-io/ingero/capture/privilege"
-	"github.com/ingero-io/ingero/internal/plain"
+	"github.com/ingero-io/ingero/lib/commands"
 	"github.com/ingero-io/ingero/store/sqlite"
 )
 
@@ -25,31 +22,27 @@ func main() {
 	os.Exit(run(os.Args[1:]))
 }
 
-// debugEnv makes an internal error print its stack.
-const debugEnv = "INGERO_DEBUG"
-
 // run executes a command line and returns the exit code.
-func run(args []string) (code int) {
+func run(args []string) int {
 	c := &console{
 		in: os.Stdin, out: os.Stdout, err: os.Stderr, env: os.Getenv, now: time.Now, limitSQLite: sqlite.LimitMemory,
 	}
-	defer func() {
-		if p := recover(); p != nil {
-			fmt.Fprintf(c.err, "ingero: internal error: %v; please report it with what you typed, and the output of %s=1\n", p,
-				debugEnv)
-			if c.env(debugEnv) != "" {
-				fmt.Fprintf(c.err, "%s", debug.Stack())
-			}
-			code = exitFailure
+	return c.program().Run(func() (err error) {
+		if c.scope, err = privilege.Lower(); err != nil { // before anything that the user chose is looked at
+			return err
 		}
-	}()
-	var err error
-	if c.scope, err = privilege.Lower(); err != nil { // before anything that the user chose is looked at
-		return c.report(err)
+		root := newRoot(c)
+		root.SetArgs(knownArguments(args))
+		return root.ExecuteContext(context.Background())
+	})
+}
+
+// program is how errors are reported.
+func (c *console) program() *commands.Program {
+	return &commands.Program{
+		Name: "ingero", Err: c.err, Env: c.env,
+		Hint: func(err error) string { return doctor.Hint(err, os.Args) },
 	}
-	root := newRoot(c)
-	root.SetArgs(knownArguments(args))
-	return c.report(root.ExecuteContext(context.Background()))
 }
 
 // console is the environment of a command.
@@ -65,41 +58,4 @@ type console struct {
 	scope  privilege.Scope // whose processes the user may trace
 }
 
-// The exit codes. A traced command's own code is passed through.
-const (
-	exitFailure = 1
-	exitUsage   = 2
-)
-
-// exitCode ends the program with a code and without a message.
-type exitCode int
-
-func (e exitCode) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
-
-// usageError is an invalid command line.
-type usageError struct{ error }
-
-func (e usageError) Unwrap() error { return e.error }
-
-func usage(format string, args ...any) error {
-	return usageError{fmt.Errorf(format, args...)}
-}
-
-// report prints an error and what to do about it, and returns the exit code.
-func (c *console) report(err error) int {
-	var code exitCode
-	switch {
-	case err == nil, errors.Is(err, syscall.EPIPE): // the reader closed the output
-		return 0
-	case errors.As(err, &code):
-		return int(code)
-	}
-	fmt.Fprintf(c.err, "ingero: %s\n", plain.Lines(err.Error())) // it may quote names of files and input
-	if h := hint(err); h != "" {
-		fmt.Fprintln(c.err, h)
-	}
-	if errors.As(err, new(usageError)) {
-		return exitUsage
-	}
-	return exitFailure
-}
+func usage(format string, args ...any) error { return commands.Usage(format, args...) }

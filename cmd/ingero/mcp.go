@@ -14,11 +14,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/ingero-io/ingero/internal/fewlogs"
+	"github.com/ingero-io/ingero/explain/source"
+	"github.com/ingero-io/ingero/lib/commands"
+	"github.com/ingero-io/ingero/lib/fewlogs"
 	"github.com/ingero-io/ingero/serve/mcpserver"
 	"github.com/ingero-io/ingero/serve/mcptool"
 	"github.com/ingero-io/ingero/serve/webserver"
-	"github.com/ingero-io/ingero/store/source"
 )
 
 // mcpFlags are the flags of mcp.
@@ -27,7 +28,7 @@ type mcpFlags struct {
 	baselines []string
 	http      listenAddress
 	audit     string
-	fleet     fleetFlags
+	fleet     nodeFlags
 }
 
 func mcpCommand(c *console) *cobra.Command {
@@ -56,7 +57,7 @@ outcome; no data.`,
   ingero mcp --http 127.0.0.1:8443                  for programs on this machine
   ingero mcp --http :8443 --token-file token.txt --host gpu-node-01
   sudo ingero trace --mcp 127.0.0.1:8443            while it is being recorded`,
-		Args: arguments(0, 1, "a recording"),
+		Args: commands.Arguments(0, 1, "a recording"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := cmp.Or(oneRecording(&f.db, args), f.http.check(cmd)); err != nil {
 				return err
@@ -69,7 +70,7 @@ outcome; no data.`,
 	fl := cmd.Flags()
 	fl.StringVar(&f.http.address, "http", "",
 		"serve HTTPS at this address (127.0.0.1:8443, or :8443 for other machines too)")
-	f.http.add(cmd)
+	f.http.addFlags(cmd)
 	f.fleet.addNodes(cmd)
 	fl.StringVar(&f.audit, "audit", "", "append the log of calls to this file (default standard error)")
 	return cmd
@@ -85,7 +86,7 @@ func (c *console) mcp(ctx context.Context, f *mcpFlags) error {
 		return err
 	}
 	debug.SetMemoryLimit(mcpMemory)
-	fl, err := c.fleetOf(&f.fleet)
+	fl, err := c.nodesClientOf(&f.fleet)
 	if err != nil {
 		return err
 	}
@@ -103,7 +104,8 @@ func (c *console) mcp(ctx context.Context, f *mcpFlags) error {
 	}
 	defer done()
 	server := mcptool.NewServer(src, mcptool.Options{
-		Version: build().Version, Logger: log, Now: c.now, Fleet: fl, Baselines: others,
+		Demos:   demos(),
+		Version: build().Version, Logger: log, Now: c.now, Nodes: fl, Baselines: others,
 	})
 	mcpserver.Protect(server, audit, webserver.NewGate(webserver.DefaultLimits()), log)
 
@@ -128,7 +130,7 @@ func (c *console) mcp(ctx context.Context, f *mcpFlags) error {
 // logger writes warnings, and all messages when internal errors are debugged.
 func (c *console) logger(w io.Writer) *slog.Logger {
 	level := slog.LevelWarn
-	if c.env(debugEnv) != "" {
+	if c.env(commands.DebugEnv) != "" {
 		level = slog.LevelDebug
 	}
 	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level}))

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"runtime/debug"
 
+	"github.com/ingero-io/ingero/lib/commands"
 	"github.com/ingero-io/ingero/store/apart"
 )
 
@@ -64,7 +65,7 @@ func answered(args []string, in io.Reader, out, log io.Writer) (code int, ok boo
 	}
 	if err := apart.Answer(in, out); err != nil {
 		_, _ = io.WriteString(log, err.Error()) // nobody else reads it
-		return exitFailure, true
+		return commands.ExitFailure, true
 	}
 	return 0, true
 }

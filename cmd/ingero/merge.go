@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ingero-io/ingero/explain/report"
+	"github.com/ingero-io/ingero/lib/commands"
 	"github.com/ingero-io/ingero/store/sqlite"
 )
 
@@ -46,7 +47,7 @@ ones. The other commands read the result.`,
   ingero merge rank0.db rank1.db -o job.db                          two tracers of one machine
   ingero merge a.db b.db -o cluster.db --force-node gpu-02=b.db     both say "localhost"
   ingero merge a.db b.db -o cluster.db --force-node gpu-01=a.db --force-node gpu-02=b.db    of Ingero 0.8`,
-		Args: arguments(2, 1<<20, "two or more recordings"),
+		Args: commands.Arguments(2, 1<<20, "two or more recordings"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.output == "" {
 				return usage("name the new recording: -o FILE; see ingero merge --help")
@@ -125,29 +126,29 @@ func (c *console) merge(ctx context.Context, f *mergeFlags, inputs []sqlite.Merg
 	if err := out.handOver(); err != nil {
 		return err
 	}
-	fmt.Fprintf(c.out, "%s: %s, %s, %s\n", f.output, count(int64(len(inputs)), "recording"), nodes(r.Nodes),
-		count(r.Calls, "call"))
+	fmt.Fprintf(c.out, "%s: %s, %s, %s\n", f.output, withNoun(int64(len(inputs)), "recording"), listedNodes(r.Nodes),
+		withNoun(r.Calls, "call"))
 	if r.Moved > 0 {
 		fmt.Fprintf(c.out, "  moved to the next free nanosecond, with a new id, because a recording before it in the list "+
-			"has an event at its own: %s\n", count(r.Moved, "event"))
+			"has an event at its own: %s\n", withNoun(r.Moved, "event"))
 	}
 	if r.Skipped > 0 {
 		fmt.Fprintf(c.out, "  left out, because another recording of the same machine has it too: %s\n",
-			count(r.Skipped, "row"))
+			withNoun(r.Skipped, "row"))
 	}
 	fmt.Fprintf(c.out, "next: ingero explain %s --since all\n", f.output)
 	return nil
 }
 
-func count(n int64, noun string) string {
+func withNoun(n int64, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
 	return fmt.Sprintf("%s %ss", report.Count(uint64(n)), noun)
 }
 
-// nodes lists the machines in a recording.
-func nodes(names []string) string {
+// listedNodes names the machines in a recording.
+func listedNodes(names []string) string {
 	if len(names) == 1 {
 		return "node " + names[0]
 	}

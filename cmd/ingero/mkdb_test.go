@@ -91,13 +91,13 @@ func writeIncident(path string, at time.Time) error {
 		return fmt.Errorf("no such operation")
 	}
 	const usual, wait = 5_000, 20_000_000
-	b := &store.Batch{
+	b := &store.Batch{Tables: store.Tables{
 		Processes: []store.Process{
 			{PID: main.PID, Name: "trainer", Command: "trainer --fast", Rank: -1, LocalRank: -1, WorldSize: -1, Traced: true},
 			{PID: hog.PID, Name: "backup-agent", Rank: -1, LocalRank: -1, WorldSize: -1},
 		},
 		Threads: []store.ThreadInfo{{Thread: main, Comm: "trainer", Dispatch: true}, {Thread: hog, Comm: "backup-agent"}},
-	}
+	}}
 	t, end := uint64(at.UnixNano()), uint64(at.Add(incidentLength).UnixNano())
 	for i := 0; t < end; i++ {
 		c := event.Call{Start: t, Duration: usual, Thread: main, Op: launch.Op, GPU: event.NoGPU}

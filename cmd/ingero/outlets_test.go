@@ -14,7 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/ingero-io/ingero/event"
-	"github.com/ingero-io/ingero/internal/plain"
+	"github.com/ingero-io/ingero/lib/plain"
 	"github.com/ingero-io/ingero/store"
 	"github.com/ingero-io/ingero/store/sqlite"
 	"github.com/ingero-io/ingero/store/sqlite/storetest"
@@ -175,7 +175,7 @@ func outputOf(args []string) string {
 	c := &console{in: strings.NewReader(""), out: &b, err: &b, env: func(string) string { return "" }, now: time.Now}
 	root := newRoot(c)
 	root.SetArgs(knownArguments(args))
-	c.report(root.ExecuteContext(context.Background()))
+	c.program().Report(root.ExecuteContext(context.Background()))
 	return b.String()
 }
 

@@ -9,7 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/ingero-io/ingero/fleet"
+	"github.com/ingero-io/ingero/lib/commands"
+	"github.com/ingero-io/ingero/serve/nodes"
 	"github.com/ingero-io/ingero/store"
 	"github.com/ingero-io/ingero/store/sqlite"
 )
@@ -19,7 +20,7 @@ type queryFlags struct {
 	db     string
 	format string
 	limit  int
-	fleet  fleetFlags
+	fleet  nodeFlags
 }
 
 // defaultRows is the default number of rows that query prints.
@@ -55,13 +56,13 @@ Start with these views; docs/sql.md describes all of them:
   ingero query run.db --format csv --limit 0 "select * from events" > events.csv
   ingero query run.db --format json - < question.sql
   ingero query --nodes gpu-01:8080,gpu-02:8080 "select node, op, count(*) from cuda_events group by node, op"`,
-		Args: arguments(1, 2, "a recording and an SQL statement, or just the statement"),
+		Args: commands.Arguments(1, 2, "a recording and an SQL statement, or just the statement"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			sql := args[len(args)-1]
 			if err := oneRecording(&f.db, args[:len(args)-1]); err != nil {
 				return err
 			}
-			fl, err := c.fleet(&f.fleet, cmd, f.db)
+			fl, err := c.nodesClient(&f.fleet, cmd, f.db)
 			if err != nil {
 				return err
 			}
@@ -71,13 +72,13 @@ Start with these views; docs/sql.md describes all of them:
 	fl := cmd.Flags()
 	addDatabase(cmd, &f.db)
 	fl.StringVar(&f.format, "format", "table", "how to print the rows: table, json or csv")
-	f.fleet.add(cmd)
+	f.fleet.addFlags(cmd)
 	fl.IntVar(&f.limit, "limit", defaultRows, "print at most this many rows; 0 for no limit")
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(formats(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
-func (c *console) query(ctx context.Context, f *queryFlags, fl *fleet.Fleet, sql string) error {
+func (c *console) query(ctx context.Context, f *queryFlags, fl *nodes.Client, sql string) error {
 	write, err := rowWriterFor(f.format)
 	if err != nil {
 		return err
@@ -89,7 +90,7 @@ func (c *console) query(ctx context.Context, f *queryFlags, fl *fleet.Fleet, sql
 		return err
 	}
 	if fl != nil {
-		return c.queryFleet(ctx, fl, f, sql, write)
+		return c.queryNodes(ctx, fl, f, sql, write)
 	}
 	path, err := c.toRead(f.db)
 	if err != nil {

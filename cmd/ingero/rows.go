@@ -13,7 +13,7 @@ import (
 
 	"github.com/ingero-io/ingero/explain/report"
 	"github.com/ingero-io/ingero/export"
-	"github.com/ingero-io/ingero/internal/plain"
+	"github.com/ingero-io/ingero/lib/plain"
 	"github.com/ingero-io/ingero/store"
 )
 
@@ -116,7 +116,7 @@ func writeTable(c *console, rows rowSource) error {
 			}
 		}
 		t.rows++
-		if err := t.add(line); err != nil {
+		if err := t.addLine(line); err != nil {
 			return err
 		}
 	}
@@ -133,7 +133,7 @@ type rowTable struct {
 	rows   int
 }
 
-func (t *rowTable) add(line []string) error {
+func (t *rowTable) addLine(line []string) error {
 	if t.begun {
 		return t.print(line)
 	}

@@ -6,11 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -18,6 +16,7 @@ import (
 
 	"github.com/ingero-io/ingero/internal/cudastub"
 	"github.com/ingero-io/ingero/internal/kerneltest"
+	"github.com/ingero-io/ingero/internal/scripttest"
 )
 
 func TestMain(m *testing.M) {
@@ -64,12 +63,12 @@ func params(dir string) testscript.Params {
 			"tear":         cmdTear,
 			"hash":         cmdHash,
 			"unchanged":    cmdUnchanged,
-			"unprivileged": cmdUnprivileged,
+			"unprivileged": scripttest.Unprivileged,
 			"nvml":         cmdNVML,
-			"json":         cmdJSON,
+			"json":         scripttest.JSON,
 			"jsonlines":    cmdJSONLines,
 			"waitfor":      cmdWaitfor,
-			"status":       cmdStatus,
+			"status":       scripttest.Status,
 		},
 		Condition: func(cond string) (bool, error) {
 			if cond == "root" {
@@ -134,72 +133,7 @@ func treeHash(ts *testscript.TestScript, args []string) string {
 }
 
 // nobody is the user and group of "unprivileged".
-const nobody = 65534
-
-// cmdUnprivileged runs a command without any capability; its output is written
-// to the files out and err.
-func cmdUnprivileged(ts *testscript.TestScript, neg bool, args []string) {
-	path, err := exec.LookPath(args[0])
-	ts.Check(err)
-	cmd := exec.Command(path, args[1:]...)
-	cmd.Dir = "/"
-	cmd.Env = []string{"HOME=/nonexistent", "PATH=" + os.Getenv("PATH"), "TMPDIR=" + os.TempDir()}
-	if os.Geteuid() == 0 {
-		ts.Check(os.Chmod(filepath.Dir(filepath.Dir(path)), 0o755)) // testscript's own folder is 0700
-		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
-	}
-	var stdout, stderr strings.Builder
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	err = cmd.Run()
-	ts.Check(os.WriteFile(ts.MkAbs("out"), []byte(stdout.String()), 0o644))
-	ts.Check(os.WriteFile(ts.MkAbs("err"), []byte(stderr.String()), 0o644))
-	ts.Logf("%s%s%v", stdout.String(), stderr.String(), err)
-	if (err != nil) != neg {
-		ts.Fatalf("%v: %v", args, err)
-	}
-}
-
-// cmdJSON checks a value of a JSON object: json FILE PATH VALUE, where PATH is
-// keys and indices with dots between and VALUE is JSON, or > N for numbers.
-func cmdJSON(ts *testscript.TestScript, neg bool, args []string) {
-	if len(args) < 3 {
-		ts.Fatalf("usage: json FILE PATH VALUE")
-	}
-	var v any
-	ts.Check(json.Unmarshal([]byte(ts.ReadFile(args[0])), &v))
-	for key := range strings.SplitSeq(args[1], ".") {
-		switch x := v.(type) {
-		case map[string]any:
-			v = x[key]
-		case []any:
-			if key == "length" {
-				v = float64(len(x))
-				continue
-			}
-			i, err := strconv.Atoi(key)
-			ts.Check(err)
-			if i >= len(x) {
-				ts.Fatalf("%s: only %d elements", args[1], len(x))
-			}
-			v = x[i]
-		default:
-			ts.Fatalf("%s: no %q in %v", args[1], key, x)
-		}
-	}
-	if jsonMatches(v, args[2:]) == neg {
-		ts.Fatalf("%s is %v, want %v", args[1], v, args[2:])
-	}
-}
-
-func jsonMatches(v any, want []string) bool {
-	if len(want) == 2 && want[0] == ">" {
-		n, err := strconv.ParseFloat(want[1], 64)
-		f, ok := v.(float64)
-		return err == nil && ok && f > n
-	}
-	got, err := json.Marshal(v)
-	return err == nil && string(got) == want[0]
-}
+const nobody = scripttest.Nobody
 
 // cmdJSONLines checks that every line of a file is a JSON object, and how many
 // there are of each type: jsonlines FILE [TYPE MIN]… .
@@ -218,20 +152,6 @@ func cmdJSONLines(ts *testscript.TestScript, _ bool, args []string) {
 		if n[args[i]] < least {
 			ts.Fatalf("%d lines of type %s, want at least %d: %v", n[args[i]], args[i], least, n)
 		}
-	}
-}
-
-// cmdStatus checks the exit code of a shell command: status CODE COMMAND….
-func cmdStatus(ts *testscript.TestScript, _ bool, args []string) {
-	err := ts.Exec(args[1], args[2:]...)
-	code := 0
-	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
-		code = exit.ExitCode()
-	} else if err != nil {
-		ts.Fatalf("%v", err)
-	}
-	if strconv.Itoa(code) != args[0] {
-		ts.Fatalf("exit code %d, want %s", code, args[0])
 	}
 }
 

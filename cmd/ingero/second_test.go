@@ -16,16 +16,16 @@ import (
 	sdk "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
-	"github.com/ingero-io/ingero/account/live"
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/explain/source"
 	"github.com/ingero-io/ingero/export"
 	"github.com/ingero-io/ingero/metrics"
 	"github.com/ingero-io/ingero/serve/mcptool"
 	"github.com/ingero-io/ingero/serve/nodeapi"
 	"github.com/ingero-io/ingero/serve/nodeapi/wire"
 	"github.com/ingero-io/ingero/store"
-	"github.com/ingero-io/ingero/store/source"
 	"github.com/ingero-io/ingero/store/sqlite"
+	"github.com/ingero-io/ingero/tui/live"
 )
 
 func check(t *testing.T, err error) {

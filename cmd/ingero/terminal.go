@@ -5,13 +5,12 @@ import (
 	"os"
 
 	"golang.org/x/term"
+
+	"github.com/ingero-io/ingero/lib/commands"
 )
 
 // isTerminal reports whether a stream is a terminal with a movable cursor.
-func (c *console) isTerminal(w any) bool {
-	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd())) && c.env("TERM") != "dumb"
-}
+func (c *console) isTerminal(w any) bool { return commands.IsTerminal(w, c.env) }
 
 // colour reports whether output to w is coloured (no-color.org).
 func (c *console) colour(w io.Writer) bool {

@@ -19,9 +19,10 @@ import (
 	"github.com/ingero-io/ingero/agent"
 	"github.com/ingero-io/ingero/capture/host/proc"
 	"github.com/ingero-io/ingero/capture/probe"
+	"github.com/ingero-io/ingero/cluster/peers"
 	"github.com/ingero-io/ingero/cluster/wire"
 	"github.com/ingero-io/ingero/explain/report"
-	"github.com/ingero-io/ingero/internal/config"
+	"github.com/ingero-io/ingero/lib/config"
 	"github.com/ingero-io/ingero/store"
 	"github.com/ingero-io/ingero/store/sqlite"
 )
@@ -87,7 +88,7 @@ func traceCommand(c *console) *cobra.Command {
 			return c.trace(cmd.Context(), &f, args)
 		},
 	}
-	f.add(cmd)
+	f.addFlags(cmd)
 	stacks := []string{string(probe.StackSlow), string(probe.StackAll), string(probe.StackOff)}
 	_ = cmd.RegisterFlagCompletionFunc("stack", cobra.FixedCompletions(stacks, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
@@ -102,7 +103,7 @@ type tracing struct {
 	file    *recordingFile // nil: nothing is recorded
 	view    traceView
 	metrics *metricsSink // nil: no metrics
-	peers   *peers       // nil: ranks are not compared
+	peers   *peers.Peers // nil: ranks are not compared
 	log     io.Writer    // for messages that are neither results nor progress
 }
 
@@ -177,9 +178,9 @@ func (t *tracing) watch(ctx context.Context, f *traceFlags) (agent.Summary, erro
 		return agent.Summary{}, err
 	}
 	if t.peers != nil {
-		t.opts.RankEvents = t.peers.recorded
+		t.opts.RankEvents = t.peers.Recorded
 		defer func() { _ = t.peers.Close() }() // if the run never began
-		t.opts.Sinks = append(t.opts.Sinks, t.peers)
+		t.opts.Sinks = append(t.opts.Sinks, peersSink{t.peers})
 	}
 	if t.metrics != nil { // after peers, whose last events it sends
 		t.opts.Sinks = append(t.opts.Sinks, t.metrics)
@@ -203,7 +204,7 @@ func (t *tracing) watch(ctx context.Context, f *traceFlags) (agent.Summary, erro
 }
 
 // openPeers begins to compare ranks with their peers; nil if that was not asked for.
-func (t *tracing) openPeers(ctx context.Context, f *peersFlags) (*peers, error) {
+func (t *tracing) openPeers(ctx context.Context, f *peersFlags) (*peers.Peers, error) {
 	if err := f.check(ctx, t.c.env, t.log); err != nil {
 		return nil, err
 	}
@@ -216,7 +217,7 @@ func (t *tracing) openPeers(ctx context.Context, f *peersFlags) (*peers, error) 
 		}
 		return name
 	}
-	if t.metrics != nil {
+	if t.metrics != nil && t.metrics.ranks != nil {
 		o.otlp = t.metrics.ranks
 	}
 	return f.open(ctx, o)
@@ -229,7 +230,7 @@ func (t *tracing) found(r *report.Report) {
 		t.metrics.found(r)
 	}
 	if t.peers != nil {
-		t.peers.found(r)
+		t.peers.Found(r)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"github.com/ingero-io/ingero/agent"
+	"github.com/ingero-io/ingero/lib/commands"
 )
 
 // wishes waits for signals. The first one ends the context. With a command, which is then asked to exit, the
@@ -41,7 +42,7 @@ func wishes(ctx context.Context, command bool) (ended context.Context, leave <-c
 // tracing; the command does not end with it.
 func (c *console) passOn(ctx context.Context, leave <-chan struct{}, s *agent.Summary, err error) error {
 	if err != nil {
-		c.report(err)
+		c.program().Report(err)
 	}
 	code := s.ExitCode
 	if p := s.Command; p != nil {
@@ -57,7 +58,7 @@ func (c *console) passOn(ctx context.Context, leave <-chan struct{}, s *agent.Su
 	if code == 0 {
 		return nil
 	}
-	return exitCode(code)
+	return commands.ExitCode(code)
 }
 
 // signalled is what a shell adds to the number of the signal that ended a program.

@@ -28,7 +28,7 @@ func (f *findings) fresh(r *report.Report, now time.Time) []report.Chain {
 }
 
 // findingLine describes a finding in one line.
-func findingLine(c *report.Chain) string { return clean("[" + c.Severity + "] " + c.Summary) }
+func findingLine(c *report.Chain) string { return clean("[" + string(c.Severity) + "] " + c.Summary) }
 
 // changeLine describes a change in one line, as explain does.
 func changeLine(c *report.Change) string { return report.OneLine("[changed] " + c.Text()) }

@@ -29,11 +29,11 @@ type traceFlags struct {
 	annotate string
 	mcp      string
 	serve    string
-	fleet    fleetFlags // also for the configuration
+	fleet    nodeFlags // also for the configuration
 }
 
-// add adds the flags of trace.
-func (f *traceFlags) add(cmd *cobra.Command) {
+// addFlags adds the flags of trace.
+func (f *traceFlags) addFlags(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.VarP((*pidList)(&f.pids), "pid", "p", "trace these processes and their children (4821,4822)")
 	fl.StringVarP(&f.user, "user", "u", "", "trace the processes of this user (name or number)")
@@ -57,8 +57,8 @@ func (f *traceFlags) add(cmd *cobra.Command) {
 		" or another one (--annotate=PATH)")
 	fl.Lookup("annotate").NoOptDefVal = annotateHere
 	fl.StringVar(&f.maxDB, "max-db", "10g", "delete the oldest rows when the file grows beyond this; 0 for no limit")
-	f.metrics.add(cmd)
-	f.peers.add(cmd)
+	f.metrics.addFlags(cmd)
+	f.peers.addFlags(cmd)
 	fl.StringVar(&f.serve, "dashboard", "",
 		"show the recording in a browser, and serve it to other nodes and AI agents, at this address while it is made "+
 			"(127.0.0.1:8080)")

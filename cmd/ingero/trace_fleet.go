@@ -2,27 +2,21 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"slices"
-	"sync"
-	"time"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/ingero-io/ingero/agent"
 	"github.com/ingero-io/ingero/cluster/agentsocket"
 	"github.com/ingero-io/ingero/cluster/eventsocket"
-	"github.com/ingero-io/ingero/cluster/fleetagent"
 	"github.com/ingero-io/ingero/cluster/fleetclient"
-	"github.com/ingero-io/ingero/cluster/health"
-	"github.com/ingero-io/ingero/cluster/node"
+	"github.com/ingero-io/ingero/cluster/peers"
 	"github.com/ingero-io/ingero/cluster/wire"
 	"github.com/ingero-io/ingero/explain/report"
 	"github.com/ingero-io/ingero/metrics"
-	"github.com/ingero-io/ingero/store"
 )
 
 // fleetTokenEnv names the environment variable with the token that a fleet asks for.
@@ -41,7 +35,7 @@ type peersFlags struct {
 	wait    bool // for a fleet whose name has no address yet
 }
 
-func (f *peersFlags) add(cmd *cobra.Command) {
+func (f *peersFlags) addFlags(cmd *cobra.Command) {
 	f.addConnection(cmd)
 	fl := cmd.Flags()
 	fl.Lookup("fleet").Usage = "compare the ranks on this node with those of other nodes, at this fleet " +
@@ -83,41 +77,6 @@ func (f *peersFlags) client(env func(string) string, log *slog.Logger) (*fleetcl
 	return c, nil
 }
 
-// peers compares the ranks on this node with their peers. It is a sink.
-type peers struct {
-	node   string
-	conf   *peersFlags
-	client *fleetclient.Replicas
-	agent  *fleetagent.Agent
-	events *eventsocket.Server // nil: none
-	asking *agentsocket.Server // nil: none
-	shown  func(e *wire.Event, who string)
-	otlp   *metrics.Detections // nil: events are not exported
-	why    map[string]bool     // what was said of processes that are not compared
-	asked  time.Duration       // when it was looked for last
-	name   func(pid uint32) string
-	log    *slog.Logger
-	stop   context.CancelFunc
-	done   chan struct{}
-	close  sync.Once
-
-	mu      sync.Mutex // guards the rest
-	unshown []shownEvent
-	record  []shownEvent          // that are to be recorded
-	open    map[string]shownEvent // slow ranks that were reported without a culprit, by id
-	last    map[uint32]wire.Event // by process
-	traced  []agent.Traced
-	causes  liveCauses
-}
-
-// shownEvent is an event that is to be shown.
-type shownEvent struct {
-	event wire.Event
-	who   string // the process, empty if it is not known
-	pid   uint32
-	cause *node.Cause
-}
-
 // peersOptions say what ranks are compared for.
 type peersOptions struct {
 	c      *console
@@ -125,214 +84,55 @@ type peersOptions struct {
 	log    io.Writer // for messages that are neither results nor progress
 	logger *slog.Logger
 	shown  func(e *wire.Event, who string)
-	otlp   *metrics.Detections     // nil: events are not exported
+	otlp   peers.Exporter          // nil: events are not exported
 	name   func(pid uint32) string // of a process, empty if it is not known
 }
 
 // open begins to compare; nil if that was not asked for.
-func (f *peersFlags) open(ctx context.Context, o peersOptions) (*peers, error) {
+func (f *peersFlags) open(ctx context.Context, o peersOptions) (*peers.Peers, error) {
 	if len(f.fleet) == 0 {
 		if f.events != "" || f.cluster != "" && o.otlp == nil || f.tls != (fleetclient.Files{}) || f.group != "" {
 			return nil, usage("--events, --cluster and --fleet-… are about a fleet; name it with --fleet HOST:4318")
 		}
 		return nil, nil
 	}
-	p := &peers{
-		node: o.node, conf: f, name: o.name, log: o.logger, done: make(chan struct{}), stop: func() {},
-		shown: o.shown, otlp: o.otlp, why: map[string]bool{}, open: map[string]shownEvent{}, last: map[uint32]wire.Event{},
+	home := o.c.env("HOME")
+	to := peers.Options{
+		Node: o.node, Cluster: f.cluster, Address: strings.Join(f.fleet, ","), Shown: o.shown, Exporter: o.otlp, Name: o.name,
+		Logger: o.logger, Status: agentsocket.Options{Home: home, Group: f.group},
 	}
-	var err error
-	if p.client, err = f.client(o.c.env, o.logger); err != nil {
+	client, err := f.client(o.c.env, o.logger)
+	if err != nil {
 		return nil, err
 	}
+	to.Fleet = client
+	if f.events != "" && f.events != eventsHere {
+		to.Status.Path = agentsocket.Beside(f.events)
+	}
 	if f.events != "" || f.group != "" {
-		at := eventsocket.Options{Path: f.events, Home: o.c.env("HOME"), Group: f.group}
+		at := eventsocket.Options{Path: f.events, Home: home, Group: f.group}
 		if at.Path == eventsHere {
 			at.Path = ""
 		}
-		if p.events, err = eventsocket.Listen(at); err != nil {
+		if to.Events, err = eventsocket.Listen(at); err != nil {
+			client.Close()
 			return nil, err
 		}
-		fmt.Fprintf(o.log, "ingero: events of slow ranks can be read at %s\n", p.events.Path())
+		fmt.Fprintf(o.log, "ingero: events of slow ranks can be read at %s\n", to.Events.Path())
 	}
-	p.agent = fleetagent.New(fleetagent.Options{
-		Node:  node.Options{Name: o.node, Cluster: f.cluster, NoPolls: !p.client.Polls()},
-		Fleet: p.client, Told: p.tell, Logger: o.logger,
-	})
-	p.listenForStatus(o.c.env("HOME"))
-	ctx, p.stop = context.WithCancel(ctx)
-	go func() {
-		defer close(p.done)
-		p.agent.Run(ctx)
-	}()
-	return p, nil
+	return peers.Open(ctx, to), nil
 }
 
-// tell takes what began or ended.
-func (p *peers) tell(s node.Said) {
-	about := wire.About{Node: p.node, Cluster: p.conf.cluster, ID: s.ID, WorldSize: s.Ranks, PID: s.PID, Step: s.Step}
-	t := shownEvent{pid: s.PID, cause: s.Cause}
-	if name := p.name(s.PID); name != "" {
-		t.who = fmt.Sprintf("%s, process %d", clean(name), s.PID)
-	}
-	slow := !s.Resolved && (s.Kind == health.KindStraggler || s.Kind == health.KindSlowVsSelf)
-	p.mu.Lock()
-	cause := p.causes.of(s.PID, s.Cause, time.Now())
-	t.event = wire.NewEvent(s.Verdict, about, cause)
-	delete(p.open, s.ID)
-	if slow && cause != nil && cause.Culprit == "" {
-		p.open[s.ID] = t
-	}
-	p.later(t)
-	p.send(&t)
-	p.mu.Unlock()
-}
+// peersSink gives the comparison what the agent records.
+type peersSink struct{ *peers.Peers }
 
-// maxRecord is how many events wait to be recorded, should the disk be too slow.
-const maxRecord = 1024
-
-// later has an event shown and recorded. mu is held.
-func (p *peers) later(t shownEvent) {
-	p.remember(&t)
-	p.unshown = append(p.unshown, t)
-	if len(p.record) < maxRecord {
-		p.record = append(p.record, t)
+// Second implements agent.Sink.
+func (p peersSink) Second(s *agent.Status) {
+	traced := make([]peers.Process, len(s.Processes))
+	for i, t := range s.Processes {
+		traced[i] = peers.Process{PID: uint32(t.PID), Name: t.Comm}
 	}
-}
-
-// recorded appends the events that are to be recorded.
-func (p *peers) recorded(list []store.RankEvent) []store.RankEvent {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for i := range p.record {
-		list = append(list, rankEventOf(&p.record[i]))
-	}
-	p.record = p.record[:0]
-	return list
-}
-
-func rankEventOf(t *shownEvent) store.RankEvent {
-	e := &t.event
-	out := store.RankEvent{
-		At: uint64(e.At.UnixNano()), Type: e.Type, ID: e.ID, PID: t.pid, Rank: health.NoRank, Ranks: e.WorldSize,
-		Cohort: e.Cohort, Cluster: e.Cluster, Mode: e.Mode, Resolved: e.Resolved, OwnNS: nanoseconds(e.OwnMS),
-		PeerNS: nanoseconds(e.PeerMS), StepNS: nanoseconds(e.StepMS), Summary: e.Summary(t.who),
-	}
-	if e.Rank != nil {
-		out.Rank = *e.Rank
-	}
-	if e.Since != nil {
-		out.Since = uint64(e.Since.UnixNano())
-	}
-	if c := e.Cause; c != nil {
-		out.Cause, out.Culprit, out.CauseNS, out.Explained = c.Kind, c.Culprit, nanoseconds(&c.MS), c.Explained
-	}
-	return out
-}
-
-// nanoseconds is a number of milliseconds, 0 if it is not known.
-func nanoseconds(ms *float64) uint64 {
-	if ms == nil || *ms <= 0 {
-		return 0
-	}
-	return uint64(*ms * 1e6)
-}
-
-// send sends an event to readers of the socket and to the receiver of OTLP; neither blocks. mu is held, so that the
-// events of a rank are sent in order.
-func (p *peers) send(t *shownEvent) {
-	if p.otlp != nil {
-		p.otlp.Event(&t.event, t.event.Summary(t.who))
-	}
-	if p.events == nil {
-		return
-	}
-	if err := p.events.Send(&t.event); err != nil {
-		p.log.Warn("an event cannot be sent", "err", err)
-	}
-}
-
-// Batch implements agent.Sink.
-func (p *peers) Batch(b *store.Batch) { p.agent.Batch(b) }
-
-// Second implements agent.Sink. Events are shown by the goroutine that calls it, as all else.
-func (p *peers) Second(s *agent.Status) {
-	p.agent.Second(s.At)
-	p.states(s.At)
-	p.mu.Lock()
-	p.traced = slices.Clone(s.Processes)
-	p.mu.Unlock()
-	p.show()
-	if s.Elapsed-p.asked >= whyEvery {
-		p.asked = s.Elapsed
-		p.unmeasured(s.Processes)
-	}
-}
-
-// show shows the events that came since it was called last.
-func (p *peers) show() {
-	p.mu.Lock()
-	list := p.unshown
-	p.unshown = nil
-	p.mu.Unlock()
-	for i := range list {
-		p.shown(&list[i].event, list[i].who)
-	}
-}
-
-// states exports what the ranks are, for the spans of suspects.
-func (p *peers) states(at time.Time) {
-	if p.otlp == nil {
-		return
-	}
-	var list []metrics.RankState
-	for _, r := range p.agent.Status(nil).Ranks {
-		list = append(list, metrics.RankState{
-			Node: p.node, Cluster: p.conf.cluster, Cohort: fmt.Sprintf("%016x", r.Cohort), PID: r.PID, Rank: r.Rank,
-			WorldSize: r.Ranks, State: r.State.String(), OwnMS: 1e3 * r.Own, PeerMS: 1e3 * r.Peer, G: r.G,
-		})
-	}
-	p.otlp.States(at, list)
-}
-
-const (
-	// whyEvery is how often processes are looked for that are not compared. Of the first such time it is
-	// known why: a pattern of collectives takes some seconds to be found.
-	whyEvery = 30 * time.Second
-	// maxWhy bounds how often that is said.
-	maxWhy = 20
-)
-
-// unmeasured says, once for each process, why it is compared with nobody.
-func (p *peers) unmeasured(processes []agent.Traced) {
-	pids, names := namesOf(processes)
-	status := p.agent.Status(pids)
-	for i := range status.Ranks {
-		r := &status.Ranks[i]
-		said := fmt.Sprint(r.PID, " ", r.Unmeasured())
-		if r.Unmeasured() == "" || p.why[said] || len(p.why) >= maxWhy {
-			continue
-		}
-		p.why[said] = true
-		p.log.Info("a process is not compared with peers", "process", clean(names[r.PID]), "pid", r.PID,
-			"why", r.Unmeasured())
-	}
-}
-
-// Close ends it. It may be called twice.
-func (p *peers) Close() (err error) {
-	p.close.Do(func() {
-		p.stop()
-		<-p.done
-		p.client.Close()
-		if p.asking != nil {
-			err = p.asking.Close()
-		}
-		if p.events != nil {
-			err = errors.Join(err, p.events.Close())
-		}
-	})
-	return err
+	p.Peers.Second(s.At, s.Elapsed, traced)
 }
 
 // eventLine describes an event of a fleet in one line, however long it is: its end names the cause.

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ingero-io/ingero/cluster/wire"
+	"github.com/ingero-io/ingero/lib/commands"
 )
 
 // What the flags do is tested live: internal/e2e/fleetlive.
@@ -62,13 +63,13 @@ func TestAFleetThatCannotBeResolved(t *testing.T) {
 	} {
 		var f peersFlags
 		cmd := &cobra.Command{}
-		f.add(cmd)
+		f.addFlags(cmd)
 		if err := cmd.ParseFlags(strings.Fields(args)); err != nil {
 			t.Fatal(err)
 		}
 		var log bytes.Buffer
 		err := f.check(t.Context(), func(string) string { return "" }, &log)
-		_, refused := errors.AsType[usageError](err)
+		_, refused := errors.AsType[commands.UsageError](err)
 		if refused != (want == "--fleet-wait") || refused && !strings.Contains(err.Error(), want) ||
 			!refused && (err != nil || !strings.Contains(log.String(), want) || (log.Len() == 0) != (want == "")) {
 			t.Errorf("%s: %v; %s", args, err, &log)

@@ -12,7 +12,7 @@ import (
 	"github.com/ingero-io/ingero/cluster/wire"
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/explain/report"
-	"github.com/ingero-io/ingero/internal/plain"
+	"github.com/ingero-io/ingero/lib/plain"
 	"github.com/ingero-io/ingero/store"
 )
 

@@ -38,8 +38,8 @@ func (v *liveView) run(ctx context.Context, o agent.Options) (agent.Summary, err
 		v.view.End()
 	}()
 	viewErr := v.view.Run()
-	if v.opts.Fleet != nil {
-		v.opts.Fleet.Close()
+	if v.opts.Nodes != nil {
+		v.opts.Nodes.Close()
 	}
 	cancel() // tracing without a view would be useless
 	<-ended

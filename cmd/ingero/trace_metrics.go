@@ -17,9 +17,10 @@ import (
 
 	"github.com/ingero-io/ingero/agent"
 	"github.com/ingero-io/ingero/cluster/arrivals"
-	"github.com/ingero-io/ingero/explain/diagnose"
+	"github.com/ingero-io/ingero/cluster/peers"
+	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/explain/report"
-	"github.com/ingero-io/ingero/internal/fewlogs"
+	"github.com/ingero-io/ingero/lib/fewlogs"
 	"github.com/ingero-io/ingero/metrics"
 	"github.com/ingero-io/ingero/store"
 )
@@ -30,7 +31,7 @@ type metricsFlags struct {
 	otlp       string
 }
 
-func (f *metricsFlags) add(cmd *cobra.Command) {
+func (f *metricsFlags) addFlags(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.StringVar(&f.prometheus, "prometheus", "", "serve metrics to Prometheus on this address (:9090, 127.0.0.1:9090)")
 	fl.StringVar(&f.otlp, "otlp", "",
@@ -79,11 +80,11 @@ func (s *sentCollectives) second(at time.Time) {
 func (s *sentCollectives) chains(pid uint32) (ids []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.last == nil || time.Since(s.at) > causeFor {
+	if s.last == nil || time.Since(s.at) > peers.CauseFor {
 		return nil
 	}
 	for i := range s.last.Chains {
-		if c := &s.last.Chains[i]; c.Effect.PID == pid || c.Cause.PID == pid && c.Cause.Kind == diagnose.CollectiveWait {
+		if c := &s.last.Chains[i]; c.Effect.PID == pid || c.Cause.PID == pid && c.Cause.Kind == event.CauseCollectiveWait {
 			ids = append(ids, c.ID)
 		}
 	}

@@ -3,7 +3,7 @@ package main
 import (
 	"time"
 
-	"github.com/ingero-io/ingero/fleet"
+	"github.com/ingero-io/ingero/serve/nodes"
 	"github.com/ingero-io/ingero/tui"
 )
 
@@ -15,7 +15,7 @@ const noNodes = "No other nodes; name them: --nodes HOST:PORT,… or ingero.yaml
 
 // others are the nodes shown beside this one, or the reason why there are none. Invalid nodes in
 // the configuration do not stop tracing; invalid --nodes are an error.
-func (t *tracing) others(f *fleetFlags) (nodes tui.Fleet, why string, err error) {
+func (t *tracing) others(f *nodeFlags) (others tui.Nodes, why string, err error) {
 	given := len(f.Nodes) > 0
 	f.merge(&t.conf.Fleet)
 	if len(f.Nodes) == 0 {
@@ -24,8 +24,8 @@ func (t *tracing) others(f *fleetFlags) (nodes tui.Fleet, why string, err error)
 	if f.Timeout <= 0 || f.Timeout > maxNodeWait {
 		f.Timeout = maxNodeWait
 	}
-	var fl *fleet.Fleet
-	if fl, err = t.c.newFleet(f); err != nil {
+	var fl *nodes.Client
+	if fl, err = t.c.newNodesClient(f); err != nil {
 		if given {
 			return nil, "", err
 		}

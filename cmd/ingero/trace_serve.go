@@ -5,10 +5,10 @@ import (
 	"runtime"
 
 	"github.com/ingero-io/ingero/explain/recording"
+	"github.com/ingero-io/ingero/explain/source"
 	"github.com/ingero-io/ingero/serve/mcpserver"
 	"github.com/ingero-io/ingero/serve/mcptool"
 	"github.com/ingero-io/ingero/serve/webserver"
-	"github.com/ingero-io/ingero/store/source"
 )
 
 // besideTracer limits the calls of agents, and of nodes, that run at a time in the tracing process.
@@ -21,7 +21,9 @@ func (t *tracing) serveBoth(ctx context.Context, f *traceFlags) (end func(), err
 	endMCP, err := t.serve(ctx, mcpService, f.mcp, sql, func(ctx context.Context, l *listener,
 		src recording.Source,
 	) error {
-		server := mcptool.NewServer(src, mcptool.Options{Version: build().Version, Logger: l.opts.Logger, Now: t.c.now})
+		server := mcptool.NewServer(src, mcptool.Options{
+			Version: build().Version, Logger: l.opts.Logger, Now: t.c.now, Demos: demos(),
+		})
 		mcpserver.Protect(server, t.log, webserver.NewGate(besideTracer), l.opts.Logger)
 		return mcpserver.Serve(ctx, l.ln, server, l.tls(), l.opts)
 	})

@@ -9,9 +9,9 @@ import (
 	"strings"
 
 	"github.com/ingero-io/ingero/agent"
+	"github.com/ingero-io/ingero/capture/doctor"
 	"github.com/ingero-io/ingero/capture/host/proc"
 	"github.com/ingero-io/ingero/capture/privilege"
-	"github.com/ingero-io/ingero/internal/doctor"
 	"github.com/ingero-io/ingero/store"
 	"github.com/ingero-io/ingero/tui"
 )
@@ -41,7 +41,7 @@ func (t *tracing) choose(f *traceFlags) error {
 			return err
 		}
 		buffered := new(lockedBuffer) // the view uses the whole screen
-		o := tui.Options{Colour: t.c.colour(out), Node: t.node, Fleet: nodes, NoFleet: why}
+		o := tui.Options{Colour: t.c.colour(out), Node: t.node, Nodes: nodes, NoNodes: why}
 		if t.file != nil {
 			o.Path = t.file.path
 		}

@@ -12,7 +12,8 @@ import (
 // The lines and the JSON of trace tell errors of GPUs.
 func TestErrorsOfGPUsAreShown(t *testing.T) {
 	at := uint64(time.Unix(1000, 0).UnixNano())
-	b := &store.Batch{Xids: []store.Xid{{At: at, GPU: 1, Code: 79}, {At: at + 1, GPU: -1, Code: 9999}}}
+	xids := []store.Xid{{At: at, GPU: 1, Code: 79}, {At: at + 1, GPU: -1, Code: 9999}}
+	b := &store.Batch{Tables: store.Tables{Xids: xids}}
 	var out bytes.Buffer
 	text := newLineView(&out, 0, "")
 	text.Batch(b)

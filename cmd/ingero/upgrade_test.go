@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/ingero-io/ingero/internal/config"
+	"github.com/ingero-io/ingero/lib/config"
 )
 
 // keptFolders have the configuration as packages have installed it. An upgrade keeps what is in /etc/ingero, so the

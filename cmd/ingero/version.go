@@ -1,6 +1,6 @@
 package main
 
-import "github.com/ingero-io/ingero/internal/commands"
+import "github.com/ingero-io/ingero/lib/commands"
 
 // version and commit are set by the linker (see the Makefile).
 var version, commit = commands.Unset, ""

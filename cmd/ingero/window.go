@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/ingero-io/ingero/explain/recording"
+	"github.com/ingero-io/ingero/lib/commands"
 	"github.com/ingero-io/ingero/store"
 	"github.com/ingero-io/ingero/store/sqlite"
 )
@@ -15,7 +16,7 @@ import (
 // windowFlags select a part of a recording.
 type windowFlags struct{ recording.Span }
 
-func (w *windowFlags) add(f *pflag.FlagSet) {
+func (w *windowFlags) addFlags(f *pflag.FlagSet) {
 	w.Dashes = "--"
 	f.StringVar(&w.Since, "since", "",
 		`how far back to look: 5m, 1d, "all"; counted from the end of a recording that is finished
@@ -52,14 +53,14 @@ func (c *console) view(ctx context.Context, db string, w *windowFlags, pids ...u
 		err = fmt.Errorf("%w%s", err, traced(ctx, rec))
 	}
 	if recording.IsMistaken(err) {
-		err = usageError{err}
+		err = commands.UsageError{Err: err}
 	}
 	return nil, errors.Join(err, rec.Close())
 }
 
 // traced is the end of an error message: which processes a recording has, or empty if none.
 func traced(ctx context.Context, rec store.Recording) string {
-	list, err := rec.Processes(ctx)
+	list, err := store.List[store.Process](ctx, rec, store.Window{})
 	if err != nil {
 		return "" // the error before it is the one to report
 	}

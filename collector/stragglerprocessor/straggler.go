@@ -21,7 +21,7 @@ import (
 	"github.com/ingero-io/ingero/cluster/cohorts"
 	"github.com/ingero-io/ingero/cluster/wire"
 	"github.com/ingero-io/ingero/collector/stragglerprocessor/internal/metadata"
-	"github.com/ingero-io/ingero/internal/fewlogs"
+	"github.com/ingero-io/ingero/lib/fewlogs"
 )
 
 // fleet is the part of the extension that the processor uses.
@@ -62,7 +62,7 @@ func (s *straggler) start(_ context.Context, host component.Host) error {
 	running, stop := context.WithCancel(context.Background())
 	s.stop = stop
 	if s.config.Interval > 0 {
-		s.running.Go(func() { s.run(running) })
+		s.running.Go(func() { s.passOnCohorts(running) })
 	}
 	return nil
 }
@@ -75,8 +75,8 @@ func (s *straggler) shutdown(context.Context) error {
 	return nil
 }
 
-// run passes metrics of cohorts to the next component until ctx ends.
-func (s *straggler) run(ctx context.Context) {
+// passOnCohorts passes metrics of cohorts to the next component until ctx ends.
+func (s *straggler) passOnCohorts(ctx context.Context) {
 	tick := time.NewTicker(s.config.Interval)
 	defer tick.Stop()
 	for {
@@ -98,7 +98,7 @@ func (s *straggler) run(ctx context.Context) {
 // process hands the pushes in md to the fleet. It removes the data that only the fleet needs, and refused pushes. If
 // all of a request is refused, the request is.
 func (s *straggler) process(ctx context.Context, md pmetric.Metrics) (pmetric.Metrics, error) {
-	pushes, at, refused, err := read(md)
+	pushes, at, refused, err := readPushes(md)
 	if len(at) == 0 && err == nil {
 		return md, nil // no agent's metrics
 	}
@@ -119,9 +119,9 @@ func (s *straggler) process(ctx context.Context, md pmetric.Metrics) (pmetric.Me
 	return md, nil
 }
 
-// read reads the pushes in md. at has the index of each push's resource, bad the indices of resources that cannot be
-// parsed, and err the reasons.
-func read(md pmetric.Metrics) (pushes []wire.Push, at, bad []int, err error) {
+// readPushes reads the pushes in md. at has the index of each push's resource, bad the indices of resources that cannot
+// be parsed, and err the reasons.
+func readPushes(md pmetric.Metrics) (pushes []wire.Push, at, bad []int, err error) {
 	var errs []error
 	seen := 0
 	for i, rm := range md.ResourceMetrics().All() {

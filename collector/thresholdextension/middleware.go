@@ -14,7 +14,7 @@ import (
 
 	"github.com/ingero-io/ingero/cluster/fleetserver"
 	"github.com/ingero-io/ingero/cluster/wire"
-	"github.com/ingero-io/ingero/internal/crosssite"
+	"github.com/ingero-io/ingero/lib/crosssite"
 )
 
 var (

@@ -7,7 +7,7 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/ingero-io/ingero/internal/crosssite"
+	"github.com/ingero-io/ingero/lib/crosssite"
 )
 
 // page is the status page: all cohorts and their ranks.

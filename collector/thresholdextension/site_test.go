@@ -6,7 +6,7 @@ import (
 	"go.opentelemetry.io/collector/component/componenttest"
 
 	"github.com/ingero-io/ingero/cluster/wire"
-	"github.com/ingero-io/ingero/internal/crosssite/crosssitetest"
+	"github.com/ingero-io/ingero/lib/crosssite/crosssitetest"
 )
 
 func TestPagesOfOtherSitesAreRefused(t *testing.T) {

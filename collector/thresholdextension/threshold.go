@@ -22,7 +22,7 @@ import (
 	"github.com/ingero-io/ingero/cluster/fleetserver"
 	"github.com/ingero-io/ingero/cluster/wire"
 	"github.com/ingero-io/ingero/collector/thresholdextension/internal/metadata"
-	"github.com/ingero-io/ingero/internal/fewlogs"
+	"github.com/ingero-io/ingero/lib/fewlogs"
 )
 
 // Threshold is the extension. It owns the cohorts.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/ingero-io/ingero/capture/probe"
 	"github.com/ingero-io/ingero/demo"
-	"github.com/ingero-io/ingero/explain/diagnose"
+	"github.com/ingero-io/ingero/event"
 )
 
 // maxInvestigation is the largest size of an investigation's file, bytes: it is part of the
@@ -22,35 +22,35 @@ func investigations() []recording {
 		{
 			Scenario: demo.Scenario{
 				Name:  "data-loader-starvation",
-				Title: "a data worker is slower than the steps that need its batches", Expect: diagnose.InputStarvation,
+				Title: "a data worker is slower than the steps that need its batches", Expect: event.CauseInputStarvation,
 			},
 			args: []string{"--fault", "loader-cpu", "--fault-ms", "120", "--period-ms", "400"},
 		},
 		{
 			Scenario: demo.Scenario{
 				Name:  "lock-through-disk",
-				Title: "a thread writes to disk while it holds a mutex that every step takes", Expect: diagnose.BlockIO,
+				Title: "a thread writes to disk while it holds a mutex that every step takes", Expect: event.CauseBlockIO,
 			},
 			args: []string{"--fault", "lock-io", "--fault-ms", "80", "--period-ms", "400"},
 		},
 		{
 			Scenario: demo.Scenario{
 				Name:  "noisy-neighbour",
-				Title: "a process of somebody else shares the launching thread's CPU", Expect: diagnose.CPUContention,
+				Title: "a process of somebody else shares the launching thread's CPU", Expect: event.CauseCPUContention,
 			},
 			args: []string{"--fault", "cpu-hog", "--duty", "70"},
 		},
 		{
 			Scenario: demo.Scenario{
 				Name: "graph-recapture", Title: "a CUDA graph is captured and instantiated again and again",
-				Expect: diagnose.GraphRecapture,
+				Expect: event.CauseGraphRecapture,
 			},
 			args: []string{"--fault", "graph-recapture", "--fault-ms", "25", "--period-ms", "150"},
 		},
 		{
 			Scenario: demo.Scenario{
 				Name: "memory-leak", Title: "device memory is allocated in each step and never freed",
-				Expect: diagnose.MemoryLeak,
+				Expect: event.CauseMemoryLeak,
 			},
 			length: 20 * time.Second, args: []string{"--fault", "leak"}, stack: probe.StackAll, // else only of few allocations
 		},

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/ingero-io/ingero/demo"
-	"github.com/ingero-io/ingero/explain/diagnose"
+	"github.com/ingero-io/ingero/event"
 )
 
 // replays are the recordings of the demo's scenarios. They are small, because they are part of the
@@ -22,7 +22,7 @@ func replays() []recording {
 // slowly makes the program take fewer steps, so that the recording is smaller. For a quota to take
 // effect, the program has to be busy.
 func slowly(s *demo.Scenario) []string {
-	if s.Expect == diagnose.CPUThrottled {
+	if s.Expect == event.CauseCPUThrottled {
 		return nil
 	}
 	return []string{"--pace-us", "5000"}

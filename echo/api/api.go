@@ -139,7 +139,7 @@ func (s *server) sql(w http.ResponseWriter, r *http.Request) {
 	var question struct {
 		SQL string `json:"sql"`
 	}
-	if err := read(w, r, &question); err != nil {
+	if err := readRequest(w, r, &question); err != nil {
 		refuse(w, http.StatusBadRequest, "bad_request", err.Error())
 		return
 	}
@@ -148,7 +148,7 @@ func (s *server) sql(w http.ResponseWriter, r *http.Request) {
 			`the body must be an object of JSON with a statement: {"sql": "select …"}`)
 		return
 	}
-	s.run(w, r, "sql", func(ctx context.Context) (any, error) {
+	s.runQuestion(w, r, "sql", func(ctx context.Context) (any, error) {
 		// Checked here and again in the store, so that no other path to the store skips it.
 		if err := s.Store.Check(ctx, question.SQL); err != nil {
 			return nil, err
@@ -166,19 +166,19 @@ func (s *server) tool(w http.ResponseWriter, r *http.Request) {
 	var call struct {
 		Args json.RawMessage `json:"args"`
 	}
-	if err := read(w, r, &call); err != nil {
+	if err := readRequest(w, r, &call); err != nil {
 		refuse(w, http.StatusBadRequest, "bad_request", err.Error())
 		return
 	}
 	name := r.PathValue("name")
-	s.run(w, r, "tool "+name, func(ctx context.Context) (any, error) {
+	s.runQuestion(w, r, "tool "+name, func(ctx context.Context) (any, error) {
 		out, err := s.Tools.Call(ctx, name, call.Args)
 		return map[string]any{"result": out}, err
 	})
 }
 
-// read parses a JSON body; an empty one counts as an empty object.
-func read(w http.ResponseWriter, r *http.Request, into any) error {
+// readRequest parses a JSON body; an empty one counts as an empty object.
+func readRequest(w http.ResponseWriter, r *http.Request, into any) error {
 	body, err := webserver.Body(w, r, maxBody)
 	switch {
 	case err != nil:
@@ -191,8 +191,10 @@ func read(w http.ResponseWriter, r *http.Request, into any) error {
 	return nil
 }
 
-// run answers a question when there is room for it.
-func (s *server) run(w http.ResponseWriter, r *http.Request, key string, do func(context.Context) (any, error)) {
+// runQuestion answers a question when there is room for it.
+func (s *server) runQuestion(
+	w http.ResponseWriter, r *http.Request, key string, do func(context.Context) (any, error),
+) {
 	defer webserver.Begin(w, r)()
 	leave, err := s.Gate.Enter(r.Context(), key)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 // object is a JSON object. Its names are sorted when it is written, so the document is always the same.
 type object = map[string]any
 
-func text() object { return object{"type": "string"} }
+func textType() object { return object{"type": "string"} }
 
 func list(of object) object { return object{"type": "array", "items": of} }
 
@@ -56,7 +56,7 @@ func Document(tools []mcptool.Info, version string) any {
 		},
 		"security": []object{{"token": []string{}}},
 		"components": object{
-			"schemas": object{"Failure": fields(object{"error": text(), "code": text()}, "error", "code")},
+			"schemas": object{"Failure": fields(object{"error": textType(), "code": textType()}, "error", "code")},
 			"securitySchemes": object{"token": object{
 				"type": "http", "scheme": "bearer", "description": "One that may read, if the server was given any.",
 			}},

@@ -15,9 +15,9 @@ type route struct {
 func routes() []route {
 	return []route{
 		{
-			http.MethodPost, "sql", "One reading statement of SQL.", fields(object{"sql": text()}, "sql"),
+			http.MethodPost, "sql", "One reading statement of SQL.", fields(object{"sql": textType()}, "sql"),
 			fields(object{
-				"columns": list(text()), "rows": list(list(object{})),
+				"columns": list(textType()), "rows": list(list(object{})),
 				"cut": object{"type": "string", "description": "which limit cut rows off: rows or bytes"},
 			}, "columns", "rows"), (*server).sql,
 		},
@@ -36,7 +36,7 @@ func routes() []route {
 			(*server).whoami,
 		},
 		{
-			http.MethodGet, "health", "That the program answers.", nil, fields(object{"status": text()}, "status"),
+			http.MethodGet, "health", "That the program answers.", nil, fields(object{"status": textType()}, "status"),
 			(*server).health,
 		},
 		{http.MethodGet, "openapi.json", "This document.", nil, object{"type": "object"}, (*server).document},
@@ -45,7 +45,7 @@ func routes() []route {
 
 func toolList() object {
 	return fields(object{"tools": list(fields(object{
-		"name": text(), "description": text(), "inputSchema": object{"type": "object"},
+		"name": textType(), "description": textType(), "inputSchema": object{"type": "object"},
 		"outputSchema": object{"type": "object"},
 	}, "name", "description", "inputSchema", "outputSchema"))}, "tools")
 }

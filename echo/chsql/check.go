@@ -16,7 +16,7 @@ type node struct {
 	children   []*node
 }
 
-// Check returns why a statement may not be run, from the lines of EXPLAIN AST; empty: it may. The statement is in
+// Check returns the reason to refuse a statement, from the lines of EXPLAIN AST, or "". The statement is in
 // ClickHouse's own form (formatQuerySingleLine), and the tree is of that form. names are the tables that the
 // statement defines in WITH. They are not in the tree, so the caller must refuse those that are names of tables.
 //

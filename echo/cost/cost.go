@@ -123,7 +123,7 @@ type Episode struct {
 	Ranks          int
 }
 
-// Known reports whether an episode says enough for a cost.
+// Known reports whether the cost of an episode can be computed.
 func (e *Episode) Known() bool {
 	return e.ToNS > e.FromNS && e.Ranks >= 2 && e.StepMS > 0 && e.LostMS > 0
 }

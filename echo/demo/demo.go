@@ -33,7 +33,7 @@ type Request struct {
 // Requests returns all requests, in the order in which they were sent. Their times are moved so that the last one is at
 // end, in nanoseconds since the Unix epoch.
 func Requests(end int64) ([]Request, error) {
-	list, err := read()
+	list, err := readMessages()
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +63,7 @@ type message interface {
 // longest is the largest line, in bytes.
 const longest = 16 << 20
 
-func read() ([]message, error) {
+func readMessages() ([]message, error) {
 	z, err := gzip.NewReader(bytes.NewReader(recorded))
 	if err != nil {
 		return nil, fmt.Errorf("read what was recorded: %w", err)

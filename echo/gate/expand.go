@@ -42,8 +42,8 @@ type made struct {
 	unnests bool
 }
 
-// add adds what else is made. The value is that of the longest.
-func (m *made) add(o made) {
+// addMade adds what else is made. The value is that of the longest.
+func (m *made) addMade(o made) {
 	m.parts = min(m.parts+o.parts, enough)
 	m.columns = min(m.columns+o.columns, enough)
 	m.texts = min(m.texts+o.texts, enough)
@@ -52,8 +52,8 @@ func (m *made) add(o made) {
 	m.several, m.unnests = m.several || o.several, m.unnests || o.unnests
 }
 
-// text notes that a function makes a text, or a list, for each row.
-func (m *made) text(bytes int) {
+// addText notes that a function makes a text, or a list, for each row.
+func (m *made) addText(bytes int) {
 	m.longest = min(bytes, enough)
 	m.texts = min(m.texts+m.longest, enough)
 }
@@ -61,7 +61,7 @@ func (m *made) text(bytes int) {
 // by notes that a function makes a text of the same length, and takes several times as much.
 func (m *made) by(times int) {
 	longest := m.longest
-	m.text(times * longest)
+	m.addText(times * longest)
 	m.longest = longest
 }
 
@@ -150,7 +150,7 @@ func (x *expander) query(node any, at *place) (m made) {
 	}
 	for n := at.with; n != outside; n = n.next {
 		if !n.used {
-			m.add(made{parts: n.made.parts, columns: n.made.columns, texts: n.made.texts})
+			m.addMade(made{parts: n.made.parts, columns: n.made.columns, texts: n.made.texts})
 		}
 	}
 	return made{parts: m.parts, columns: m.columns, texts: m.texts, longest: m.longest, width: m.width}
@@ -169,7 +169,7 @@ func (x *expander) selected(p map[string]any, at *place) (m made) {
 	}
 	from := x.table(p["from_table"], &place{with: at.with, selects: inner.selects, plain: at.plain, outer: at})
 	inner.from = from
-	m.add(from)
+	m.addMade(from)
 	m.longest = 0
 	list, _ := p["select_list"].([]any)
 	for _, one := range list {
@@ -183,13 +183,13 @@ func (x *expander) selected(p map[string]any, at *place) (m made) {
 			width = max(1, x.fields)
 			item.times(width)
 		}
-		m.add(item)
+		m.addMade(item)
 		m.width = min(m.width+width, enough)
 		inner.name(one, item)
 	}
 	for _, name := range slices.Sorted(maps.Keys(p)) {
 		if name != "cte_map" && name != "select_list" && name != "from_table" {
-			m.add(x.clause(p[name], inner, from.width))
+			m.addMade(x.clause(p[name], inner, from.width))
 		}
 	}
 	m.columns = min(m.columns+m.width, enough)
@@ -230,14 +230,14 @@ func (x *expander) combined(p map[string]any, at *place) (m made) {
 	kind, _ := p["setop_type"].(string)
 	for _, one := range queries {
 		q := x.query(one, at)
-		m.add(q)
+		m.addMade(q)
 		if strings.Contains(kind, "BY_NAME") {
 			m.width = min(m.width+q.width, enough)
 		} else {
 			m.width = max(m.width, q.width)
 		}
 	}
-	m.add(x.clause(p["modifiers"], &place{with: at.with, selects: at.selects, from: m, outer: at}, m.width))
+	m.addMade(x.clause(p["modifiers"], &place{with: at.with, selects: at.selects, from: m, outer: at}, m.width))
 	m.columns = min(m.columns+m.width, enough)
 	return m
 }
@@ -285,10 +285,10 @@ func (x *expander) table(from any, at *place) (m made) {
 	case "JOIN":
 		left := x.table(p["left"], at)
 		right := x.table(p["right"], at.seeing(left, plain(p["left"], at.with))) // LATERAL
-		m.add(left)
-		m.add(right)
+		m.addMade(left)
+		m.addMade(right)
 		m.width = min(left.width+right.width, enough)
-		m.add(x.clause(p["condition"], at.seeing(m, plain(p, at.with)), m.width))
+		m.addMade(x.clause(p["condition"], at.seeing(m, plain(p, at.with)), m.width))
 	case "EXPRESSION_LIST":
 		m = x.part(p["values"], at)
 		rows, _ := p["values"].([]any)

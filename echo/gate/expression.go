@@ -12,7 +12,7 @@ func (x *expander) part(part any, at *place) (m made) {
 	switch p := part.(type) {
 	case []any:
 		for _, one := range p {
-			m.add(x.part(one, at))
+			m.addMade(x.part(one, at))
 		}
 	case map[string]any:
 		if isQuery(p) {
@@ -27,7 +27,7 @@ func (x *expander) part(part any, at *place) (m made) {
 			if name == "children" {
 				children = c.sum
 			}
-			m.add(c)
+			m.addMade(c)
 		}
 		m.width, m.sum = 0, 0
 		if p["class"] != nil {
@@ -56,23 +56,23 @@ func (x *expander) expression(p map[string]any, children int, m *made, at *place
 		m.several, m.longest = true, at.longest()
 		return
 	case class == "CAST" && m.longest > maxText: // perhaps of a list, as a text
-		m.text(escaped * m.longest)
+		m.addText(escaped * m.longest)
 	case composed(p), slices.Contains(growing, name):
 		if slices.ContainsFunc(arguments(p), func(c any) bool { return isJSON(p) && !constant(c) && !isJSON(c) }) {
 			children *= escaped
 		}
-		m.text(children + 2) // [ and ]
+		m.addText(children + 2) // [ and ]
 	case name == "translate": // a character of one byte may become one of four
-		m.text(4 * m.longest)
+		m.addText(4 * m.longest)
 	case name == "split_part": // by way of a list, of 16 bytes for each part, which may be a byte
 		m.by(16)
 	case p["type"] == "ARRAY_SLICE": // the engine has it twice
 		m.by(2)
 	case slices.Contains(copying, name), name == "strftime":
-		m.text(many * m.longest)
+		m.addText(many * m.longest)
 	case name == "quantile", name == "quantile_disc":
 		if n := elements(fractions(arguments(p))); n > 0 {
-			m.text(n * m.longest)
+			m.addText(n * m.longest)
 		}
 	case name == "unnest":
 		m.unnests, x.unnests = true, true
@@ -100,7 +100,7 @@ func (x *expander) column(p map[string]any, m *made, at *place) {
 	}
 	for _, name := range columnNames(p) {
 		for in := at; in != nil; in = in.outer {
-			m.add(in.named[strings.ToLower(name)])
+			m.addMade(in.named[strings.ToLower(name)])
 		}
 	}
 }

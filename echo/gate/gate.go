@@ -24,8 +24,8 @@ const maxDepth = 1000
 // Tables are the tables that may be queried.
 var Tables = []string{"events", "findings", "stragglers", "collectives", "health", "minutes"}
 
-// Check returns why a statement may not be run, from the output of DuckDB's json_serialize_sql; empty: it may. syntax
-// is an error in the statement itself.
+// Check returns the reason to refuse a statement, from the output of DuckDB's json_serialize_sql, or "". syntax is an
+// error in the statement itself.
 func Check(tree []byte) (refused, syntax string) {
 	var t struct {
 		Error      bool   `json:"error"`

@@ -97,7 +97,7 @@ func (s *Server) export(sig *signal) grpc.MethodHandler {
 		if list := metadata.ValueFromIncomingContext(ctx, "ingero-cluster-id"); len(list) > 0 {
 			cluster = list[0]
 		}
-		out, err := s.take(ctx, sig, body, false, cluster)
+		out, err := s.takeRequest(ctx, sig, body, false, cluster)
 		if err != nil {
 			return nil, err
 		}

@@ -61,7 +61,7 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request, sig *signal) {
 		return
 	}
 	defer webserver.Begin(w, r)()
-	out, err := s.take(r.Context(), sig, body, json, r.URL.Query().Get("cluster_id"))
+	out, err := s.takeRequest(r.Context(), sig, body, json, r.URL.Query().Get("cluster_id"))
 	if err != nil {
 		refuseAs(w, kind, err)
 		return

@@ -89,8 +89,8 @@ func (s *Server) Counts() Counts {
 	}
 }
 
-// take stores what is in a request, and returns the answer's bytes. Errors have a gRPC status.
-func (s *Server) take(ctx context.Context, sig *signal, body []byte, json bool, cluster string) ([]byte, error) {
+// takeRequest stores what is in a request, and returns the answer's bytes. Errors have a gRPC status.
+func (s *Server) takeRequest(ctx context.Context, sig *signal, body []byte, json bool, cluster string) ([]byte, error) {
 	s.requests.Add(1)
 	result, stored, err := s.queue(ctx, sig, body, json, cluster)
 	if err != nil {

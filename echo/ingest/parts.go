@@ -41,7 +41,7 @@ func reasonable(in *within, json bool, body []byte) error {
 		return few("objects, lists and elements of lists", objects(body), maxParts)
 	}
 	n := 0
-	return count(body, in, 0, &n)
+	return countParts(body, in, 0, &n)
 }
 
 // objects returns how many messages the parser of OTLP may make of JSON. It goes on after an error: an element of a
@@ -85,8 +85,8 @@ func few(what string, n, most int) error {
 	return nil
 }
 
-// count adds up the parts of a message.
-func count(b []byte, in *within, depth int, n *int) error {
+// countParts adds up the parts of a message.
+func countParts(b []byte, in *within, depth int, n *int) error {
 	if depth > maxDepth {
 		return fmt.Errorf("its values are nested more than %d deep", maxDepth)
 	}
@@ -115,7 +115,7 @@ func count(b []byte, in *within, depth int, n *int) error {
 		if inner == nil {
 			continue
 		}
-		if err := count(value, inner, depth+1, n); err != nil {
+		if err := countParts(value, inner, depth+1, n); err != nil {
 			return err
 		}
 	}

@@ -81,7 +81,7 @@ func New(w store.Writer, o Options) *Queue {
 		options: o.withDefaults(), store: w, more: make(chan struct{}, 1), room: make(chan struct{}),
 		done: make(chan struct{}),
 	}
-	go q.run()
+	go q.runQueue()
 	return q
 }
 
@@ -146,8 +146,8 @@ func (q *Queue) wake() {
 	}
 }
 
-// run writes until the queue is closed and empty.
-func (q *Queue) run() {
+// runQueue writes until the queue is closed and empty.
+func (q *Queue) runQueue() {
 	defer close(q.done)
 	for {
 		batch, closed := q.take()
@@ -219,7 +219,7 @@ func (q *Queue) Counts() Counts {
 	}
 }
 
-// Close writes the waiting rows, and takes no more. It may be called twice.
+// Close writes the queued rows. Later rows are refused. It may be called twice.
 func (q *Queue) Close() {
 	q.mu.Lock()
 	if !q.closed {

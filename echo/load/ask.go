@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/ingero-io/ingero/event/stats"
 )
 
 // question is a question of a reader: a tool call, or SQL.
@@ -80,7 +82,7 @@ func newAnswers() *answers {
 	return &answers{took: map[string][]time.Duration{}, failed: map[string]int{}, first: map[string]string{}}
 }
 
-func (a *answers) add(name string, took time.Duration, why string) {
+func (a *answers) addAnswer(name string, took time.Duration, why string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.took[name] = append(a.took[name], took)
@@ -120,7 +122,7 @@ func answer(name string, took []time.Duration, failed int, first string) Answer 
 
 // quantile returns a quantile of a sorted, non-empty list, in milliseconds.
 func quantile(list []time.Duration, q float64) float64 {
-	return float64(list[int(q*float64(len(list)-1)+0.5)]) / float64(time.Millisecond)
+	return float64(stats.Nearest(list, q)) / float64(time.Millisecond)
 }
 
 // ask asks until ctx ends, beginning with question number first.
@@ -136,7 +138,7 @@ func (r *run) ask(ctx context.Context, to *answers, first int) {
 		}
 		why := r.one(ctx, q)
 		if ctx.Err() == nil { // otherwise it was given up
-			to.add(q.name, time.Since(due), why)
+			to.addAnswer(q.name, time.Since(due), why)
 		}
 	}
 }

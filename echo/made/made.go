@@ -56,7 +56,7 @@ func NodeOf(rank int) string { return nodes[rank/perNode].name }
 // Requests returns all requests. The last step ends at end, in nanoseconds since the Unix epoch.
 func Requests(end int64) ([]demo.Request, error) {
 	p := play{random: rand.New(rand.NewPCG(14, 290)), end: end}
-	p.run()
+	p.runPlay()
 	return p.requests, p.err
 }
 
@@ -71,22 +71,22 @@ type play struct {
 // length returns how long the first n steps take, in nanoseconds.
 func length(n int) int64 { return int64(n)*(own+jitter+reduce) + int64(n/Every)*late }
 
-func (p *play) run() {
+func (p *play) runPlay() {
 	p.begin = p.end - length(Steps)
 	for from := 0; from < Steps; from += perSend {
-		p.add("/v1/traces", func() ([]byte, error) {
+		p.addRequest("/v1/traces", func() ([]byte, error) {
 			return ptraceotlp.NewExportRequestFromTraces(p.steps(from, min(from+perSend, Steps))).MarshalProto()
 		})
 	}
-	p.add("/v1/metrics", func() ([]byte, error) {
+	p.addRequest("/v1/metrics", func() ([]byte, error) {
 		return pmetricotlp.NewExportRequestFromMetrics(p.gauges()).MarshalProto()
 	})
-	p.add("/v1/logs", func() ([]byte, error) {
+	p.addRequest("/v1/logs", func() ([]byte, error) {
 		return plogotlp.NewExportRequestFromLogs(p.messages()).MarshalProto()
 	})
 }
 
-func (p *play) add(path string, body func() ([]byte, error)) {
+func (p *play) addRequest(path string, body func() ([]byte, error)) {
 	b, err := body()
 	if err != nil && p.err == nil {
 		p.err = fmt.Errorf("make a request for %s: %w", path, err)

@@ -6,13 +6,15 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/ingero-io/ingero/cluster/health"
 	"github.com/ingero-io/ingero/echo/question"
+	"github.com/ingero-io/ingero/event"
 )
 
 type anomaliesIn struct {
-	ClusterID string   `json:"cluster_id,omitempty" jsonschema:"default all"`
-	Window    string   `json:"time_window,omitempty" jsonschema:"as window elsewhere"`
-	Severity  severity `json:"severity_filter,omitempty" jsonschema:"this and above; default LOW"`
+	ClusterID string         `json:"cluster_id,omitempty" jsonschema:"default all"`
+	Window    string         `json:"time_window,omitempty" jsonschema:"as window elsewhere"`
+	Severity  event.Severity `json:"severity_filter,omitempty" jsonschema:"this and above; default LOW"`
 	paging
 }
 
@@ -25,15 +27,15 @@ type anomaliesOut struct {
 }
 
 type anomaly struct {
-	TS        string   `json:"ts" jsonschema:"told last"`
-	First     string   `json:"first,omitempty"`
-	Times     int64    `json:"times,omitempty"`
-	Severity  severity `json:"severity"`
-	Summary   data     `json:"summary"`
-	ClusterID data     `json:"cluster_id"`
-	NodeID    data     `json:"node_id"`
-	Rank      *int32   `json:"rank,omitempty"`
-	Source    string   `json:"source" jsonschema:"finding, rank event, log"`
+	TS        string         `json:"ts" jsonschema:"told last"`
+	First     string         `json:"first,omitempty"`
+	Times     int64          `json:"times,omitempty"`
+	Severity  event.Severity `json:"severity"`
+	Summary   data           `json:"summary"`
+	ClusterID data           `json:"cluster_id"`
+	NodeID    data           `json:"node_id"`
+	Rank      *int32         `json:"rank,omitempty"`
+	Source    string         `json:"source" jsonschema:"finding, rank event, log"`
 
 	at   int64
 	node nodeKey
@@ -66,30 +68,28 @@ var anomaliesTool = tool[anomaliesIn, anomaliesOut]{
 			return out, err
 		}
 		out.Counts = map[string]int{}
-		least := cmp.Or(in.Severity, "LOW")
+		least := cmp.Or(in.Severity, event.SeverityLow)
 		var list []anomaly
 		for _, a := range all {
 			out.Counts[string(a.Severity)]++
-			if weight(a.Severity) >= weight(least) {
+			if event.CompareSeverity(a.Severity, least) <= 0 {
 				list = append(list, a)
 			}
 		}
 		if len(list) == 0 {
-			out.add("nothing of severity %s or above was told in this window", least)
+			out.addNote("nothing of severity %s or above was told in this window", least)
 		}
 		out.Next = []next{{
 			Tool: stragglersName, Arguments: about(in.ClusterID, out.Window),
 			Why: "which rank the others wait for, and why",
 		}}
-		page, rest := part(list, in.paging, at, size(out))
+		page, rest := part(list, in.paging, at, out)
 		if out.Anomalies = page; rest > 0 {
 			out.NextCursor = in.next(rest, in, out.Window)
 		}
 		return out, nil
 	},
 }
-
-func weight(s severity) int { return slices.Index([]severity{"LOW", "MEDIUM", "HIGH"}, s) }
 
 // anomalies returns all of a scope, the newest first.
 func (s *Tools) anomalies(ctx context.Context, sc question.Scope, c *common) ([]anomaly, error) {
@@ -101,11 +101,11 @@ func (s *Tools) anomalies(ctx context.Context, sc question.Scope, c *common) ([]
 	c.cut(more, "findings")
 	for _, f := range findings {
 		a := anomaly{
-			at: f.Last, Severity: severity(f.Severity), Summary: prose(f.Summary), ClusterID: name(f.Cluster),
+			at: f.Last, Severity: event.Severity(f.Severity), Summary: prose(f.Summary), ClusterID: name(f.Cluster),
 			NodeID: name(f.Node), Rank: f.Rank, Source: "finding",
 		}
-		if weight(a.Severity) < 0 {
-			a.Severity = "LOW"
+		if !slices.Contains(event.Severities, a.Severity) {
+			a.Severity = event.SeverityLow
 		}
 		list = append(list, a.since(f.First, f.Times))
 	}
@@ -117,14 +117,14 @@ func (s *Tools) anomalies(ctx context.Context, sc question.Scope, c *common) ([]
 	for i := range episodes {
 		e := &episodes[i]
 		a := anomaly{
-			at: e.Last, Severity: "MEDIUM", Summary: prose(eventText(e)), ClusterID: name(e.Cluster),
+			at: e.Last, Severity: event.SeverityMedium, Summary: prose(eventText(e)), ClusterID: name(e.Cluster),
 			NodeID: name(e.Node), Rank: e.Rank, Source: "rank event",
 		}
 		switch e.Type {
-		case "hang", "gone", "missing":
-			a.Severity = "HIGH" // the job stands still
-		case "cohort_slow":
-			a.Severity = "LOW"
+		case health.KindHang.String(), health.KindGone.String(), health.KindMissing.String():
+			a.Severity = event.SeverityHigh // the job stands still
+		case health.KindCohortSlow.String():
+			a.Severity = event.SeverityLow
 		}
 		list = append(list, a.since(e.Since, 0))
 	}
@@ -167,11 +167,11 @@ func (s *Tools) logs(ctx context.Context, sc question.Scope, c *common) ([]anoma
 		g := groups[k]
 		if g == nil {
 			g = &group{anomaly: anomaly{
-				at: r.At, Severity: "MEDIUM", ClusterID: name(r.Cluster), NodeID: name(r.Node), Rank: r.Rank,
+				at: r.At, Severity: event.SeverityMedium, ClusterID: name(r.Cluster), NodeID: name(r.Node), Rank: r.Rank,
 				Source: r.Kind, Summary: prose(logText(r)), node: nodeKey{r.Cluster, r.Node},
 			}}
 			if r.SeverityNumber >= failure {
-				g.Severity = "HIGH"
+				g.Severity = event.SeverityHigh
 			}
 			groups[k], order = g, append(order, g)
 		}

@@ -66,7 +66,7 @@ var historyTool = tool[historyIn, historyOut]{
 		if at > 0 {
 			sc.To = min(sc.To, until+1)
 		}
-		rows, more, err := s.ask.Rows(ctx, sc, question.Which{Metric: in.Metric}, at, maxRows+1)
+		rows, more, err := s.ask.Rows(ctx, sc, question.Which{Metric: in.Metric}, at, mcpshape.MaxRows+1)
 		if err != nil {
 			return out, err
 		}
@@ -77,7 +77,7 @@ var historyTool = tool[historyIn, historyOut]{
 			}
 		}
 		if len(rows) == 0 && at == 0 {
-			out.add("there is nothing of that")
+			out.addNote("there is nothing of that")
 		}
 		list := make([]oneEvent, 0, len(rows))
 		for i := range rows {
@@ -87,7 +87,7 @@ var historyTool = tool[historyIn, historyOut]{
 		args["time_window"] = args["window"]
 		delete(args, "window")
 		out.Next = []next{{Tool: anomaliesName, Arguments: args, Why: "what is wrong, without repetitions"}}
-		page, rest := part(list, in.paging, 0, size(out))
+		page, rest := part(list, in.paging, 0, out)
 		if out.Events = page; rest > 0 {
 			time, shown := shownOf(rows[:rest], until, at)
 			out.NextCursor = in.next(shown, in, fmt.Sprint(out.Window, pinTime, time))
@@ -145,7 +145,7 @@ func (s *Tools) leftOut(ctx context.Context, sc question.Scope, in *historyIn, c
 	if n := len(all) - len(names); n > 0 {
 		more = fmt.Sprintf(" and %d more", n)
 	}
-	c.add("%d points of metrics are left out: give metric, such as %s%s", points, strings.Join(names, ", "), more)
+	c.addNote("%d points of metrics are left out: give metric, such as %s%s", points, strings.Join(names, ", "), more)
 	return nil
 }
 

@@ -106,7 +106,7 @@ var outliersTool = tool[outliersIn, outliersOut]{
 		}
 		if m.Grows() && in.Threshold != nil {
 			in.Threshold = nil
-			out.add("the threshold is not used: points of a sum are compared by their growth only")
+			out.addNote("the threshold is not used: points of a sum are compared by their growth only")
 		}
 		values, more, err := s.ask.Values(ctx, sc, *m, in.Of == "rank", in.Threshold, in.Worse == "lower")
 		if err != nil {
@@ -127,7 +127,7 @@ var outliersTool = tool[outliersIn, outliersOut]{
 		out.verdict(list, &in)
 		out.limitCohorts()
 		out.Next = out.next(list, in.ClusterID)
-		page, rest := part(list, in.paging, at, size(out))
+		page, rest := part(list, in.paging, at, out)
 		if out.Ranked = page; rest > 0 {
 			out.NextCursor = in.next(rest, asked, out.Window)
 		}
@@ -157,7 +157,7 @@ func (s *Tools) metric(ctx context.Context, sc question.Scope, what string, out 
 			out.Measure = "median of the means of points"
 		}
 		if len(found) > 1 {
-			out.add("some nodes send %s as %s: they are not compared", name(what),
+			out.addNote("some nodes send %s as %s: they are not compared", name(what),
 				strings.TrimSpace(found[1].Temporality+" "+found[1].Kind))
 		}
 		return m, nil
@@ -172,10 +172,10 @@ func (s *Tools) metric(ctx context.Context, sc question.Scope, what string, out 
 	}
 	out.Verdict = data(fmt.Sprintf("nobody is compared: nobody sent %s in this window", name(what)))
 	if len(names) > 0 {
-		out.add("there are %s", strings.Join(names, ", "))
+		out.addNote("there are %s", strings.Join(names, ", "))
 	}
 	if n := len(all) - len(names); n > 0 {
-		out.add("and %d more", n)
+		out.addNote("and %d more", n)
 	}
 	return nil, nil
 }
@@ -284,7 +284,7 @@ func (o *outliersOut) limitCohorts() {
 	if n := len(o.Cohorts) - maxCohorts; n > 0 {
 		slices.SortStableFunc(o.Cohorts, func(a, b cohort) int { return cmp.Compare(b.Outliers, a.Outliers) })
 		o.Cohorts = o.Cohorts[:maxCohorts]
-		o.add("%d more cohorts are compared and not described: ask for one cluster_id, or with cohort=cluster", n)
+		o.addNote("%d more cohorts are compared and not described: ask for one cluster_id, or with cohort=cluster", n)
 	}
 }
 

@@ -117,7 +117,7 @@ var stragglersTool = tool[stragglersIn, stragglersOut]{
 		}
 		out.verdict(list, unknown)
 		out.Next = nextOf(list, in.ClusterID, out.Window)
-		page, rest := part(list, in.paging, at, size(out))
+		page, rest := part(list, in.paging, at, out)
 		if out.Stragglers = page; rest > 0 {
 			out.NextCursor = in.next(rest, in, out.Window)
 		}
@@ -174,7 +174,7 @@ func (s *Tools) late(ctx context.Context, sc question.Scope, seen *stragglersSee
 			seen.SpanS = max(seen.SpanS, round(r.SpanNS/1e9, 1))
 			list[i] = r
 		}
-		unknown.add(of.Cluster, list)
+		unknown.addJobs(of.Cluster, list)
 		results = append(results, list...)
 	})
 	if err != nil {
@@ -187,7 +187,7 @@ func (s *Tools) late(ctx context.Context, sc question.Scope, seen *stragglersSee
 		seen.SharePct = significant(sent.Share*100, 3)
 	}
 	if sent.More {
-		c.add("not all collectives could be read; ask for a shorter window")
+		c.addNote("not all collectives could be read; ask for a shorter window")
 	}
 	return results, unknown, nil
 }

@@ -26,8 +26,8 @@ type reason struct {
 	jobs, thin int // of those clusters
 }
 
-// add takes in the results of a cluster.
-func (u *unknowns) add(cluster string, jobs []arrival.Result) {
+// addJobs takes in the results of a cluster.
+func (u *unknowns) addJobs(cluster string, jobs []arrival.Result) {
 	u.jobs += len(jobs)
 	thin := map[string]int{}
 	for i := range jobs {
@@ -66,14 +66,14 @@ func (u *unknowns) notes(c *common) {
 		if r.thin < r.jobs {
 			of = fmt.Sprintf("%d of %d jobs of %s", r.thin, r.jobs, of)
 		}
-		c.add("by their collectives nobody of %s is blamed: %s", of, r.why)
+		c.addNote("by their collectives nobody of %s is blamed: %s", of, r.why)
 	}
 	if u.unjudged > 0 {
-		c.add("%s in %s not judged: not known how long ranks had worked before", counted(u.unjudged, "late arrival"),
+		c.addNote("%s in %s not judged: not known how long ranks had worked before", counted(u.unjudged, "late arrival"),
 			some(slices.Compact(u.of)))
 	}
 	if u.clockNS > 0 {
-		c.add("clocks of %s differ by %s ms: lateness is not computed of them", some(slices.Compact(u.clocks)),
+		c.addNote("clocks of %s differ by %s ms: lateness is not computed of them", some(slices.Compact(u.clocks)),
 			fmt.Sprint(ms(u.clockNS)))
 	}
 }

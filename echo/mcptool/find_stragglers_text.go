@@ -15,7 +15,7 @@ func value(v *float64) float64 {
 func (s *stragglersOut) verdict(list []straggler, unknown *unknowns) {
 	switch {
 	case len(list) > 0:
-		s.Verdict = prose(list[0].text())
+		s.Verdict = prose(list[0].sentence())
 		if n := len(list) - 1; n > 0 {
 			s.Verdict += data(fmt.Sprintf("; and %d more", n))
 		}
@@ -28,8 +28,8 @@ func (s *stragglersOut) verdict(list []straggler, unknown *unknowns) {
 	}
 }
 
-// text describes a straggler.
-func (s *straggler) text() string {
+// sentence describes a straggler.
+func (s *straggler) sentence() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "rank %d on %s", s.Rank, s.NodeID)
 	switch c := s.Collectives; {

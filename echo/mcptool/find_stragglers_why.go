@@ -10,6 +10,7 @@ import (
 	"github.com/ingero-io/ingero/echo/arrival"
 	"github.com/ingero-io/ingero/echo/outlier"
 	"github.com/ingero-io/ingero/echo/question"
+	"github.com/ingero-io/ingero/event"
 )
 
 // explain looks up why each straggler is late, and its node's address.
@@ -51,7 +52,7 @@ func (s *straggler) explain(findings []question.Finding, sent *lateCollectives) 
 			Kind: name(kind), ExplainedPct: rounded(best.ExplainedPct, 1), By: "finding of the node's agent",
 			Finding: prose(best.Summary),
 		}
-		if kind == contention && !sent.pids[best.RootPID] {
+		if kind == event.CauseCPUContention && !sent.pids[best.RootPID] { // what ended the chain had the CPU
 			s.Why.Culprit = name(best.Root)
 		}
 	case s.Why.Kind == "" || string(s.Why.Kind) == best.Cause:
@@ -73,14 +74,9 @@ func (s *straggler) explain(findings []question.Finding, sent *lateCollectives) 
 	}
 }
 
-// contention is the kind of cause of which the process at the end of a chain is the culprit.
-const contention = "cpu_contention"
-
-// kinds are the kinds of causes by classes of waiting that a rank does not have if nothing is wrong. It also waits for
-// its GPU, for locks, and for other programs if all is well, and how long that usually takes is not known here.
-var kinds = map[string]string{
-	"runq": contention, "throttled": "cpu_throttled", "block_io": "block_io", "fault": "page_fault",
-}
+// amiss are the classes of waiting that a rank does not have if nothing is wrong. It also waits for its GPU, for locks,
+// and for other programs if all is well, and how long that usually takes is not known here.
+var amiss = []event.Class{event.RunQueue, event.Throttled, event.BlockIO, event.Fault}
 
 // before notes what the rank waited for before it was late. If the class of most of it has half of the lateness or
 // more, it returns the kind of cause, and how much of the lateness that is, in percent.
@@ -94,8 +90,8 @@ func (s *straggler) before(sent *lateCollectives) (kind string, pct float64) {
 		if pct < 50 {
 			break
 		}
-		if kinds[class] != "" {
-			return kinds[class], pct
+		if c, ok := event.ClassByName(class); ok && slices.Contains(amiss, c) {
+			return c.Cause(), pct
 		}
 	}
 	return "", 0
@@ -133,7 +129,7 @@ func (s *Tools) sent(ctx context.Context, sc question.Scope, list []straggler) (
 		if all[p] == nil {
 			all[p] = &lateCollectives{pids: map[int64]bool{}, findings: map[string]bool{}, before: map[string][]float64{}}
 		}
-		all[p].add(x)
+		all[p].addLate(x)
 	}
 	for i := range read {
 		x := &read[i]
@@ -146,7 +142,7 @@ func (s *Tools) sent(ctx context.Context, sc question.Scope, list []straggler) (
 	return all, nil
 }
 
-func (l *lateCollectives) add(x *question.Late) {
+func (l *lateCollectives) addLate(x *question.Late) {
 	l.n++
 	if x.PID != 0 {
 		l.pids[x.PID] = true
@@ -189,7 +185,7 @@ const (
 )
 
 // lateRank is the cause of findings of processes that waited for a late rank. Why that was late is their root.
-const lateRank = "collective_straggler"
+const lateRank = event.CauseCollectiveWait
 
 // bestFinding returns the finding that most surely says why the rank is late, of those the most costly one; nil: there
 // is none. What costs its process less than half of what its lateness costs is not why. kind is of what it waited for

@@ -83,7 +83,7 @@ var costTool = tool[costIn, costOut]{
 			return out, err
 		}
 		out.Next = []next{{Tool: stragglersName, Arguments: about(in.ClusterID, out.Window), Why: "why they are late"}}
-		page, rest := part(list, in.paging, at, size(out))
+		page, rest := part(list, in.paging, at, out)
 		if out.Waste = page; rest > 0 {
 			out.NextCursor = in.next(rest, in, out.Window)
 		}
@@ -149,7 +149,7 @@ func (c *costOut) byEvents(episodes []question.Episode, known map[arrival.Rank]b
 		}
 	}
 	if hidden > 0 {
-		c.add("%s of agents not added: another rank was slower at the time", counted(hidden, "event"))
+		c.addNote("%s of agents not added: another rank was slower at the time", counted(hidden, "event"))
 	}
 	return out
 }
@@ -194,10 +194,10 @@ func (c *costOut) byJob(episodes []question.Episode, known map[arrival.Rank]bool
 		jobs[k].ranks, jobs[k].list = append(jobs[k].ranks, rank), append(jobs[k].list, one)
 	}
 	if twice > 0 {
-		c.add("%s of agents not added: their jobs' collectives have that time", counted(twice, "event"))
+		c.addNote("%s of agents not added: their jobs' collectives have that time", counted(twice, "event"))
 	}
 	if unknown > 0 {
-		c.add("%s of agents not in the sum: how long a step takes, or how many ranks wait, is not said",
+		c.addNote("%s of agents not in the sum: how long a step takes, or how many ranks wait, is not said",
 			counted(unknown, "event"))
 	}
 	return order

@@ -62,7 +62,7 @@ var analysisTool = tool[analysisIn, analysisOut]{
 				r.Rows[i], cut[i] = shown(r.Rows[i])
 			}
 		}
-		page, rest := part(r.Rows, in.paging, from, size(out))
+		page, rest := part(r.Rows, in.paging, from, out)
 		for i := range page {
 			out.CutValues += cut[from+i]
 		}
@@ -83,7 +83,7 @@ const (
 
 // shown returns a row as it is answered, and how many of its values were cut.
 func shown(values []any) (line []any, shortened int) {
-	room := budget / 2 // with many long values in a row, each gets less
+	room := mcpshape.Budget / 2 // with many long values in a row, each gets less
 	line = make([]any, len(values))
 	for i, v := range values {
 		switch x := v.(type) {
@@ -105,7 +105,7 @@ func shown(values []any) (line []any, shortened int) {
 		case string, []any, map[string]any:
 			text, ok := v.(string)
 			if !ok { // a list or row, which can be as long as a text
-				if size(v) <= maxCell {
+				if mcpshape.Size(v) <= maxCell {
 					break
 				}
 				text = fmt.Sprint(v)

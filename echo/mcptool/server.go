@@ -58,7 +58,7 @@ func (s *Tools) Server() *mcp.Server {
 	m := mcp.NewServer(&mcp.Implementation{Name: "ingero-echo", Title: "Ingero Echo", Version: s.options.Version},
 		&mcp.ServerOptions{Instructions: instructions, Logger: s.options.Logger, CompletionHandler: s.complete})
 	for _, t := range tools {
-		t.add(s, m)
+		t.addTo(s, m)
 	}
 	s.addPrompt(m)
 	m.AddReceivingMiddleware(mcpshape.WithoutBlanks)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ingero-io/ingero/echo/question"
+	"github.com/ingero-io/ingero/event"
 )
 
 type summaryIn struct {
@@ -79,7 +80,7 @@ var summaryTool = tool[summaryIn, summaryOut]{
 			Tool: stragglersName, Arguments: about(in.ClusterID, out.Window),
 			Why: "which rank the others wait for, and why",
 		}}
-		list, rest := part(nodes, in.paging, at, size(out))
+		list, rest := part(nodes, in.paging, at, out)
 		if out.Nodes = list; rest > 0 {
 			out.NextCursor = in.next(rest, in, out.Window)
 		}
@@ -94,7 +95,7 @@ func (s *Tools) nodes(ctx context.Context, sc question.Scope, out *summaryOut) (
 		return nil, err
 	}
 	if more {
-		out.add("there are more than %d nodes: ask for one cluster_id", len(found))
+		out.addNote("there are more than %d nodes: ask for one cluster_id", len(found))
 	}
 	nodes, byKey := make([]nodeSummary, len(found)), map[nodeKey]*nodeSummary{}
 	clusters := map[string]bool{}
@@ -140,7 +141,7 @@ func (c *common) behind(found []question.Node, nodes []nodeSummary, end int64) {
 			nodes[i].LastS = max(0, round(float64(end-n.Received)/1e9, 1))
 		}
 	}
-	c.add("rows of %s came %.0f s and more after their own time: are clocks behind there?", some(late),
+	c.addNote("rows of %s came %.0f s and more after their own time: are clocks behind there?", some(late),
 		time.Duration(least).Seconds())
 }
 
@@ -178,10 +179,10 @@ func (s *Tools) ills(ctx context.Context, sc question.Scope, out *summaryOut, no
 	out.cut(more, "findings")
 	for _, f := range findings {
 		n := nodes[nodeKey{f.Cluster, f.Node}]
-		if n == nil || f.Severity == "LOW" {
+		if n == nil || f.Severity == string(event.SeverityLow) {
 			continue
 		}
-		if f.Severity == "HIGH" {
+		if f.Severity == string(event.SeverityHigh) {
 			n.high++
 		} else {
 			n.medium++
@@ -190,7 +191,7 @@ func (s *Tools) ills(ctx context.Context, sc question.Scope, out *summaryOut, no
 	}
 	logs, err := s.logs(ctx, sc, &out.common)
 	for i := range logs {
-		if n := nodes[logs[i].node]; n != nil && logs[i].Severity == "HIGH" {
+		if n := nodes[logs[i].node]; n != nil && logs[i].Severity == event.SeverityHigh {
 			n.logs++
 			n.addWrong(prose("error: " + string(logs[i].Summary)))
 		}
@@ -215,7 +216,7 @@ func (n *nodeSummary) addWrong(what data) {
 // cut notes that not all could be read.
 func (c *common) cut(more bool, what string) {
 	if more {
-		c.add("there are more %s than can be read: the newest are; ask for a shorter window", what)
+		c.addNote("there are more %s than can be read: the newest are; ask for a shorter window", what)
 	}
 }
 

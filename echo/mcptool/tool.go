@@ -13,13 +13,14 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/ingero-io/ingero/echo/store"
+	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/serve/mcpshape"
 )
 
 // entry is a tool in the list.
 type entry interface {
 	info() Info
-	add(*Tools, *mcp.Server)
+	addTo(*Tools, *mcp.Server)
 	call(context.Context, *Tools, json.RawMessage) (any, error)
 }
 
@@ -44,9 +45,6 @@ const (
 // data is text that a program on a node chose, or that quotes such text.
 type data string
 
-// severity is the severity of an anomaly.
-type severity string
-
 // worse is the bad side of a metric.
 type worse string
 
@@ -57,19 +55,19 @@ type unit string
 type cohortBy string
 
 var schemas = mcpshape.Schemas{
-	reflect.TypeFor[data]():     {Type: "string"},
-	reflect.TypeFor[severity](): mcpshape.Enum("HIGH", "MEDIUM", "LOW"),
-	reflect.TypeFor[worse]():    mcpshape.Enum("lower", "higher", "both"),
-	reflect.TypeFor[unit]():     mcpshape.Enum("node", "rank"),
-	reflect.TypeFor[cohortBy](): mcpshape.Enum("gpu", "cluster"),
-	reflect.TypeFor[any]():      {Description: "text, number or null"},
+	reflect.TypeFor[data]():           {Type: "string"},
+	reflect.TypeFor[event.Severity](): mcpshape.Enum(event.Severities...),
+	reflect.TypeFor[worse]():          mcpshape.Enum("lower", "higher", "both"),
+	reflect.TypeFor[unit]():           mcpshape.Enum("node", "rank"),
+	reflect.TypeFor[cohortBy]():       mcpshape.Enum("gpu", "cluster"),
+	reflect.TypeFor[any]():            {Description: "text, number or null"},
 }
 
 func (t tool[In, Out]) info() Info {
 	return Info{t.name, t.about, mcpshape.Input[In](schemas), mcpshape.Output[Out](schemas)}
 }
 
-func (t tool[In, Out]) add(s *Tools, m *mcp.Server) {
+func (t tool[In, Out]) addTo(s *Tools, m *mcp.Server) {
 	fields := mcpshape.Fields(reflect.TypeFor[Out](), reflect.TypeFor[data]())
 	mcp.AddTool(m, &mcp.Tool{
 		Name: t.name, Description: t.about,

@@ -23,8 +23,8 @@ type common struct {
 	Note   data   `json:"note,omitempty"`
 }
 
-// add adds a sentence to the note.
-func (c *common) add(format string, args ...any) {
+// addNote adds a sentence to the note.
+func (c *common) addNote(format string, args ...any) {
 	if c.Note != "" {
 		c.Note += "; "
 	}
@@ -48,13 +48,13 @@ func (s *Tools) window(ctx context.Context, c *common, cluster, text string) (qu
 		case err != nil:
 			return sc, err
 		case newest == 0:
-			c.add("nothing was kept until now%s", of(cluster))
+			c.addNote("nothing was kept until now%s", ofCluster(cluster))
 			oldest, newest = now.Add(-max(relative, hour)).UnixNano(), now.UnixNano()-1
 		}
 		if relative == 0 {
 			from, to = oldest, newest+1
 		} else if from = now.Add(-relative).UnixNano(); newest < from {
-			c.add("nothing is newer than %s: this is the %s before that", moment(newest), relative)
+			c.addNote("nothing is newer than %s: this is the %s before that", moment(newest), relative)
 			from, to = newest+1-int64(relative), newest+1
 		}
 	}
@@ -81,7 +81,7 @@ func (s *Tools) ahead(ctx context.Context, c *common, cluster string, now time.T
 	for i, n := range list {
 		most, names[i] = max(most, n.Last-now.UnixNano()), n.Node
 	}
-	c.add("rows of %s are of times up to %.0f s ahead, which this window does not have: are clocks wrong there?",
+	c.addNote("rows of %s are of times up to %.0f s ahead, which this window does not have: are clocks wrong there?",
 		some(names), time.Duration(most).Seconds())
 	return nil
 }
@@ -114,7 +114,7 @@ func (s *Tools) extent(ctx context.Context, cluster string, now time.Time, old t
 	return s.ask.Extent(ctx, cluster, 0, now.UnixNano())
 }
 
-func of(cluster string) string {
+func ofCluster(cluster string) string {
 	if cluster == "" {
 		return ""
 	}

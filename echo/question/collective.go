@@ -52,7 +52,7 @@ const comparable = "rank is not null and comm_id_hash is not null and seq is not
 func (a *Asker) Collectives(ctx context.Context, s Scope, each func(Collectives)) (sent Sent, err error) {
 	var clusters []ofCluster
 	sent.More, err = a.rows(ctx, func(l *line) {
-		c, total, unknown, ranks := ofCluster{name: l.text()}, l.int(), l.int(), l.int()
+		c, total, unknown, ranks := ofCluster{name: l.nextText()}, l.int(), l.int(), l.int()
 		sent.Unknown += unknown
 		if c.spans = total - unknown; c.spans > 0 {
 			c.chosen, c.share = share(c.spans, ranks)
@@ -114,8 +114,8 @@ func (a *Asker) spans(ctx context.Context, s Scope, clusters []ofCluster, each f
 	}
 	more, err = a.rowsWithin(ctx, spansLimits, func(l *line) {
 		var span arrival.Span
-		span.Cluster, span.Node, span.Rank.Rank, span.PID = l.text(), l.text(), int32(l.int()), l.int()
-		span.Comm, span.Seq, span.Enter, span.Exit, span.Before = l.text(), l.int(), l.int(), l.int(), l.int()
+		span.Cluster, span.Node, span.Rank.Rank, span.PID = l.nextText(), l.nextText(), int32(l.int()), l.int()
+		span.Comm, span.Seq, span.Enter, span.Exit, span.Before = l.nextText(), l.int(), l.int(), l.int(), l.int()
 		span.OneOf = l.int()
 		if span.Cluster != one.Cluster {
 			add()
@@ -169,10 +169,10 @@ func (a *Asker) Late(ctx context.Context, s Scope, nodes []string) (list []Late,
 	before := strings.Join(columns, ", ")
 	_, err = a.rows(ctx, func(l *line) {
 		x := Late{
-			Cluster: l.text(), Node: l.text(), Rank: int32(l.int()), PID: l.int(), Before: map[string]float64{},
+			Cluster: l.nextText(), Node: l.nextText(), Rank: int32(l.int()), PID: l.int(), Before: map[string]float64{},
 		}
 		// What is not a list of texts names no findings.
-		_ = json.Unmarshal([]byte(l.text()), &x.Findings)
+		_ = json.Unmarshal([]byte(l.nextText()), &x.Findings)
 		for class := range classes.NumClasses {
 			if ms := l.number(); ms != nil {
 				x.Before[class.String()] = *ms

@@ -34,7 +34,7 @@ type Which struct {
 const noCollective = `metric_name is null and not (kind = 'span' and attrs_json like '%"nccl.op_type"%')`
 
 // covered are the events that other questions answer.
-const covered = `'ingero.finding', 'straggler_state', 'straggler_resolved', 'slow_vs_self', 'gone', 'missing', 'hang',
+const covered = `'ingero.finding', ` + ofStragglers + `, 'slow_vs_self', 'gone', 'missing', 'hang',
 	'cohort_slow', 'cohort_degraded', 'inference_outlier',
 	'ingero.detection.straggler', 'ingero.detection.degradation'`
 
@@ -55,9 +55,10 @@ func (a *Asker) Rows(ctx context.Context, s Scope, w Which, offset, most int) (l
 	}
 	more, err = a.rows(ctx, func(l *line) {
 		list = append(list, Row{
-			At: l.int(), Cluster: l.text(), Node: l.text(), Rank: l.rank(), Kind: l.text(), Name: l.text(), Value: l.number(),
-			Unit: l.text(), Severity: l.text(), SeverityNumber: int(l.int()), Body: l.text(), DurationNS: l.int(),
-			Attrs: l.text(),
+			At: l.int(), Cluster: l.nextText(), Node: l.nextText(), Rank: l.rank(), Kind: l.nextText(),
+			Name: l.nextText(), Value: l.number(),
+			Unit: l.nextText(), Severity: l.nextText(), SeverityNumber: int(l.int()), Body: l.nextText(), DurationNS: l.int(),
+			Attrs: l.nextText(),
 		})
 	}, `select timestamp_ns, cluster_id, node_id, rank, kind, coalesce(metric_name, event_name), value, unit, severity,
 			severity_number, body, duration_ns, attrs_json

@@ -31,7 +31,8 @@ func (a *Asker) Metrics(ctx context.Context, s Scope, name string) (list []Metri
 	}
 	_, err = a.rows(ctx, func(l *line) {
 		list = append(list, Metric{
-			Name: l.text(), Kind: l.text(), Unit: l.text(), Temporality: l.text(), Points: l.int(), Nodes: int(l.int()),
+			Name: l.nextText(), Kind: l.nextText(), Unit: l.nextText(), Temporality: l.nextText(),
+			Points: l.int(), Nodes: int(l.int()),
 		})
 	}, `select metric_name, kind, max(unit), temporality, count(*), count(distinct node_id) from events
 		where metric_name is not null%s and %s group by metric_name, kind, temporality order by count(*) desc, metric_name`,
@@ -127,7 +128,7 @@ func (a *Asker) Values(ctx context.Context, s Scope, m Metric, byRank bool, limi
 		"and %s%s and %s", a.quote(m.Name), a.quote(m.Kind), a.quote(m.Temporality), has, of, a.where(s, "timestamp_ns"))
 	each := func(l *line) {
 		list = append(list, Value{
-			Cluster: l.text(), Node: l.text(), Rank: l.rank(), Value: l.number(), Points: l.int(), Beyond: l.int(),
+			Cluster: l.nextText(), Node: l.nextText(), Rank: l.rank(), Value: l.number(), Points: l.int(), Beyond: l.int(),
 		})
 	}
 	statement := medians

@@ -20,7 +20,7 @@ type Node struct {
 func (a *Asker) Nodes(ctx context.Context, s Scope) (list []Node, more bool, err error) {
 	more, err = a.rows(ctx, func(l *line) {
 		list = append(list, Node{
-			Cluster: l.text(), Node: l.text(), Points: l.int(), Ranks: int(l.int()), World: int(l.int()), Last: l.int(),
+			Cluster: l.nextText(), Node: l.nextText(), Points: l.int(), Ranks: int(l.int()), World: int(l.int()), Last: l.int(),
 			Received: l.int(), Late: l.int(),
 		})
 	}, `select cluster_id, node_id, count(*), count(distinct rank), max(nranks), max(timestamp_ns), max(received_ns),
@@ -31,8 +31,9 @@ func (a *Asker) Nodes(ctx context.Context, s Scope) (list []Node, more bool, err
 
 // Ahead returns the nodes that have rows of a time and later, sorted, and the time of each one's newest row.
 func (a *Asker) Ahead(ctx context.Context, cluster string, since int64) (list []Node, err error) {
-	_, err = a.rows(ctx, func(l *line) { list = append(list, Node{Cluster: l.text(), Node: l.text(), Last: l.int()}) },
-		`select cluster_id, node_id, max(timestamp_ns) from events where %s
+	_, err = a.rows(ctx, func(l *line) {
+		list = append(list, Node{Cluster: l.nextText(), Node: l.nextText(), Last: l.int()})
+	}, `select cluster_id, node_id, max(timestamp_ns) from events where %s
 		group by cluster_id, node_id order by cluster_id, node_id`,
 		a.where(Scope{Cluster: cluster, From: since, To: math.MaxInt64}, "timestamp_ns"))
 	return list, err
@@ -49,7 +50,7 @@ type Health struct {
 // Health returns the newest scores.
 func (a *Asker) Health(ctx context.Context, s Scope) (list []Health, more bool, err error) {
 	more, err = a.rows(ctx, func(l *line) {
-		h := Health{Cluster: l.text(), Node: l.text(), Rank: l.rank()}
+		h := Health{Cluster: l.nextText(), Node: l.nextText(), Rank: l.rank()}
 		if score := l.number(); score != nil {
 			h.Score, h.At = *score, l.int()
 			list = append(list, h)
@@ -79,7 +80,9 @@ func (a *Asker) Attributes(ctx context.Context, s Scope, name string, nodes ...s
 		of = " and node_id in (" + a.list(nodes) + ")"
 	}
 	_, err = a.rows(ctx, func(l *line) {
-		list = append(list, Attributes{Cluster: l.text(), Node: l.text(), Attrs: l.text(), Resource: l.text()})
+		list = append(list, Attributes{
+			Cluster: l.nextText(), Node: l.nextText(), Attrs: l.nextText(), Resource: l.nextText(),
+		})
 	}, `select cluster_id, node_id, arg_max(attrs_json, timestamp_ns), arg_max(resource_json, timestamp_ns)
 		from events where %s and (attrs_json like %s or resource_json like %[2]s)%s
 		group by cluster_id, node_id order by cluster_id, node_id`, a.where(s, "timestamp_ns"), a.quote("%\""+name+"\"%"), of)
@@ -88,7 +91,7 @@ func (a *Asker) Attributes(ctx context.Context, s Scope, name string, nodes ...s
 
 // Clusters returns the names of all clusters.
 func (a *Asker) Clusters(ctx context.Context) (list []string, err error) {
-	_, err = a.rows(ctx, func(l *line) { list = append(list, l.text()) },
+	_, err = a.rows(ctx, func(l *line) { list = append(list, l.nextText()) },
 		`select distinct cluster_id from events where cluster_id <> '' order by cluster_id`)
 	return list, err
 }

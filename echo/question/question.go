@@ -97,13 +97,13 @@ type line struct {
 	next   int
 }
 
-func (l *line) take() any {
+func (l *line) nextValue() any {
 	l.next++
 	return l.values[l.next-1]
 }
 
-func (l *line) text() string {
-	switch v := l.take().(type) {
+func (l *line) nextText() string {
+	switch v := l.nextValue().(type) {
 	case nil:
 		return ""
 	case string:
@@ -114,7 +114,7 @@ func (l *line) text() string {
 }
 
 func (l *line) bool() bool {
-	switch v := l.take().(type) {
+	switch v := l.nextValue().(type) {
 	case bool:
 		return v
 	case nil:
@@ -125,7 +125,7 @@ func (l *line) bool() bool {
 }
 
 func (l *line) int() int64 {
-	if n := whole(l.take()); n != nil {
+	if n := whole(l.nextValue()); n != nil {
 		return *n
 	}
 	return 0
@@ -133,7 +133,7 @@ func (l *line) int() int64 {
 
 // rank returns nil if the rank is not known.
 func (l *line) rank() *int32 {
-	n := whole(l.take())
+	n := whole(l.nextValue())
 	if n == nil {
 		return nil
 	}
@@ -144,7 +144,7 @@ func (l *line) rank() *int32 {
 // number returns nil if the number is not known, or not finite: senders may send NaN.
 func (l *line) number() *float64 {
 	var f float64
-	switch v := l.take().(type) {
+	switch v := l.nextValue().(type) {
 	case float64:
 		f = v
 	case int64:

@@ -7,6 +7,9 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/ingero-io/ingero/cluster/health"
+	"github.com/ingero-io/ingero/cluster/wire"
 )
 
 // Episode is what a node's own agent reported about a rank, from the begin to the end.
@@ -33,11 +36,14 @@ type Episode struct {
 
 // Straggler reports whether a rank is slower than its peers.
 func (e *Episode) Straggler() bool {
-	return e.Type == "straggler_state" || e.Type == "straggler_resolved"
+	return e.Type == wire.EventStraggler || e.Type == wire.EventResolved
 }
 
+// ofStragglers are the types of such events, for SQL.
+const ofStragglers = "'" + wire.EventStraggler + "', '" + wire.EventResolved + "'"
+
 // momentary is the type of an event that has no end: the process is gone.
-const momentary = "gone"
+var momentary = health.KindGone.String()
 
 // event is an event of an episode.
 type event struct {
@@ -55,9 +61,9 @@ func (a *Asker) Episodes(ctx context.Context, s Scope) (list []Episode, more boo
 	before.From, before.To = max(0, s.From-int64(carried)), s.From
 	// As joined joins them.
 	open := fmt.Sprintf(`select *, first_value(resolved) over (partition by cluster_id, node_id, rank, event_id, case
-				when event_id is null and type not in ('straggler_state', 'straggler_resolved') then type end
+				when event_id is null and type not in (%s) then type end
 				order by timestamp_ns desc) as ended
-			from stragglers where type <> '%s' and %s`, momentary, a.where(before, "timestamp_ns"))
+			from stragglers where type <> '%s' and %s`, ofStragglers, momentary, a.where(before, "timestamp_ns"))
 	earlier, _, err := a.events(ctx, "("+open+") as e where not ended")
 	if err != nil {
 		return nil, false, err
@@ -80,13 +86,14 @@ func (a *Asker) Episodes(ctx context.Context, s Scope) (list []Episode, more boo
 func (a *Asker) events(ctx context.Context, from string) (events []event, more bool, err error) {
 	more, err = a.rows(ctx, func(l *line) {
 		var e event
-		e.Cluster, e.Node, e.Rank, e.Type, e.ID = l.text(), l.text(), l.rank(), l.text(), l.text()
-		e.First, e.Resolved, e.since = l.int(), l.bool(), l.text()
+		e.Cluster, e.Node, e.Rank, e.Type, e.ID = l.nextText(), l.nextText(), l.rank(), l.nextText(), l.nextText()
+		e.First, e.Resolved, e.since = l.int(), l.bool(), l.nextText()
 		e.Excess, e.OwnMS, e.PeerMS, e.LostMS, e.StepMS = l.number(), l.number(), l.number(), l.number(), l.number()
 		ranks, world := int(l.int()), int(l.int())
 		e.Ranks = cmp.Or(ranks, world)
-		e.Cause, e.Culprit, e.CauseMS, e.Explained, e.Evidence = l.text(), l.text(), l.number(), l.number(), l.text()
-		e.Cohort, e.PID = l.text(), l.int()
+		e.Cause, e.Culprit, e.CauseMS = l.nextText(), l.nextText(), l.number()
+		e.Explained, e.Evidence = l.number(), l.nextText()
+		e.Cohort, e.PID = l.nextText(), l.int()
 		events = append(events, e)
 	}, `select cluster_id, node_id, rank, type, event_id, timestamp_ns, resolved, since, excess, own_ms, peer_ms,
 			lost_ms_per_step, step_ms, ranks, nranks, cause, culprit, cause_ms_per_step, cause_explained, evidence_ids,
@@ -154,7 +161,7 @@ func (a *Asker) alarms(ctx context.Context, s Scope, list []Episode) error {
 	}
 	off, on := map[one]int64{}, map[one]int64{} // the newest points of 0, and of others
 	_, err := a.rows(ctx, func(l *line) {
-		k := one{l.text(), l.text(), int32(l.int())}
+		k := one{l.nextText(), l.nextText(), int32(l.int())}
 		off[k], on[k] = l.int(), l.int()
 	}, `select cluster_id, node_id, rank, max(case when value = 0 then timestamp_ns end),
 			max(case when value <> 0 then timestamp_ns end)
@@ -199,7 +206,7 @@ func joined(events []event) []Episode {
 			old = &e.Episode
 			open[k], all = old, append(all, old)
 		} else {
-			old.add(&e.Episode)
+			old.addLater(&e.Episode)
 		}
 		old.Last = e.First
 		if old.Resolved {
@@ -246,8 +253,8 @@ func alike(a, b *Episode) bool {
 	return a.Cohort == "" || b.Cohort == "" || a.Cohort == b.Cohort
 }
 
-// add takes over what a later event says.
-func (e *Episode) add(later *Episode) {
+// addLater takes over what a later event says.
+func (e *Episode) addLater(later *Episode) {
 	e.Resolved = later.Resolved
 	for _, p := range []struct{ to, from **float64 }{
 		{&e.Excess, &later.Excess},
@@ -295,9 +302,10 @@ func (a *Asker) FindingsByPID(ctx context.Context, s Scope) (list []Finding, mor
 func (a *Asker) findings(ctx context.Context, s Scope, by string) (list []Finding, more bool, err error) {
 	more, err = a.rows(ctx, func(l *line) {
 		list = append(list, Finding{
-			Cluster: l.text(), Node: l.text(), Rank: l.rank(), Severity: l.text(), Summary: l.text(), ID: l.text(),
-			Cause: l.text(), Process: l.text(), CausePID: l.int(), Root: l.text(), RootPID: l.int(),
-			Effect: l.text(), EffectPID: l.int(), LostPct: l.number(), ExplainedPct: l.number(),
+			Cluster: l.nextText(), Node: l.nextText(), Rank: l.rank(), Severity: l.nextText(),
+			Summary: l.nextText(), ID: l.nextText(),
+			Cause: l.nextText(), Process: l.nextText(), CausePID: l.int(), Root: l.nextText(), RootPID: l.int(),
+			Effect: l.nextText(), EffectPID: l.int(), LostPct: l.number(), ExplainedPct: l.number(),
 			Last: l.int(), First: l.int(), Times: l.int(),
 		})
 	}, `select cluster_id, node_id, rank, severity, summary, finding_id, cause, cause_process, cause_pid, root_process,

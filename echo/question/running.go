@@ -28,7 +28,7 @@ func (a *Asker) running(ctx context.Context, s Scope, nodes string) (*running, e
 		pids: map[nodeRank]map[int64]int64{},
 	}
 	_, err := a.rows(ctx, func(l *line) {
-		n, rank := nodeName{l.text(), l.text()}, l.rank()
+		n, rank := nodeName{l.nextText(), l.nextText()}, l.rank()
 		last, metric := l.int(), l.int()
 		r.nodes[n] = max(r.nodes[n], last)
 		r.sends[n] = r.sends[n] || metric > 0
@@ -41,7 +41,7 @@ func (a *Asker) running(ctx context.Context, s Scope, nodes string) (*running, e
 		return nil, fmt.Errorf("until when nodes run: %w", err)
 	}
 	_, err = a.rows(ctx, func(l *line) {
-		k, pid := nodeRank{nodeName{l.text(), l.text()}, int32(l.int())}, l.int()
+		k, pid := nodeRank{nodeName{l.nextText(), l.nextText()}, int32(l.int())}, l.int()
 		if r.pids[k] == nil {
 			r.pids[k] = map[int64]int64{}
 		}

@@ -33,7 +33,7 @@ const atOnce = 5000
 func (s *Set) Read(ctx context.Context, rows []row.Row, newest int64, from Source) error {
 	s.forgetParts()
 	missing := s.Missing(nil, rows)
-	err := s.read(ctx, missing, rows, newest, from)
+	err := s.readStored(ctx, missing, rows, newest, from)
 	if err != nil {
 		for _, at := range missing {
 			s.drop(at)
@@ -42,7 +42,7 @@ func (s *Set) Read(ctx context.Context, rows []row.Row, newest int64, from Sourc
 	return err
 }
 
-func (s *Set) read(ctx context.Context, missing []int64, rows []row.Row, newest int64, from Source) error {
+func (s *Set) readStored(ctx context.Context, missing []int64, rows []row.Row, newest int64, from Source) error {
 	stored := map[int64]int64{}
 	for _, condition := range During(missing, newest, from.SecondOf()) {
 		err := from.Count(ctx, condition, func(second, rows int64) { stored[second] += rows })
@@ -54,7 +54,7 @@ func (s *Set) read(ctx context.Context, missing []int64, rows []row.Row, newest 
 		return nil
 	}
 	whole := s.choose(missing, stored)
-	load := func(timestamp int64, key uint64) { s.add(row.SecondOf(timestamp), key) }
+	load := func(timestamp int64, key uint64) { s.addKey(row.SecondOf(timestamp), key) }
 	conditions := append(During(whole, newest, from.SecondOf()), s.ownKeys(rows)...)
 	for _, condition := range conditions {
 		if err := from.Keys(ctx, condition, load); err != nil {

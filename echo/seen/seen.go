@@ -57,12 +57,12 @@ func (s *Set) Missing(dst []int64, rows []row.Row) []int64 {
 }
 
 // Load adds a key that is in the store.
-func (s *Set) Load(at int64, key uint64) { s.add(at, key) }
+func (s *Set) Load(at int64, key uint64) { s.addKey(at, key) }
 
 // Add adds a row, and reports whether it is new.
-func (s *Set) Add(r *row.Row) bool { return s.add(r.Second(), r.Key) }
+func (s *Set) Add(r *row.Row) bool { return s.addKey(r.Second(), r.Key) }
 
-func (s *Set) add(at int64, key uint64) bool {
+func (s *Set) addKey(at int64, key uint64) bool {
 	if s.last == nil || s.lastAt != at {
 		s.last, s.lastAt = s.seconds[at], at
 	}

@@ -12,8 +12,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/ingero-io/ingero/account/stats"
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/event/stats"
 	"github.com/ingero-io/ingero/explain/report"
 )
 
@@ -178,7 +178,7 @@ func (f *finder) parts(logs []float64) []part {
 // levels returns the changes that stay, if each part after them is slower than each part before, and a slow time that
 // ends, if there is only one: more than one are alternating phases.
 func (f *finder) levels(logs []float64) (list []report.Change) {
-	parts := f.parts(logs)
+	parts := warm(f.parts(logs), len(logs))
 	slow := -1
 	for i, n := 1, 0; i+1 < len(parts); i++ {
 		if over(parts[i-1:i], parts[i:i+1]) && over(parts[i+1:i+2], parts[i:i+1]) &&
@@ -205,6 +205,17 @@ func (f *finder) levels(logs []float64) (list []report.Change) {
 	}
 	slices.SortFunc(list, func(a, b report.Change) int { return cmp.Compare(a.AtNS, b.AtNS) })
 	return list
+}
+
+// longestWarmUp is the share of the seconds that warm-up takes at most.
+const longestWarmUp = 0.25
+
+// warm leaves out a first part that is slower than all others: it loads, compiles and fills caches.
+func warm(parts []part, seconds int) []part {
+	if len(parts) > 1 && float64(parts[0].to) <= longestWarmUp*float64(seconds) && over(parts[1:], parts[:1]) {
+		return parts[1:]
+	}
+	return parts
 }
 
 // over reports whether each part of b is slower than each of a.

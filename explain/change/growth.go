@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/ingero-io/ingero/account/stats"
+	"github.com/ingero-io/ingero/event/stats"
 	"github.com/ingero-io/ingero/explain/report"
 )
 

@@ -106,7 +106,7 @@ func (l *Live) call(c *event.Call) {
 	}
 	t := l.last
 	if s := t.at(c.Start / second * second); s != nil {
-		s.add(c)
+		s.addCall(c)
 	}
 	if !t.known && len(t.sample) < sampleCalls {
 		t.sample = append(t.sample, c.Time())
@@ -154,7 +154,7 @@ func (t *liveThread) at(begin uint64) *Second {
 	return &t.seconds[len(t.seconds)-1]
 }
 
-func (s *Second) add(c *event.Call) {
+func (s *Second) addCall(c *event.Call) {
 	o := s.Of(c.Op)
 	if o == nil {
 		if len(s.Ops) >= maxOps {

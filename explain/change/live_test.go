@@ -31,7 +31,7 @@ func newPlayer(t *testing.T, seed uint64) *player {
 		sync: opNamed(t, "cudaStreamSynchronize"), copy: opNamed(t, "cudaMemcpyAsync"),
 		rng: rand.New(rand.NewPCG(seed, 1)), at: start, asked: start,
 	}
-	p.live.Batch(&store.Batch{Processes: []store.Process{{PID: 10, Name: "trainer", Traced: true}}})
+	p.live.Batch(&store.Batch{Tables: store.Tables{Processes: []store.Process{{PID: 10, Name: "trainer", Traced: true}}}})
 	return p
 }
 

@@ -29,13 +29,12 @@ func (f *finder) describe(c report.Change, before, after part, slow float64) (re
 	}
 	c.BeforeNS, c.AfterNS = uint64(math.Round(a.NS)), uint64(math.Round(b.NS))
 	c.LostNS = uint64(math.Round(math.Max(0, b.NS-a.NS) * slow))
-	if ratio, words := work(a, b); ratio*minRatio >= b.NS/a.NS {
+	switch cost, words := work(a, b); {
+	case words == "" || cost < smallPart*(b.NS-a.NS):
+	case (a.NS+cost)*minRatio >= b.NS:
 		c.MoreWork, c.WorkNS = words, c.LostNS
-	} else {
-		c.PartWork, c.WorkNS = words, uint64(math.Round(a.NS*(ratio-1)*slow))
-	}
-	if c.MoreWork == "" && c.PartWork == "" {
-		c.WorkNS = 0
+	default:
+		c.PartWork, c.WorkNS = words, uint64(math.Round(cost*slow))
 	}
 	c.Between = awaited(b)-awaited(a) > (b.NS-a.NS)/2
 	c.Elsewhere = elsewhere(a, b)
@@ -45,7 +44,9 @@ func (f *finder) describe(c report.Change, before, after part, slow float64) (re
 			break
 		}
 		ns := int64(math.Round(p.NS))
-		c.Parts = append(c.Parts, report.ChangePart{NS: ns, What: p.Words()})
+		c.Parts = append(c.Parts, report.ChangePart{
+			NS: ns, What: p.Words(), Op: p.Op, OnCPU: p.Class == event.OnCPU && p.What != difference.Calls,
+		})
 		rest -= ns
 	}
 	if rest != 0 {
@@ -58,8 +59,9 @@ func (f *finder) describe(c report.Change, before, after part, slow float64) (re
 // mean is a mean step.
 type mean struct {
 	difference.Share
-	bytes float64            // copied
-	sites map[opSite]float64 // waits for the GPU, by place
+	bytes  float64 // copied
+	copies float64
+	sites  map[opSite]float64 // waits for the GPU, by place
 }
 
 type opSite struct {
@@ -105,6 +107,7 @@ func (f *finder) meanStep(list []Second) *mean {
 			rest -= float64(s.NS) / steps
 			if s.Op.Role() == event.RoleCopy {
 				m.bytes += float64(s.Bytes) / steps
+				m.copies += float64(s.Calls) / steps
 			}
 			for _, at := range s.Sites {
 				m.sites[opSite{s.Op, at.Site}] += float64(at.Calls) / steps
@@ -169,19 +172,56 @@ func launches(m *mean) (n float64) {
 	return n
 }
 
-// work describes how much more steps launch or copy after a change, by the larger of the two.
-func work(a, b *mean) (ratio float64, words string) {
-	ratio = minRatio
-	if x, y := launches(a), launches(b); x > 0 && y/x >= ratio {
-		ratio, words = y/x, difference.Number(y)+" instead of "+difference.Number(x)+" launches"
+// slowestCopy is how long the GPU may take to copy a byte, ns: 1 GB/s is what pageable memory is copied with on slow
+// buses.
+const slowestCopy = 1.0
+
+// fewerEach is the ratio of launches for each wait from which on steps wait for less work at a time.
+const fewerEach = 1.5
+
+// work describes how much more steps launch or copy after a change, and what that may cost at most, ns. Each launch may
+// cost as much as before, unless steps now wait for less work at a time: then the waits are what became more, and
+// launches cost the time in their calls. Copies that became larger show that steps have more input; copies that only
+// became more cost what their bytes take on a slow bus.
+func work(a, b *mean) (cost float64, words string) {
+	x, y := launches(a), launches(b)
+	if x > 0 && y/x >= minRatio {
+		cost, words = a.NS*(y/x-1), difference.Number(y)+" instead of "+difference.Number(x)+" launches"
+		if v, w := waits(a), waits(b); v > 0 && x/v >= fewerEach*y/w {
+			cost = callTime(b, event.RoleLaunch) - callTime(a, event.RoleLaunch)
+		}
 	}
-	if x, y := a.bytes, b.bytes; x > 0 && y/x > ratio {
-		ratio, words = y/x, report.Bytes(uint64(math.Round(y)))+" instead of "+report.Bytes(uint64(math.Round(x)))+" copied"
+	if a.bytes > 0 && b.bytes/a.bytes >= minRatio {
+		ns := (b.bytes - a.bytes) * slowestCopy
+		if larger := b.bytes / b.copies * a.copies / a.bytes; larger >= minRatio {
+			ns = a.NS * (b.bytes/a.bytes - 1)
+		}
+		if ns > cost {
+			cost, words = ns, report.Bytes(uint64(math.Round(b.bytes)))+" instead of "+
+				report.Bytes(uint64(math.Round(a.bytes)))+" copied"
+		}
 	}
-	if words == "" {
-		return 1, ""
+	return cost, words
+}
+
+// waits is how often a step waits for the GPU.
+func waits(m *mean) (n float64) {
+	for op, x := range m.Ops {
+		if op.Role() == event.RoleSync {
+			n += x.Calls
+		}
 	}
-	return ratio, words
+	return n
+}
+
+// callTime is the time in a step's calls of a role, ns.
+func callTime(m *mean, r event.Role) (ns float64) {
+	for op, x := range m.Ops {
+		if op.Role() == r {
+			ns += x.NS
+		}
+	}
+	return ns
 }
 
 // sameCalls reports whether steps make the same calls, give or take a tenth, and each call that was made at least

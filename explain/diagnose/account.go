@@ -28,7 +28,7 @@ func (a *account) loads() bool {
 	return a.first && a.role != event.RoleSync && a.role != event.RoleCopy && a.Call.Duration >= uint64(minStall)
 }
 
-// Waits for other threads; they are claimed row by row.
+// Classes of waits for other threads; they are claimed row by row.
 var followed = []event.Class{event.Futex, event.Pipe, event.Network}
 
 // soft are the classes that are lost time only in excess of the usual.
@@ -45,8 +45,13 @@ func (ev *evidence) account(sub *subject, e *ledger.Episode) *account {
 		a.left[c] = split.NS[c]
 	}
 	for _, o := range e.Rows {
-		if ledger.Followable(o.Class) {
-			a.open = append(a.open, o)
+		if !ledger.Follows(o) {
+			continue
+		}
+		a.open = append(a.open, o)
+		if !ledger.Followable(o.Class) {
+			b, m := ledger.Blocked(o)
+			a.left[o.Class] = min(a.left[o.Class]+m-min(b, m), split.NS[o.Class])
 		}
 	}
 	a.split = split
@@ -122,6 +127,10 @@ func (a *account) excess(split *ledger.Split) {
 	} {
 		waits += split.NS[c]
 	}
+	followed := a.left // of the soft classes: waits for other threads
+	for _, c := range soft {
+		waits += followed[c]
+	}
 	rest := split.Wall - min(waits, split.Wall)
 	if !store.IsSlow(rest, a.base) || a.base == 0 && !a.loads() {
 		return
@@ -131,7 +140,7 @@ func (a *account) excess(split *ledger.Split) {
 		return
 	}
 	for _, c := range soft {
-		v := min(over, split.NS[c])
+		v := min(over, split.NS[c]-followed[c])
 		a.left[c] += v
 		over -= v
 	}

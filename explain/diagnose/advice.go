@@ -5,31 +5,32 @@ import (
 	"strings"
 
 	"github.com/ingero-io/ingero/capture/host/framework"
+	"github.com/ingero-io/ingero/event"
 )
 
 // Topics of advice that depends on the program's framework. Advice that is the same for all
 // frameworks is in the cause itself.
 const (
-	adviceFewThreads   = CPUContention
-	adviceWorkers      = InputStarvation
-	advicePageLock     = PageableCopy
-	adviceCopyIn       = PageableCopy + " to the device"
-	adviceCopyOut      = PageableCopy + " to the host"
-	advicePinned       = DriverCPU + " copy"
-	adviceKeepMemory   = AllocChurn
-	adviceAllocator    = AllocChurn + " allocator"
-	advicePool         = AllocChurn + " pool"
-	adviceLeak         = MemoryLeak
-	adviceSyncCopy     = ImplicitSync + " copy"
-	adviceSync         = ImplicitSync
-	adviceReadLater    = ImplicitSync + " later"
-	adviceCaptureEarly = GraphRecapture
-	adviceGraphUnused  = GraphLaunchDrop
-	adviceCaptureMode  = GraphCapture + " by another thread"
-	adviceCaptureFirst = GraphCapture + " at first use"
-	adviceCapturePool  = GraphCapture + " of memory"
-	adviceCaptureSync  = GraphCapture + " by a wait"
-	adviceFuse         = LaunchBound
+	adviceFewThreads   = event.CauseCPUContention
+	adviceWorkers      = event.CauseInputStarvation
+	advicePageLock     = event.CausePageableCopy
+	adviceCopyIn       = event.CausePageableCopy + " to the device"
+	adviceCopyOut      = event.CausePageableCopy + " to the host"
+	advicePinned       = event.CauseDriverCPU + " copy"
+	adviceKeepMemory   = event.CauseAllocChurn
+	adviceAllocator    = event.CauseAllocChurn + " allocator"
+	advicePool         = event.CauseAllocChurn + " pool"
+	adviceLeak         = event.CauseMemoryLeak
+	adviceSyncCopy     = event.CauseImplicitSync + " copy"
+	adviceSync         = event.CauseImplicitSync
+	adviceReadLater    = event.CauseImplicitSync + " later"
+	adviceCaptureEarly = event.CauseGraphRecapture
+	adviceGraphUnused  = event.CauseGraphLaunchDrop
+	adviceCaptureMode  = event.CauseGraphCapture + " by another thread"
+	adviceCaptureFirst = event.CauseGraphCapture + " at first use"
+	adviceCapturePool  = event.CauseGraphCapture + " of memory"
+	adviceCaptureSync  = event.CauseGraphCapture + " by a wait"
+	adviceFuse         = event.CauseLaunchBound
 )
 
 // advice is what to do, by topic and framework. Unknown is for recordings that do not name the

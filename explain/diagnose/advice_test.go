@@ -33,7 +33,7 @@ func TestAdviceFitsTheFramework(t *testing.T) {
 				traced := 0
 				for i := range r.Processes {
 					if p := &r.Processes[i]; p.Traced {
-						p.Framework = string(by)
+						p.Framework = by
 						traced++
 					}
 				}

@@ -97,7 +97,7 @@ func (as *allocations) memoryOps(pid uint32) []*store.OpStat {
 }
 
 var causeAllocChurn = cause{
-	kind:           AllocChurn,
+	kind:           event.CauseAllocChurn,
 	claimEpisode:   claimChurn,
 	claimAggregate: aggregateChurn,
 	describe:       describeChurn,
@@ -115,7 +115,8 @@ func claimChurn(_ *evidence, a *account) []claim {
 	if v == 0 {
 		return nil
 	}
-	return []claim{{acc: a, key: key{kind: AllocChurn}, class: event.OnCPU, lost: v, explained: v, stall: v, count: 1}}
+	kind := key{kind: event.CauseAllocChurn}
+	return []claim{{acc: a, key: kind, class: event.OnCPU, lost: v, explained: v, stall: v, count: 1}}
 }
 
 // aggregateChurn takes the time of the calls that allocate or free and were not stored one by one:
@@ -124,8 +125,9 @@ func aggregateChurn(ev *evidence, t *subject) []claim {
 	var claims []claim
 	for _, st := range t.ops {
 		if t.churn[st.Op] {
+			lost := t.take(st, own(st.SumNS, &st.Ledger))
 			claims = append(claims,
-				ev.calls.aggregateClaims(t, st, AllocChurn, event.OnCPU, t.take(st, own(st.SumNS, &st.Ledger)), st.Calls)...)
+				ev.calls.aggregateClaims(t, st, event.CauseAllocChurn, event.OnCPU, lost, st.Calls)...)
 		}
 	}
 	return claims

@@ -9,7 +9,7 @@ import (
 )
 
 var causeBlockIO = cause{
-	kind:         BlockIO,
+	kind:         event.CauseBlockIO,
 	claimEpisode: claimBlockIO,
 	inLink:       func(_ *evidence, l *ledger.Link) uint64 { return ioTime(l) },
 	place:        sameDisk,
@@ -20,14 +20,14 @@ var causeBlockIO = cause{
 // claimBlockIO takes waits for the disk: the thread's own, and those of a thread that it waited
 // for.
 func claimBlockIO(ev *evidence, a *account) []claim {
-	claims := a.through(BlockIO)
+	claims := a.through(event.CauseBlockIO)
 	v := a.take(event.BlockIO, a.left[event.BlockIO]-min(a.left[event.BlockIO], ev.host.locked(a)))
 	if v == 0 {
 		return claims
 	}
 	v += a.between(v)
 	cl := claim{
-		acc: a, key: key{kind: BlockIO, loading: ev.loads(a)}, class: event.BlockIO, lost: v, explained: v,
+		acc: a, key: key{kind: event.CauseBlockIO, loading: ev.loads(a)}, class: event.BlockIO, lost: v, explained: v,
 		stall: min(longestIO(a.Rows), a.Duration),
 	}
 	for _, o := range a.Rows {

@@ -8,47 +8,7 @@ import (
 	"github.com/ingero-io/ingero/explain/report"
 )
 
-// The kinds of causes: the values of report.Cause.Kind.
-const (
-	CPUContention   = "cpu_contention"
-	CPUThrottled    = "cpu_throttled"
-	LockContention  = "lock_contention"
-	BlockIO         = "block_io"
-	MemoryPressure  = "memory_pressure"
-	PageFault       = "page_fault"
-	NetworkWait     = "network_wait"
-	PeerWait        = "peer_wait"
-	InputStarvation = "input_starvation"
-	GPUWait         = "gpu_wait"
-	DriverCPU       = "driver_cpu"
-	ColdStart       = "cold_start"
-	PageableCopy    = "pageable_copy"
-	AllocChurn      = "alloc_churn"
-	MemoryLeak      = "memory_leak"
-	ImplicitSync    = "implicit_sync"
-	GraphRecapture  = "graph_recapture"
-	GraphPool       = "graph_pool_growth"    // graph_pool.go
-	GraphCapture    = "graph_capture_failed" // graph_capture.go
-	GraphLaunchDrop = "graph_launch_drop"    // graph_rate.go
-	LaunchBound     = "launch_bound"
-	CollectiveWait  = "collective_straggler"
-	GPUContention   = "gpu_contention"
-	ThermalThrottle = "thermal_throttle"
-	// A process on CPUs of another memory node than its GPU's: numa_misplacement.go.
-	NUMAMisplacement = "numa_misplacement"
-	Hang             = "hang" // a call that does not return: hang.go
-	Unknown          = "unknown"
-
-	idleKind = "idle" // waiting for work: listed, never a cause
-)
-
-// Kinds lists every value that report.Cause.Kind may have.
-var Kinds = []string{
-	CPUContention, CPUThrottled, LockContention, BlockIO, MemoryPressure, PageFault, NetworkWait, PeerWait,
-	InputStarvation, GPUWait, DriverCPU, ColdStart, PageableCopy, AllocChurn, MemoryLeak, ImplicitSync,
-	GraphRecapture, GraphPool, GraphCapture, GraphLaunchDrop, LaunchBound, CollectiveWait, GPUContention,
-	ThermalThrottle, NUMAMisplacement, Hang, Unknown,
-}
+const idleKind = "idle" // waiting for work: listed, never a cause
 
 // cause explains one kind of lost time. Each cause has its own file, which holds a value of this type. All fields but
 // the kind may be left out. Causes differ by their fields: no other file tests for a kind.

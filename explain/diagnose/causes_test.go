@@ -2,25 +2,33 @@ package diagnose
 
 import (
 	"go/ast"
+	"go/parser"
 	"go/token"
 	"slices"
 	"testing"
+
+	"github.com/ingero-io/ingero/event"
 )
 
 // ownFiles are further files of a cause, besides the one with its value.
 var ownFiles = map[string]string{
-	"cpu_plan.go": "CPUContention", // to which CPUs its threads may be moved
-	"held_up.go":  "CPUContention", // contention of a data worker before the wait for it
+	"cpu_plan.go": "CauseCPUContention", // to which CPUs its threads may be moved
+	"held_up.go":  "CauseCPUContention", // contention of a data worker before the wait for it
 }
 
 // TestOnlyACauseKnowsItsKind checks that other files use the fields of causes: no other file
 // compares a kind with a constant, or has a list of kinds.
 func TestOnlyACauseKnowsItsKind(t *testing.T) {
 	files := productionFiles(t)
-	kinds := kindNames(files["causes.go"])
-	if len(kinds) != len(Kinds)+1 { // the kind of waiting for work is not in Kinds
-		t.Fatalf("causes.go declares %d kinds %v, Kinds lists %d", len(kinds), kinds, len(Kinds))
+	declared, err := parser.ParseFile(token.NewFileSet(), "../../event/cause.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
 	}
+	kinds := constantNames(declared)
+	if len(kinds) != len(event.Causes) {
+		t.Fatalf("event/cause.go declares %d kinds %v, event.Causes lists %d", len(kinds), kinds, len(event.Causes))
+	}
+	kinds = append(kinds, constantNames(files["causes.go"])...) // that of waiting for work
 	for name, file := range files {
 		own := ownKinds(file)
 		if k := ownFiles[name]; k != "" {
@@ -28,8 +36,8 @@ func TestOnlyACauseKnowsItsKind(t *testing.T) {
 		}
 		check := func(list ...ast.Expr) {
 			for _, e := range list {
-				if id, ok := e.(*ast.Ident); ok && slices.Contains(kinds, id.Name) && !slices.Contains(own, id.Name) {
-					t.Errorf("%s asks for the kind %s: let a field of its cause tell (causes.go)", name, id.Name)
+				if k := constant(e); slices.Contains(kinds, k) && !slices.Contains(own, k) {
+					t.Errorf("%s asks for the kind %s: let a field of its cause tell (causes.go)", name, k)
 				}
 			}
 		}
@@ -51,8 +59,19 @@ func TestOnlyACauseKnowsItsKind(t *testing.T) {
 	}
 }
 
-// kindNames returns the constants for kinds in causes.go.
-func kindNames(file *ast.File) []string {
+// constant is the name of a constant, of this package or of event; "" if an expression is none.
+func constant(e ast.Expr) string {
+	switch x := e.(type) {
+	case *ast.Ident:
+		return x.Name
+	case *ast.SelectorExpr:
+		return x.Sel.Name
+	}
+	return ""
+}
+
+// constantNames returns the constants that a file declares.
+func constantNames(file *ast.File) []string {
 	var names []string
 	for _, d := range file.Decls {
 		if g, ok := d.(*ast.GenDecl); ok && g.Tok == token.CONST {
@@ -86,9 +105,7 @@ func ownKinds(file *ast.File) []string {
 				if !ok || kv.Key.(*ast.Ident).Name != "kind" {
 					continue
 				}
-				if id, ok := kv.Value.(*ast.Ident); ok {
-					kinds = append(kinds, id.Name)
-				}
+				kinds = append(kinds, constant(kv.Value))
 			}
 			return true
 		})

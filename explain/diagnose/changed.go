@@ -17,8 +17,12 @@ import (
 // findings already explain.
 
 const (
-	maxChangeIdle = 10 // percent of the time: a thread that waits for work has no steady steps
-	minRateCalls  = 50 // calls that wait for the GPU, of a thread whose steps are not known
+	// A thread that waits for work has steps of the length of its waits. Percent of the time up to which any change is
+	// reported, and up to which those that are no waits are: PyTorch's main thread waits for its autograd thread.
+	maxChangeIdle = 10
+	maxOwnIdle    = 60
+
+	minRateCalls = 50 // calls that wait for the GPU, of a thread whose steps are not known
 )
 
 // Changes returns the changes of a recording, including those that findings explain, those that lost most first.
@@ -43,8 +47,9 @@ func (ev *evidence) allChanges() []report.Change {
 		waits[o.Thread][changeKey{o.Second, o.Op}] = l
 	}
 	for _, t := range ev.subjects {
-		idle, _ := ev.calls.idleOf(t)
-		if percent(idle, t.wall()) > maxChangeIdle {
+		ns, _ := ev.calls.idleOf(t)
+		idle := percent(ns, t.wall())
+		if idle > maxOwnIdle {
 			continue
 		}
 		of, ok := ev.stepsOf(t)
@@ -54,7 +59,13 @@ func (ev *evidence) allChanges() []report.Change {
 		width := max(ev.in.SeriesStep, 1) * uint64(time.Second)
 		seconds := ev.seconds(t, width, waits[t.Thread])
 		ev.places(t, seconds)
-		list = append(list, change.Find(&of, seconds, width)...)
+		found := slices.DeleteFunc(change.Find(&of, seconds, width), func(c report.Change) bool {
+			return idle > maxChangeIdle && (c.Between || c.Elsewhere || c.MoreWork != "")
+		})
+		for i := range found {
+			ev.nameCode(t, &found[i])
+		}
+		list = append(list, found...)
 	}
 	slices.SortStableFunc(list, func(a, b report.Change) int { return cmp.Compare(b.LostNS, a.LostNS) })
 	return append(list, ev.memoryGrowth()...)
@@ -74,7 +85,7 @@ func (ev *evidence) memoryGrowth() (list []report.Change) {
 		first = min(first, t.from)
 	}
 	by := map[uint32][]change.Held{}
-	for _, m := range ev.in.IO.Memory {
+	for _, m := range ev.in.HostMemory {
 		if m.Private > 0 {
 			by[m.PID] = append(by[m.PID], change.Held{At: m.At, Bytes: m.Private + m.Swap})
 		}
@@ -99,17 +110,34 @@ type changeKey struct {
 	op     event.Op
 }
 
-// stepsOf returns which calls count a thread's steps: those that end one, or if no steps were found, those that wait
-// for the GPU most.
+// leastCovered is the share of a thread's active time that its steps have to take, or they do not measure its progress.
+const leastCovered = 0.9
+
+// stepsCover reports whether the steps that were found are what the thread spends its time in: each call of their
+// operation ends one, and they take nearly all of its active time.
+func (ev *evidence) stepsCover(t *subject) bool {
+	if t.count == 0 || t.steps.Least != 0 || len(t.steps.Sampled) == 0 {
+		return false
+	}
+	var ns uint64
+	for i := range t.steps.Sampled {
+		ns += t.steps.Sampled[i].Duration
+	}
+	mean := float64(ns) / float64(len(t.steps.Sampled))
+	return mean*float64(t.count) >= leastCovered*float64(ev.calls.active(t))
+}
+
+// stepsOf returns which calls count a thread's steps: those that end one, or if no steps were found that take its time,
+// those that wait for the GPU most.
 func (ev *evidence) stepsOf(t *subject) (change.Thread, bool) {
 	of := change.Thread{Thread: t.Thread, Process: ev.procs.name(t.PID, ""), Op: t.steps.Op}
-	if t.count > 0 {
+	if ev.stepsCover(t) {
 		for _, c := range t.steps.Calls {
 			if c.N == 1 && c.Op != of.Op {
 				of.Once = append(of.Once, c.Op)
 			}
 		}
-		return of, t.steps.Least == 0
+		return of, true
 	}
 	of.Op, of.Rate = 0, true
 	var most uint64

@@ -10,7 +10,7 @@ import (
 )
 
 var causeColdStart = cause{
-	kind:         ColdStart,
+	kind:         event.CauseColdStart,
 	claimEpisode: claimColdStart,
 	once:         true,
 	describe:     describeColdStart,
@@ -75,7 +75,7 @@ func claimColdStart(_ *evidence, a *account) []claim {
 	if v == 0 {
 		return nil
 	}
-	return []claim{{acc: a, key: key{kind: ColdStart}, class: event.OnCPU, lost: v, explained: v, stall: v}}
+	return []claim{{acc: a, key: key{kind: event.CauseColdStart}, class: event.OnCPU, lost: v, explained: v, stall: v}}
 }
 
 func describeColdStart(ev *evidence, f *finding, c *report.Chain) {

@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"github.com/ingero-io/ingero/account/ledger"
-	"github.com/ingero-io/ingero/account/stats"
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/event/stats"
 	"github.com/ingero-io/ingero/explain/diagnose/cluster"
 )
 
@@ -69,7 +69,7 @@ func (rs *rankWork) usualCollectives(t *subject) map[uint64]uint64 {
 }
 
 var causeCollectiveWait = cause{
-	kind:           CollectiveWait,
+	kind:           event.CauseCollectiveWait,
 	claimEpisode:   claimCollective,
 	claimAggregate: aggregateCollectives,
 	sharedRoot:     lateRank,
@@ -153,7 +153,7 @@ func late(a *account, m *cluster.Operation, v uint64) []claim {
 		return nil
 	}
 	return []claim{{
-		acc: a, key: key{kind: CollectiveWait, Thread: m.Last().Thread}, class: event.Other, lost: v,
+		acc: a, key: key{kind: event.CauseCollectiveWait, Thread: m.Last().Thread}, class: event.Other, lost: v,
 		explained: v, stall: v, op: m,
 	}}
 }

@@ -13,7 +13,7 @@ import (
 )
 
 var causeCPUContention = cause{
-	kind:         CPUContention,
+	kind:         event.CauseCPUContention,
 	claimEpisode: claimContention,
 	inLink:       runnableLink,
 	joinsThreads: true,
@@ -32,8 +32,8 @@ var causeCPUContention = cause{
 
 // claimContention takes the time in which a thread was runnable while another one had its CPU.
 func claimContention(ev *evidence, a *account) []claim {
-	claims := a.through(CPUContention)
-	cl := claim{acc: a, key: key{kind: CPUContention}, class: event.RunQueue}
+	claims := a.through(event.CauseCPUContention)
+	cl := claim{acc: a, key: key{kind: event.CauseCPUContention}, class: event.RunQueue}
 	var idle, hidden uint64
 	var over uint64 // time of a wait for the GPU beyond the usual, ns
 	if a.Call != nil {
@@ -60,7 +60,7 @@ func claimContention(ev *evidence, a *account) []claim {
 	a.take(event.RunQueue, hidden)
 	if v := a.take(event.RunQueue, idle); v > 0 {
 		claims = append(claims,
-			claim{acc: a, key: key{kind: Unknown}, class: event.RunQueue, lost: v, stall: v, why: whyIdleCPU})
+			claim{acc: a, key: key{kind: event.CauseUnknown}, class: event.RunQueue, lost: v, stall: v, why: whyIdleCPU})
 	}
 	if cl.lost = a.take(event.RunQueue, a.left[event.RunQueue]); cl.lost > 0 {
 		claims = append(claims, cl)

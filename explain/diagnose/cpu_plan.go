@@ -46,7 +46,7 @@ func (ev *evidence) plans() map[*finding]*plan {
 	taken := maps.Clone(launching)
 	var list []*finding
 	for _, f := range ev.list {
-		if f.kind == CPUContention && f.reportable(ev) {
+		if f.kind == event.CauseCPUContention && f.reportable(ev) {
 			list = append(list, f)
 		}
 	}

@@ -16,7 +16,7 @@ import (
 )
 
 var causeCPUThrottled = cause{
-	kind:         CPUThrottled,
+	kind:         event.CauseCPUThrottled,
 	claimEpisode: claimThrottled,
 	inLink:       throttledLink,
 	place:        throttledGroup,
@@ -98,8 +98,8 @@ func (ps *processes) inCgroup(pid uint32, cgroup string) bool {
 }
 
 func claimThrottled(ev *evidence, a *account) []claim {
-	claims := a.through(CPUThrottled)
-	cl := claim{acc: a, key: key{kind: CPUThrottled}, class: event.Throttled}
+	claims := a.through(event.CauseCPUThrottled)
+	cl := claim{acc: a, key: key{kind: event.CauseCPUThrottled}, class: event.Throttled}
 	cl.lost = a.take(event.Throttled, a.left[event.Throttled])
 	direct := cl.lost
 	for _, o := range a.Rows {

@@ -1,9 +1,7 @@
 package diagnose
 
 import (
-	"cmp"
 	"fmt"
-	"hash/fnv"
 	"slices"
 	"strings"
 
@@ -70,11 +68,8 @@ func (ev *evidence) report() *report.Report {
 // worstFirst orders chains by severity alone. The sort is stable: chains of equal severity stay
 // ordered by lost time, those without lost time last.
 func worstFirst(a, b report.Chain) int {
-	return cmp.Compare(slices.Index(severities, a.Severity), slices.Index(severities, b.Severity))
+	return event.CompareSeverity(a.Severity, b.Severity)
 }
-
-// severities are the values of report.Chain.Severity, the worst first.
-var severities = []string{"HIGH", "MEDIUM", "LOW"}
 
 // find finds the lost time of all threads.
 func (ev *evidence) find() {
@@ -98,11 +93,9 @@ const often = 10
 // chain describes a finding. all are all findings, for alternatives.
 func (f *finding) chain(ev *evidence, all []*finding) report.Chain {
 	f.sort()
-	c := report.Chain{
-		ID: f.id(ev), Severity: f.severity(ev),
-		ExplainedPct: round(f.explainedPct(ev)), LostNS: f.lost, LostPct: round(f.lostPct()),
-		Effect: f.effect(ev), Cause: f.reportCause(ev), Evidence: f.reportEvidence(ev), Stack: ev.stack(f),
-	}
+	c := ev.newChain(f.kind, f.idKey(ev), f.severity(ev), f.effect(ev))
+	c.ExplainedPct, c.LostNS, c.LostPct = round(f.explainedPct(ev)), f.lost, round(f.lostPct())
+	c.Cause, c.Evidence, c.Stack = f.reportCause(ev), f.reportEvidence(ev), ev.stack(f)
 	c.Also, c.Culprits, c.Rest = f.also(ev), f.culprits(ev), f.unexplained(ev)
 	c.Pattern = f.pattern(ev)
 	c.Alternatives = f.alternatives(all)
@@ -114,6 +107,7 @@ func (f *finding) chain(ev *evidence, all []*finding) report.Chain {
 		f.cause.describe(ev, f, &c)
 	}
 	describeOwn(ev, f, &c)
+	ev.nameCauseCode(f, &c)
 	c.Cause.Detail += f.stretchWords(ev) + f.others.words(&ev.procs, f.process(ev))
 	if w := ev.lossNote(); w != "" {
 		c.Cause.Detail += "; " + w
@@ -131,9 +125,8 @@ func (f *finding) reportCause(ev *evidence) report.Cause {
 	}
 }
 
-// id returns the same id whenever the same thread loses time to the same cause.
-func (f *finding) id(ev *evidence) string {
-	h := fnv.New64a()
+// idKey returns the same text whenever the same thread loses time to the same cause.
+func (f *finding) idKey(ev *evidence) string {
 	at, t := ev.resolveThread(f.Thread)
 	kind := f.kind
 	if f.parts.several() {
@@ -142,8 +135,8 @@ func (f *finding) id(ev *evidence) string {
 	if f.loading {
 		kind += " loading"
 	}
-	fmt.Fprintf(h, "%s|%d|%d|%d|%d|%v%s", kind, f.sub.PID, f.sub.TID, t.PID, t.TID, f.worst.through(), ev.machineOf(at))
-	return fmt.Sprintf("%s-%012x", strings.ReplaceAll(f.kind, "_", "-"), h.Sum64()>>16)
+	return fmt.Sprintf("%s|%d|%d|%d|%d|%v%s", kind, f.sub.PID, f.sub.TID, t.PID, t.TID, f.worst.through(),
+		ev.machineOf(at))
 }
 
 // stack returns the stack of the call that lost most, of those that have one: of the calls that the

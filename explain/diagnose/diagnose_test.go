@@ -12,10 +12,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
 
-	"github.com/ingero-io/ingero/event/eventtext"
 	"github.com/ingero-io/ingero/explain/diagnose"
 	"github.com/ingero-io/ingero/explain/diagnose/diagnosetest"
 	"github.com/ingero-io/ingero/explain/report"
+	"github.com/ingero-io/ingero/store/eventtext"
 )
 
 var update = flag.Bool("update", false, "write what Diagnose says into testdata")

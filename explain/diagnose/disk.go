@@ -35,14 +35,14 @@ func addSum(to, s *event.RequestSum) {
 // diskOf finds the device that the process sent requests to while time was lost; nil if it sent none:
 // the kernel may have written its data.
 func diskOf(ev *evidence, f *finding) *disk {
-	if len(ev.in.IO.Sums) == 0 {
+	if len(ev.in.RequestSums) == 0 {
 		return nil
 	}
 	within, pid := f.claims.seconds(), f.root().PID
 	own := map[event.Device]*event.RequestSum{}
 	others := map[event.Device]map[uint32]*event.RequestSum{}
-	for i := range ev.in.IO.Sums {
-		q := &ev.in.IO.Sums[i]
+	for i := range ev.in.RequestSums {
+		q := &ev.in.RequestSums[i]
 		if !within(q.At) {
 			continue
 		}
@@ -92,8 +92,8 @@ func diskOf(ev *evidence, f *finding) *disk {
 func (hs *hostState) swapWords(claims claimList, pid uint32) string {
 	within := claims.seconds()
 	var sum event.RequestSum
-	for i := range hs.in.IO.Sums {
-		if q := &hs.in.IO.Sums[i]; q.PID == pid && q.Op == event.OpSwapIn && within(q.At) {
+	for i := range hs.in.RequestSums {
+		if q := &hs.in.RequestSums[i]; q.PID == pid && q.Op == event.OpSwapIn && within(q.At) {
 			addSum(&sum, q)
 			sum.Device = q.Device
 		}
@@ -116,7 +116,7 @@ func (ps *processes) kernelThread(pid uint32, comm string) bool {
 }
 
 func (hs *hostState) device(d event.Device) string {
-	for _, n := range hs.in.IO.Devices {
+	for _, n := range hs.in.Devices {
 		if n.Device == d {
 			return n.Name
 		}
@@ -150,7 +150,7 @@ func (d *disk) words() string {
 func (hs *hostState) path(pid uint32, inode uint64) string {
 	if hs.paths == nil {
 		hs.paths = map[event.File]string{}
-		for _, f := range hs.in.IO.Files {
+		for _, f := range hs.in.Files {
 			hs.paths[event.File{PID: f.PID, Inode: f.Inode}] = f.Path
 		}
 	}

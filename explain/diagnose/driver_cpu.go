@@ -8,7 +8,7 @@ import (
 )
 
 var causeDriverCPU = cause{
-	kind:         DriverCPU,
+	kind:         event.CauseDriverCPU,
 	claimEpisode: claimDriverCPU,
 	complete:     (*evidence).discount,
 	describe:     describeDriverCPU,
@@ -21,7 +21,7 @@ func claimDriverCPU(_ *evidence, a *account) []claim {
 	if v == 0 {
 		return nil
 	}
-	return []claim{{acc: a, key: key{kind: DriverCPU}, class: event.OnCPU, lost: v, explained: v, stall: v}}
+	return []claim{{acc: a, key: key{kind: event.CauseDriverCPU}, class: event.OnCPU, lost: v, explained: v, stall: v}}
 }
 
 // discount subtracts from what a finding explains the on-CPU time that the hypervisor probably

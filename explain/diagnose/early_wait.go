@@ -6,8 +6,8 @@ import (
 	"math"
 	"slices"
 
-	"github.com/ingero-io/ingero/account/stats"
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/event/stats"
 	"github.com/ingero-io/ingero/explain/report"
 	"github.com/ingero-io/ingero/store"
 )
@@ -175,7 +175,7 @@ func aggregateEarlyWaits(ev *evidence, t *subject) []claim {
 	if !ok {
 		return nil
 	}
-	return ev.calls.aggregateBeside(t, w.op, ImplicitSync, w.lost, w.waits)
+	return ev.calls.aggregateBeside(t, w.op, event.CauseImplicitSync, w.lost, w.waits)
 }
 
 func (w *earlyWaits) describe(ev *evidence, f *finding, c *report.Chain) {

@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"fmt"
 
-	"github.com/ingero-io/ingero/account/stats"
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/event/stats"
 	"github.com/ingero-io/ingero/explain/recording"
 	"github.com/ingero-io/ingero/explain/report"
 	"github.com/ingero-io/ingero/store"

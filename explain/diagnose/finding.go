@@ -128,7 +128,7 @@ func (f *finding) step(ev *evidence, state, on string, ns uint64) report.Step {
 // which was in the given state.
 func (f *finding) path(ev *evidence, state, on string) []report.Step {
 	chain := f.worst.chain
-	path := []report.Step{f.step(ev, "blocked", waitedOn(f.worst.row, chain[1].Proof), f.lost)}
+	path := []report.Step{f.step(ev, "blocked", ev.waitedOn(f.worst.row, chain[1].Proof), f.lost)}
 	if f.parts.several() {
 		return append(path, f.parts.steps(&ev.procs, state, on)...)
 	}
@@ -139,7 +139,7 @@ func (f *finding) path(ev *evidence, state, on string) []report.Step {
 			Thread: printable(l.Comm), State: state, On: on, NS: f.explained,
 		}
 		if i < len(chain)-1 {
-			st.State, st.On, st.NS = "blocked", waitedOn(l.Wait, chain[i+1].Proof), f.claims.passed(i, l)
+			st.State, st.On, st.NS = "blocked", ev.waitedOn(l.Wait, chain[i+1].Proof), f.claims.passed(i, l)
 		}
 		path = append(path, st)
 	}

@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	"github.com/ingero-io/ingero/event"
-	"github.com/ingero-io/ingero/event/eventtext"
 	"github.com/ingero-io/ingero/explain/diagnose"
 	"github.com/ingero-io/ingero/explain/diagnose/diagnosetest"
+	"github.com/ingero-io/ingero/store/eventtext"
 )
 
 // A finding is about the operation in which most was lost. Its stack is of such a call, also if a

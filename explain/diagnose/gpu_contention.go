@@ -126,7 +126,7 @@ func busyIn(spans []store.Busy, from, to uint64) uint64 {
 }
 
 var causeGPUContention = cause{
-	kind:     GPUContention,
+	kind:     event.CauseGPUContention,
 	refine:   refineContention,
 	gpuSide:  true,
 	describe: describeGPUContention,
@@ -153,7 +153,7 @@ func refineContention(ev *evidence, t *subject, claims []*claim) {
 			t.alone++
 			continue
 		}
-		cl.key = key{kind: GPUContention, Thread: event.Thread{PID: best.pid, TID: best.pid}}
+		cl.key = key{kind: event.CauseGPUContention, Thread: event.Thread{PID: best.pid, TID: best.pid}}
 		cl.explained = min(cl.lost, busyIn(best.spans, cl.acc.Start, cl.acc.End()))
 	}
 }

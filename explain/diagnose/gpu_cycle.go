@@ -2,11 +2,10 @@ package diagnose
 
 import (
 	"math"
-	"slices"
 
 	"github.com/ingero-io/ingero/account/ledger"
-	"github.com/ingero-io/ingero/account/stats"
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/event/stats"
 )
 
 // The GPU begins with the first launched work, not when the thread begins to wait for it. If the
@@ -112,8 +111,7 @@ func (ev *evidence) sameThroughout(t *subject, waits []queuedWait) bool {
 	if len(ratios) == 0 || float64(narrow) < sameSeconds*float64(len(ratios)) {
 		return false
 	}
-	slices.Sort(ratios)
-	usual, alike := ratios[len(ratios)/2], 0
+	usual, alike := stats.Upper(ratios), 0
 	for _, r := range ratios {
 		if math.Abs(r-usual) <= sameRatio*usual {
 			alike++

@@ -58,7 +58,7 @@ func (ev *evidence) readLevels() {
 			if _, grows := ev.growing(t, o.Op); !grows {
 				if l, ok := levelBefore(seconds); ok {
 					t.levels[o.Op] = l
-					t.forget(o.Op) // what counted as the usual cycle may be from after the change
+					t.forgetLater(o.Op) // what counted as the usual cycle may be from after the change
 				}
 			}
 			if paced {
@@ -116,8 +116,8 @@ func (ev *evidence) waitSeconds(t *subject, op event.Op) []waitSecond {
 	return list
 }
 
-// forget drops how much longer than usual the work of an operation's waits took.
-func (t *subject) forget(op event.Op) {
+// forgetLater drops how much longer than usual the work of an operation's waits took.
+func (t *subject) forgetLater(op event.Op) {
 	for i := range t.episodes {
 		if e := &t.episodes[i]; e.Call != nil && e.Op == op {
 			delete(t.later, e.Start)

@@ -1,9 +1,8 @@
 package diagnose
 
 import (
-	"slices"
-
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/event/stats"
 	"github.com/ingero-io/ingero/store"
 )
 
@@ -57,8 +56,7 @@ func (ev *evidence) growing(t *subject, op event.Op) (g waitGrowth, grows bool) 
 		if calls[q] < minPerQuarter {
 			return g, false
 		}
-		slices.Sort(means[q])
-		m[q] = float64(means[q][len(means[q])/2])
+		m[q] = float64(stats.Upper(means[q]))
 		if q > 0 && m[q] <= m[q-1] {
 			return g, false
 		}
@@ -69,9 +67,7 @@ func (ev *evidence) growing(t *subject, op event.Op) (g waitGrowth, grows bool) 
 	if m[3] < minGrowth*m[0] || m[3]-m[0] < float64(store.SlowExcess) || most > maxAtOnce*(m[3]-m[0]) {
 		return g, false
 	}
-	slices.Sort(work[0])
-	slices.Sort(work[3])
-	first, last := work[0][len(work[0])/2], work[3][len(work[3])/2]
+	first, last := stats.Upper(work[0]), stats.Upper(work[3])
 	if first > 0 && last > first && m[3]/last < minGrowth*m[0]/first { // more launches explain the growth
 		return g, false
 	}
@@ -103,7 +99,7 @@ func aggregateGrowingWaits(ev *evidence, t *subject) []claim {
 			continue
 		}
 		v := t.take(o, g.excess-min(g.excess, t.unattributed.taken[o.Op]))
-		p := ev.calls.aggregateClaims(t, o, GPUWait, event.Other, v, g.calls)
+		p := ev.calls.aggregateClaims(t, o, event.CauseGPUWait, event.Other, v, g.calls)
 		for i := range p {
 			p[i].acc.base = g.base
 		}

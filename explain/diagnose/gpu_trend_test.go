@@ -5,9 +5,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ingero-io/ingero/event/eventtext"
+	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/explain/diagnose"
 	"github.com/ingero-io/ingero/explain/diagnose/diagnosetest"
+	"github.com/ingero-io/ingero/store/eventtext"
 )
 
 // waits returns a recording in which the thread waits for the device. Each value of us is the length of
@@ -50,7 +51,7 @@ func TestGrowingWaits(t *testing.T) {
 			r := diagnose.Diagnose(diagnosetest.InputOf(waits(t, tc.us...)))
 			found := false
 			for _, c := range r.Chains {
-				found = found || c.Cause.Kind == diagnose.GPUWait && strings.Contains(c.Summary, "which grew from")
+				found = found || c.Cause.Kind == event.CauseGPUWait && strings.Contains(c.Summary, "which grew from")
 			}
 			if found != tc.grows {
 				t.Errorf("growth reported: %v; %d chains", found, len(r.Chains))

@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/ingero-io/ingero/account/ledger"
-	"github.com/ingero-io/ingero/account/stats"
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/event/stats"
 	"github.com/ingero-io/ingero/explain/diagnose"
 	"github.com/ingero-io/ingero/store"
 )

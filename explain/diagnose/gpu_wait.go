@@ -9,7 +9,7 @@ import (
 )
 
 var causeGPUWait = cause{
-	kind:           GPUWait,
+	kind:           event.CauseGPUWait,
 	claimEpisode:   claimGPUWait,
 	claimAggregate: aggregateGrowingWaits,
 	refinable:      true,
@@ -48,7 +48,7 @@ func claimGPUWait(_ *evidence, a *account) []claim {
 	if v == 0 {
 		return nil
 	}
-	return []claim{{acc: a, key: key{kind: GPUWait}, class: event.Other, lost: v, explained: v, stall: v}}
+	return []claim{{acc: a, key: key{kind: event.CauseGPUWait}, class: event.Other, lost: v, explained: v, stall: v}}
 }
 
 func describeGPUWait(ev *evidence, f *finding, c *report.Chain) {
@@ -94,7 +94,7 @@ func describeGPUWait(ev *evidence, f *finding, c *report.Chain) {
 	if rivals := ev.always(f.sub); len(rivals) > 0 {
 		who := strings.Join(rivals, ", ")
 		c.Alternatives = append(c.Alternatives, report.Alternative{
-			Kind: GPUContention,
+			Kind: event.CauseGPUContention,
 			Why:  who + " used the same GPU, by the processes' own numbers, all the time: there is nothing to compare with",
 		})
 		c.Recommendations = append(c.Recommendations, fmt.Sprintf("stop %s for a minute and see whether %s gets shorter; "+
@@ -123,7 +123,7 @@ func heldOnHost(l *loss) string {
 	var parts []string
 	for c, ns := range by {
 		if percent(ns, l.lost) >= minAlternative {
-			parts = append(parts, fmt.Sprintf("%s %s", doingWords[c], span(ns)))
+			parts = append(parts, event.Class(c).Did()+" "+span(ns))
 		}
 	}
 	return strings.Join(parts, ", ")

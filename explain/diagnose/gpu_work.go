@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"github.com/ingero-io/ingero/account/ledger"
-	"github.com/ingero-io/ingero/account/stats"
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/event/stats"
 )
 
 // A wait for the GPU is compared with waits for the same work: a program may wait many times with

@@ -109,11 +109,11 @@ func captureFailed(ev *evidence, g *graphUse) (report.Chain, bool) {
 	if sp == nil {
 		return report.Chain{}, false // there is a warning, but no culprit is known
 	}
-	severity := "LOW"
+	severity := event.SeverityLow
 	if 2*end.errors >= end.calls {
-		severity = "MEDIUM"
+		severity = event.SeverityMedium
 	}
-	c := ev.graphChain(g, GraphCapture, severity, end)
+	c := ev.graphChain(g, event.CauseGraphCapture, severity, end)
 	c.Effect.SlowCalls = end.errors
 	c.Evidence.Sample, c.Evidence.EventIDs = sp.calls, []string{ev.eventID(sp.Thread, sp.Start, store.CallEvent)}
 	c.Cause.TID, c.Cause.Thread = sp.TID, ev.procs.comm(sp.Thread)

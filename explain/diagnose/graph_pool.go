@@ -3,6 +3,7 @@ package diagnose
 import (
 	"fmt"
 
+	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/explain/report"
 )
 
@@ -38,11 +39,11 @@ func poolGrowth(ev *evidence, g *graphUse) (report.Chain, bool) {
 	}
 	made := g.ops[graphMake]
 	span := float64(len(g.seconds)) * 0.75 * float64(max(ev.in.SeriesStep, 1))
-	rate, severity := float64(late)/span, "LOW"
+	rate, severity := float64(late)/span, event.SeverityLow
 	if rate >= poolFast {
-		severity = "MEDIUM"
+		severity = event.SeverityMedium
 	}
-	c := ev.graphChain(g, GraphPool, severity, made)
+	c := ev.graphChain(g, event.CauseGraphPool, severity, made)
 	c.Evidence.Sample = int(min(g.left(), 1<<31-1))
 	c.Summary = fmt.Sprintf("%s keeps ever more executable graphs: %s made and not destroyed, %s more each second",
 		c.Cause.Process, report.Count(g.left()),

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/event/stats"
 	"github.com/ingero-io/ingero/explain/report"
 )
 
@@ -44,7 +45,7 @@ func (cs *callStats) rates(g *graphUse) (r graphRates, fell bool) {
 		for j := range part {
 			a, b = append(a, part[j].launched), append(b, part[j].kernels)
 		}
-		graphs[i], kernels[i] = middle(a)/step, middle(b)/step
+		graphs[i], kernels[i] = float64(stats.Upper(a))/step, float64(stats.Upper(b))/step
 	}
 	r = graphRates{before: graphs[0], now: graphs[1], kernelsB: kernels[0], kernels: kernels[1]}
 	if r.before < minRate || r.now >= fallenShare*r.before {
@@ -115,12 +116,12 @@ func launchDrop(ev *evidence, g *graphUse) (report.Chain, bool) {
 	if !r.eager() && ev.hostTook(g.pid) >= hostShare*r.missing(len(g.seconds)-2) {
 		return report.Chain{}, false // the host was late, not the GPU
 	}
-	severity := "LOW"
+	severity := event.SeverityLow
 	if r.now < fallenFar*r.before {
-		severity = "MEDIUM"
+		severity = event.SeverityMedium
 	}
 	launch := g.ops[graphLaunch]
-	c := ev.graphChain(g, GraphLaunchDrop, severity, launch)
+	c := ev.graphChain(g, event.CauseGraphLaunchDrop, severity, launch)
 	c.Evidence.Sample = len(g.seconds)
 	fall := fmt.Sprintf("%s launches fewer graphs: %s a second instead of %s", c.Cause.Process, perSecond(r.now),
 		perSecond(r.before))

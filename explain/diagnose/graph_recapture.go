@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/ingero-io/ingero/account/stats"
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/event/stats"
 	"github.com/ingero-io/ingero/explain/report"
 	"github.com/ingero-io/ingero/store"
 )
@@ -98,7 +98,7 @@ func (cs *callStats) recaptured(t *subject) bool {
 }
 
 var causeGraphRecapture = cause{
-	kind:           GraphRecapture,
+	kind:           event.CauseGraphRecapture,
 	claimEpisode:   claimRecapture,
 	claimAggregate: aggregateRecaptures,
 	describe:       describeRecapture,
@@ -117,7 +117,8 @@ func claimRecapture(ev *evidence, a *account) []claim {
 	if v == 0 {
 		return nil
 	}
-	return []claim{{acc: a, key: key{kind: GraphRecapture}, class: event.OnCPU, lost: v, explained: v, stall: v}}
+	kind := key{kind: event.CauseGraphRecapture}
+	return []claim{{acc: a, key: kind, class: event.OnCPU, lost: v, explained: v, stall: v}}
 }
 
 // aggregateRecaptures takes the rest of the time of making graphs.
@@ -129,11 +130,11 @@ func aggregateRecaptures(ev *evidence, t *subject) []claim {
 	var claims []claim
 	for _, o := range c.ops {
 		v := t.take(o, t.unattributed.ops[o.Op])
-		claims = append(claims, ev.calls.aggregateClaims(t, o, GraphRecapture, event.OnCPU, v, o.Calls)...)
+		claims = append(claims, ev.calls.aggregateClaims(t, o, event.CauseGraphRecapture, event.OnCPU, v, o.Calls)...)
 	}
 	for _, o := range c.ops {
 		if o.Op.GraphStep() == captureEnd {
-			claims = append(claims, ev.calls.aggregateBeside(t, o, GraphRecapture, o.Calls*c.between, 0)...)
+			claims = append(claims, ev.calls.aggregateBeside(t, o, event.CauseGraphRecapture, o.Calls*c.between, 0)...)
 		}
 	}
 	for i := range claims {

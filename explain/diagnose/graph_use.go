@@ -2,9 +2,6 @@ package diagnose
 
 import (
 	"fmt"
-	"hash/fnv"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/ingero-io/ingero/event"
@@ -160,9 +157,7 @@ func (ev *evidence) graphFaults() []report.Chain {
 }
 
 // graphChain returns a finding about one step of a process's graphs.
-func (ev *evidence) graphChain(g *graphUse, kind, severity string, o *graphOp) report.Chain {
-	h := fnv.New64a()
-	fmt.Fprintf(h, "%s|%d", kind, g.pid)
+func (ev *evidence) graphChain(g *graphUse, kind string, severity event.Severity, o *graphOp) report.Chain {
 	t := o.most.Thread
 	e := report.Effect{
 		Op: o.most.Op.String(), Process: ev.procs.name(g.pid, ""), PID: g.pid, TID: t.TID, Thread: ev.procs.comm(t),
@@ -170,12 +165,7 @@ func (ev *evidence) graphChain(g *graphUse, kind, severity string, o *graphOp) r
 		MaxNS: o.most.MaxNS,
 	}
 	quantiles(&e, o.most.Hist)
-	return report.Chain{
-		ID:       fmt.Sprintf("%s-%012x", strings.ReplaceAll(kind, "_", "-"), h.Sum64()>>16),
-		Severity: severity, ExplainedPct: round(100 * (1 - ev.missing)),
-		Effect: e, Evidence: report.Evidence{EventIDs: []string{}}, Stack: []string{},
-		Cause: report.Cause{Kind: kind, Process: e.Process, PID: g.pid, TID: e.TID, Thread: e.Thread},
-	}
+	return ev.newChain(kind, fmt.Sprintf("%s|%d", kind, g.pid), severity, e)
 }
 
 // graphPath is the only link of such a finding's path.
@@ -184,15 +174,6 @@ func graphPath(c *report.Chain, op event.Op, state, on string, ns uint64) {
 		Layer: op.Source().String(), Process: c.Cause.Process, PID: c.Cause.PID, TID: c.Cause.TID, Thread: c.Cause.Thread,
 		State: state, On: on, NS: ns,
 	}}
-}
-
-// middle returns the median.
-func middle(v []uint64) float64 {
-	if len(v) == 0 {
-		return 0
-	}
-	v = slices.Sorted(slices.Values(v))
-	return float64(v[len(v)/2])
 }
 
 // siteOf describes where the calls of an operation come from, empty if no stack is known.

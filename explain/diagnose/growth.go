@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/event/stats"
 )
 
 // Which growth is reported as a leak. The first quarter of the recorded time of a process is left
@@ -115,7 +116,7 @@ func slope(rows []event.Memory) float64 {
 			}
 		}
 	}
-	return median(slopes)
+	return stats.Middle(slopes)
 }
 
 // onset finds since when memory grew. It goes back from the end to where memory last stayed on a

@@ -3,18 +3,17 @@ package diagnose
 import (
 	"cmp"
 	"fmt"
-	"hash/fnv"
 	"slices"
 
-	"github.com/ingero-io/ingero/account/stats"
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/event/stats"
 	"github.com/ingero-io/ingero/explain/recording"
 	"github.com/ingero-io/ingero/explain/report"
 	"github.com/ingero-io/ingero/store"
 )
 
 // causeHang takes no time of a thread: the call has not ended. It is not in the list causes.
-var causeHang = cause{kind: Hang, foremost: true}
+var causeHang = cause{kind: event.CauseHang, foremost: true}
 
 // When a call that has not returned is reported as hanging: it must have lasted much longer than
 // any call of the operation before. If there are too few to compare with, it must be old; the limit
@@ -147,23 +146,19 @@ func (ev *evidence) inFlight() (list []report.InFlight, chains []report.Chain) {
 
 // hang makes the chain of a call that hangs.
 func (ev *evidence) hang(f *inFlightCall, stack []string) report.Chain {
-	h := fnv.New64a()
-	fmt.Fprintf(h, "%d|%d|%d|%d", f.PID, f.TID, f.Op, f.Start)
 	in := f.Age() - min(f.Age(), after(ev.from, f.Start)) // its time within the window
-	c := report.Chain{
-		ID: fmt.Sprintf("hang-%012x", h.Sum64()>>16), Severity: "HIGH",
-		ExplainedPct: round(percent(f.sameNS(), max(after(f.At, f.Start), 1))), LostNS: in,
-		LostPct:  round(percent(in, max(ev.to-min(ev.from, ev.to), in))),
-		Effect:   ev.procs.hangEffect(f),
-		Evidence: report.Evidence{EventIDs: []string{ev.eventID(f.Thread, f.Start, "")}, Sample: 1},
-		Stack:    stack,
-	}
+	c := ev.newChain(event.CauseHang, fmt.Sprintf("%d|%d|%d|%d", f.PID, f.TID, f.Op, f.Start), event.SeverityHigh,
+		ev.procs.hangEffect(f))
+	c.ExplainedPct = round(percent(f.sameNS(), max(after(f.At, f.Start), 1)))
+	c.LostNS, c.LostPct = in, round(percent(in, max(ev.to-min(ev.from, ev.to), in)))
+	c.Evidence = report.Evidence{EventIDs: []string{ev.eventID(f.Thread, f.Start, "")}, Sample: 1}
+	c.Stack = stack
 	root := f.InFlight
 	if n := len(f.chain); n > 0 && !f.cycle {
 		root = f.chain[n-1]
 	}
 	c.Cause = report.Cause{
-		Kind: Hang, Process: ev.procs.name(root.PID, root.Comm), PID: root.PID, TID: root.TID,
+		Kind: event.CauseHang, Process: ev.procs.name(root.PID, root.Comm), PID: root.PID, TID: root.TID,
 		Thread: printable(root.Comm),
 	}
 	if f.Outcome == event.Died {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/event/stats"
 	"github.com/ingero-io/ingero/explain/report"
 )
 
@@ -32,7 +33,7 @@ func (ev *evidence) readHeaps() {
 		}
 		by[k].rows = append(by[k].rows, m)
 	}
-	for _, m := range ev.in.Sites {
+	for _, m := range ev.in.MemorySites {
 		if h := by[place{m.PID, m.Space}]; h != nil {
 			h.sites = append(h.sites, m)
 		}
@@ -100,13 +101,14 @@ func (h *heap) fragmentation() string {
 		return ""
 	}
 	q := n / 4
-	before, after := median(mean[:q]), median(mean[n-q:])
-	if after < minSlowdown*before || after < before+minSlowdownNS || median(live[n-q:]) < minMore*median(live[:q]) {
+	before, after := stats.Middle(mean[:q]), stats.Middle(mean[n-q:])
+	few, many := stats.Middle(live[:q]), stats.Middle(live[n-q:])
+	if after < minSlowdown*before || after < before+minSlowdownNS || many < minMore*few {
 		return ""
 	}
 	return fmt.Sprintf("the more allocations were live, the longer one took: %s on average with %.0f live, %s with "+
 		"%.0f, as with fragmented memory",
-		span(uint64(before)), median(live[:q]), span(uint64(after)), median(live[n-q:]))
+		span(uint64(before)), few, span(uint64(after)), many)
 }
 
 // failures describes allocations that failed although the process had had more memory before.

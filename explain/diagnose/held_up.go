@@ -26,7 +26,7 @@ func (ev *evidence) delayed(r *root, before uint64) {
 	last := r.last()
 	own := r.chain[0].Thread.PID
 	worker := len(r.chain) > 1 && last.Known && last.Thread.PID != own && ev.procs.feeds(last.Thread.PID, own)
-	if !worker || r.answer || !causeOf(r.kind).fromWorker && r.kind != CPUContention {
+	if !worker || r.answer || !causeOf(r.kind).fromWorker && r.kind != event.CauseCPUContention {
 		return
 	}
 	from := max(before, ev.resumed(last), last.To-min(last.To, maxBatch))
@@ -42,12 +42,12 @@ func (ev *evidence) delayed(r *root, before uint64) {
 	queue := l.Split.NS[event.RunQueue] - min(l.Split.NS[event.RunQueue], ev.host.throttledIn(&l))
 	wait := r.chain[0].To - r.chain[0].From
 	sooner := min(queue, uint64(float64(wait)*r.reach))
-	reportable := r.kind == CPUContention && sooner <= r.explained
+	reportable := r.kind == event.CauseCPUContention && sooner <= r.explained
 	if reportable || share(sooner, wait) < half || share(queue, split.Wall) < minHeldUp {
 		return
 	}
 	r.chain[len(r.chain)-1] = l
-	r.kind, r.explained, r.freed = CPUContention, sooner, sooner
+	r.kind, r.explained, r.freed = event.CauseCPUContention, sooner, sooner
 }
 
 // resumed returns when a worker began the work that it finished at the end of a link: the end of its

@@ -5,8 +5,8 @@ import (
 	"math"
 	"slices"
 
-	"github.com/ingero-io/ingero/account/stats"
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/event/stats"
 )
 
 // While the GPU has work queued, a thread that waits for a CPU delays nothing: the program waits

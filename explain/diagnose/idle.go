@@ -11,7 +11,7 @@ import (
 var causeIdle = cause{
 	kind:         idleKind,
 	idle:         true,
-	answered:     PeerWait,
+	answered:     event.CausePeerWait,
 	claimEpisode: claimIdle,
 }
 
@@ -65,11 +65,11 @@ func (ev *evidence) idleThreads() []report.Idle {
 // not count as idle.
 func (cs *callStats) idleOf(t *subject) (total uint64, most string) {
 	on := cs.idleBy(t)
-	for _, c := range idleWords {
-		if v := on[c.in]; v > 0 {
+	for _, kind := range idleKinds {
+		if v := on[kind]; v > 0 {
 			total += v
 			if most == "" || v > on[most] {
-				most = c.in
+				most = kind
 			}
 		}
 	}
@@ -89,25 +89,19 @@ func (cs *callStats) idleBy(t *subject) map[string]uint64 {
 	return on
 }
 
-// idleWords are the kinds of wait of threads without work: a class, or the wait for a
+// idleKinds are the kinds of wait of threads without work: a class, or the wait for a
 // communicator's other ranks.
-var idleWords = []struct{ in, on string }{
-	{event.Poll.String(), "poll: no request or event came"},
-	{event.Network.String(), "socket: nothing was received"},
-	{event.Pipe.String(), "pipe: nothing was written to it"},
-	{event.Futex.String(), "condition: no work was handed over"},
-	{event.Sleep.String(), "sleep: it had asked to sleep"},
-	{joining, "a new communicator: another rank joined it later"},
+var idleKinds = []string{
+	event.Poll.String(), event.Network.String(), event.Pipe.String(), event.Futex.String(), event.Sleep.String(), joining,
 }
 
 func (ps *processes) idleOn(pid uint32, in string) string {
-	if in == event.Futex.String() && ps.hostFuncs[pid] > 0 {
-		return "condition: no work was handed over, or the GPU was at work, of whose end host functions tell"
+	c, ok := event.ClassByName(in)
+	switch {
+	case !ok:
+		return "a new communicator: another rank joined it later"
+	case c == event.Futex && ps.hostFuncs[pid] > 0:
+		return c.Idle() + ", or the GPU was at work, of whose end host functions tell"
 	}
-	for _, w := range idleWords {
-		if w.in == in {
-			return w.on
-		}
-	}
-	return in
+	return c.Idle()
 }

@@ -118,13 +118,14 @@ func shortWaits(ev *evidence, t *subject) []claim {
 	var claims []claim
 	for i, o := range w.short {
 		n := uint64(float64(extra) * share(calls[i], all))
-		claims = append(claims, ev.calls.aggregateClaims(t, o, ImplicitSync, event.Other, t.take(o, lost[i]), n)...)
+		claims = append(claims,
+			ev.calls.aggregateClaims(t, o, event.CauseImplicitSync, event.Other, t.take(o, lost[i]), n)...)
 	}
 	return claims
 }
 
 var causeImplicitSync = cause{
-	kind:           ImplicitSync,
+	kind:           event.CauseImplicitSync,
 	claimAggregate: aggregateImplicitSyncs,
 	gpuSide:        true,
 	describe:       describeImplicitSync,

@@ -31,52 +31,30 @@ type Input struct {
 	SelfPID  uint32       // the tracer, which is never a culprit; 0 if unknown
 	Tracers  []uint32     // other tracers that ran at the same time; never culprits either
 
-	Processes   []store.Process
-	Threads     []store.ThreadInfo
-	Libraries   []store.Library // the files of CUDA and of frameworks that processes use
-	Ops         []store.OpStat
-	GapStats    []store.GapStat
-	Calls       []event.Call       // the notable ones
-	Gaps        []event.Gap        // the notable ones
-	Spans       [][]event.CallTime // all calls of some short spans, which show the order of calls
-	Seldom      [][]event.CallTime // all calls from the first to the last wait of a thread that seldom waits
-	OffCPU      []event.OffCPU
-	ThreadTimes []event.ThreadTime
-	Throttles   []store.Throttle
-	Limits      []store.MemoryLimit
-	Scheduling  []store.Scheduling
-	Nodes       []string // the CPUs of each memory node; empty if there is only one
-	Lives       []event.Life
-	Stalls      []event.Stall
-	Reclaims    []event.Reclaim
-	Snapshots   []store.Snapshot
-	GPUs        []store.GPUSnapshot
-	GPUDevices  []store.GPUDevice  // of a GPU that several sessions saw, the latest last
-	GPUMemory   []store.GPUProcess // a row for each change
-	Xids        []store.Xid
-	RankEvents  []store.RankEvent
-	Series      []store.OpSecond
-	SeriesStep  uint64             // of Series, in seconds; 0 means 1
-	WaitSeries  []store.WaitSecond // with the step of Series
-	WaitSites   []store.SiteSecond // with the step of Series
-	Busy        []store.Busy       // when processes used GPUs, if more than one did
-	BusyUntil   uint64             // Unix ns up to which Busy is complete, 0: to the end
-	Memory      []event.Memory
-	Sites       []event.MemorySite
-	Collectives []event.Collective
-	InFlight    []event.InFlight // calls that have lasted a second or more, as last seen
-	Before      []store.OpStat   // of the window and of the time before the oldest call in flight; nil means Ops
-	Losses      []event.Loss     // of the whole recording
-	Dropped     []event.Loss     // of these, what the window lacks
-	Pauses      []store.Pause    // when nothing could be written
-	Part        bool             // Window is only the longest recorded part, because of Pauses
-	IO          store.HostIO     // at block devices and on TCP connections, without single requests
-	Kernels     []store.Kernel
-	Launches    []store.KernelLaunches // only with LoadLaunches
-	Arch        string                 // of the recorded host
-	Footprint   *report.Footprint      // of processes whose system calls were counted, nil if there are none
-	Stacks      map[uint64]event.Stack // of notable calls and of Sites, as far as known
-	Symbols     map[uint64]string      // kernel functions in OffCPU.Kernel, as far as known
+	// Tables are the rows of the window. Calls and Gaps are only the notable ones.
+	store.Tables
+
+	Ops        []store.OpStat
+	GapStats   []store.GapStat
+	Spans      [][]event.CallTime // all calls of some short spans, which show the order of calls
+	Seldom     [][]event.CallTime // all calls from the first to the last wait of a thread that seldom waits
+	Nodes      []string           // the CPUs of each memory node; empty if there is only one
+	Series     []store.OpSecond
+	SeriesStep uint64                   // of Series, in seconds; 0 means 1
+	WaitSeries []store.WaitSecond       // with the step of Series
+	WaitSites  []store.SiteSecond       // with the step of Series
+	Busy       []store.Busy             // when processes used GPUs, if more than one did
+	BusyUntil  uint64                   // Unix ns up to which Busy is complete, 0: to the end
+	Before     []store.OpStat           // of the window and of the time before the oldest call in flight; nil means Ops
+	Dropped    []event.Loss             // of Losses, what the window lacks
+	Pauses     []store.Pause            // when nothing could be written
+	Part       bool                     // Window is only the longest recorded part, because of Pauses
+	Launches   []store.KernelLaunches   // only with LoadLaunches
+	Arch       string                   // of the recorded host
+	Footprint  *report.Footprint        // of processes whose system calls were counted, nil if there are none
+	Stacks     map[uint64]event.Stack   // of notable calls and of MemorySites, as far as known
+	CodeStacks map[uint64][]event.Frame // of code samples, as far as known
+	Symbols    map[uint64]string        // kernel functions in OffCPU.Kernel, as far as known
 
 	// Legacy is what a recording by an earlier Ingero holds and lacks; nil for a recording in the
 	// current format.
@@ -86,36 +64,12 @@ type Input struct {
 	Live       bool // the window is the last LiveWindow of a program that runs
 }
 
-// tables are the tables that Load reads as a whole, in this order. Those with their own function
-// may need what was read before.
-var tables = []loader{
-	all("processes", store.Reader.Processes, func(in *Input) *[]store.Process { return &in.Processes }),
-	all("threads", store.Reader.Threads, func(in *Input) *[]store.ThreadInfo { return &in.Threads }),
-	all("library files", store.Reader.Libraries, func(in *Input) *[]store.Library { return &in.Libraries }),
-	inWindow("operation statistics", store.Reader.OpStats, func(in *Input) *[]store.OpStat { return &in.Ops }),
-	inWindow("gap statistics", store.Reader.GapStats, func(in *Input) *[]store.GapStat { return &in.GapStats }),
-	inWindow("throttling", store.Reader.Throttles, func(in *Input) *[]store.Throttle { return &in.Throttles }),
-	all("memory limits", store.Reader.MemoryLimits, func(in *Input) *[]store.MemoryLimit { return &in.Limits }),
-	all("scheduling policies", store.Reader.Scheduling, func(in *Input) *[]store.Scheduling { return &in.Scheduling }),
-	inWindow("process life cycle", store.Reader.Lives, func(in *Input) *[]event.Life { return &in.Lives }),
-	inWindow("CPU stalls", store.Reader.Stalls, func(in *Input) *[]event.Stall { return &in.Stalls }),
-	inWindow("memory reclaim", store.Reader.Reclaims, func(in *Input) *[]event.Reclaim { return &in.Reclaims }),
-	inWindow("machine snapshots", store.Reader.Snapshots, func(in *Input) *[]store.Snapshot { return &in.Snapshots }),
-	inWindow("memory", store.Reader.Memory, func(in *Input) *[]event.Memory { return &in.Memory }),
-	inWindow("where memory was allocated", store.Reader.MemorySites,
-		func(in *Input) *[]event.MemorySite { return &in.Sites }),
-	inWindow("collective operations", store.Reader.Collectives,
-		func(in *Input) *[]event.Collective { return &in.Collectives }),
-	inWindow("calls in flight", store.Reader.InFlight, func(in *Input) *[]event.InFlight { return &in.InFlight }),
+// derived are the parts of an input that need more than the rows of its window, in this order: they may need what was
+// read before.
+var derived = []loader{
 	{"operation statistics before calls in flight", (*Input).loadBefore},
-	all("names of kernels", store.Reader.Kernels, func(in *Input) *[]store.Kernel { return &in.Kernels }),
-	{"what devices and connections did", (*Input).loadIO},
 	{"", (*Input).loadFootprint},
-	inWindow("GPU snapshots", store.Reader.GPUSnapshots, func(in *Input) *[]store.GPUSnapshot { return &in.GPUs }),
-	all("GPUs", store.Reader.GPUDevices, func(in *Input) *[]store.GPUDevice { return &in.GPUDevices }),
 	{"GPU memory of processes", (*Input).loadGPUMemory},
-	inWindow("errors of GPUs", store.Reader.Xids, func(in *Input) *[]store.Xid { return &in.Xids }),
-	inWindow("events of ranks", store.Reader.RankEvents, func(in *Input) *[]store.RankEvent { return &in.RankEvents }),
 	{"operation series", (*Input).loadSeries},
 	{"waits by second", (*Input).loadWaitSeries},
 	{"waits by call site", (*Input).loadWaitSites},

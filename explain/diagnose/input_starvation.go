@@ -9,10 +9,10 @@ import (
 )
 
 var causeInputStarvation = cause{
-	kind:         InputStarvation,
+	kind:         event.CauseInputStarvation,
 	claimEpisode: claimInput,
 	fromWorker:   true,
-	answered:     PeerWait,
+	answered:     event.CausePeerWait,
 	joinsThreads: true,
 	place:        sameWorkers,
 	counts:       atWork,
@@ -20,7 +20,7 @@ var causeInputStarvation = cause{
 }
 
 // claimInput takes waits for data from a worker of the same program that was computing it.
-func claimInput(_ *evidence, a *account) []claim { return a.through(InputStarvation) }
+func claimInput(_ *evidence, a *account) []claim { return a.through(event.CauseInputStarvation) }
 
 // sameWorkers returns the workers' name without their number.
 func sameWorkers(ev *evidence, f *finding) (string, bool) {

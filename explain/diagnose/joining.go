@@ -39,7 +39,7 @@ func (ev *evidence) readJoins() {
 var causeJoining = cause{
 	kind:         idleKind,
 	idle:         true,
-	answered:     PeerWait,
+	answered:     event.CausePeerWait,
 	claimEpisode: claimJoining,
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/explain/diagnose/pattern"
 )
 
@@ -50,7 +51,7 @@ func (f *finding) leastPct(ev *evidence) float64 {
 // severity depends on the share of the thread's time and on the longest stall. While a program
 // runs, a thread that has just begun soon has a large share: there the share is of at least a whole
 // live window.
-func (f *finding) severity(ev *evidence) string {
+func (f *finding) severity(ev *evidence) event.Severity {
 	pct := f.lostPct()
 	high := pct >= highPct
 	if ev.in.Live {
@@ -58,13 +59,13 @@ func (f *finding) severity(ev *evidence) string {
 	}
 	switch {
 	case pct < f.cause.mildPct:
-		return "MEDIUM"
+		return event.SeverityMedium
 	case high || f.stall >= 1e9:
-		return "HIGH"
+		return event.SeverityHigh
 	case pct >= minPct || f.concentrated(ev):
-		return "MEDIUM"
+		return event.SeverityMedium
 	}
-	return "LOW"
+	return event.SeverityLow
 }
 
 // concentrated reports whether a live diagnosis would have found the cause HIGH: whether enough was

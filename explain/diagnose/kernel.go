@@ -39,10 +39,14 @@ func (hs *hostState) mapped(o *event.OffCPU) bool {
 	return o.Class == event.BlockIO && (o.Syscall < 0 && !hs.within(o, swapIn) || hs.within(o, mapping))
 }
 
-// reads are the system calls that read a file. receiving are those that only receive.
+// reads are the system calls that read a file. receiving are those that only receive. A thread waits in sending ones
+// until there is room: nobody waits like that for work.
 const (
 	reads     = "read pread64 readv preadv preadv2"
 	receiving = "recvfrom recvmsg recvmmsg"
+	sending   = "write pwrite64 writev pwritev pwritev2 sendto sendmsg sendmmsg sendfile"
+	children  = "wait4 waitid"
+	signals   = "kill tkill tgkill rt_sigqueueinfo rt_tgsigqueueinfo pidfd_send_signal"
 )
 
 // maxKernelStacks is the largest number of kernel stacks whose functions Load names.

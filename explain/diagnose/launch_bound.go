@@ -160,7 +160,7 @@ func (t *subject) busyIn(o *store.OpStat) uint64 {
 }
 
 var causeLaunchBound = cause{
-	kind:           LaunchBound,
+	kind:           event.CauseLaunchBound,
 	claimAggregate: aggregateLaunches,
 	mildPct:        dominantPct,
 	describe:       describeLaunchBound,
@@ -177,7 +177,7 @@ func aggregateLaunches(ev *evidence, t *subject) []claim {
 	for i, o := range t.ops {
 		if o.Op.Role() == event.RoleLaunch {
 			claims = append(claims,
-				ev.calls.aggregateClaims(t, o, LaunchBound, event.OnCPU, t.take(o, l.ops[i].ns), l.ops[i].calls)...)
+				ev.calls.aggregateClaims(t, o, event.CauseLaunchBound, event.OnCPU, t.take(o, l.ops[i].ns), l.ops[i].calls)...)
 		}
 	}
 	return claims

@@ -17,7 +17,7 @@ import (
 const switchSlack = 200_000_000
 
 var causeUnrecorded = cause{
-	kind:         Unknown,
+	kind:         event.CauseUnknown,
 	claimEpisode: claimUnrecorded,
 }
 
@@ -30,7 +30,7 @@ func claimUnrecorded(ev *evidence, a *account) []claim {
 	var claims []claim
 	take := func(c event.Class, why string) {
 		if v := a.take(c, a.left[c]); v > 0 {
-			claims = append(claims, claim{acc: a, key: key{kind: Unknown}, class: c, lost: v, stall: v, why: why})
+			claims = append(claims, claim{acc: a, key: key{kind: event.CauseUnknown}, class: c, lost: v, stall: v, why: why})
 		}
 	}
 	take(event.Other, "off the CPU; whether it was preempted or waited, and for what, was not recorded")
@@ -80,7 +80,7 @@ func storedChains(in *Input) []report.StoredChain {
 	for i := range in.Legacy.Chains {
 		c := &in.Legacy.Chains[i]
 		n := report.StoredChain{
-			ID: printable(c.ID), Severity: printable(c.Severity), Summary: printable(c.Summary),
+			ID: printable(c.ID), Severity: event.Severity(printable(c.Severity)), Summary: printable(c.Summary),
 			RootCause:   printable(c.RootCause),
 			Explanation: printable(c.Explanation), Op: printable(c.Op), AtNS: c.At, Node: printable(c.Node),
 			Recommendations: []string{}, Supported: supported(in, c),

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ingero-io/ingero/account/stats"
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/event/stats"
 	"github.com/ingero-io/ingero/explain/diagnose"
 	"github.com/ingero-io/ingero/explain/diagnose/diagnosetest"
 	"github.com/ingero-io/ingero/store"
@@ -36,7 +36,7 @@ func legacyInput(op event.Op, slow, off uint64, sw map[event.Thread]store.Switch
 	o := store.OpStat{Thread: old, Op: op, First: t0, Hist: &stats.Histogram{}}
 	in := &diagnose.Input{
 		First: 1, // long before the window, so that no call counts as a first one
-		Node:  "n", Processes: []store.Process{{PID: 100, Name: "python3", Node: "n", Rank: -1}},
+		Node:  "n", Tables: store.Tables{Processes: []store.Process{{PID: 100, Name: "python3", Node: "n", Rank: -1}}},
 		Legacy: &store.Legacy{
 			Version: "0.8", Switches: sw,
 			IDs: map[store.CallKey]string{{Thread: old, Start: t0 + 9*ms}: "n:42"},
@@ -72,8 +72,8 @@ func TestEarlierRecordingsProveOnlyWhatWasRecorded(t *testing.T) {
 		cause string // of the chain, "" if it is not explained
 		why   string
 	}{
-		"on a CPU, switches recorded":          {0, seen(0), diagnose.DriverCPU, ""},
-		"some time counted but not listed":     {0, seen(1 * ms), diagnose.DriverCPU, ""},
+		"on a CPU, switches recorded":          {0, seen(0), event.CauseDriverCPU, ""},
+		"some time counted but not listed":     {0, seen(1 * ms), event.CauseDriverCPU, ""},
 		"switches of the thread not recorded":  {0, nil, "", "context switches were not recorded then"},
 		"most switches counted but not listed": {0, seen(40 * ms), "", "context switches were not recorded then"},
 		"before the first switch": {
@@ -85,7 +85,7 @@ func TestEarlierRecordingsProveOnlyWhatWasRecorded(t *testing.T) {
 		"within the recorded switches": {
 			0,
 			map[event.Thread]store.Switches{old: {From: 1.1e9, To: 6e9}},
-			diagnose.DriverCPU, "",
+			event.CauseDriverCPU, "",
 		},
 		"off the CPU for a reason unknown": {50 * ms, seen(0), "", "whether it was preempted or waited"},
 	} {
@@ -113,7 +113,7 @@ func TestSyncCallsOfEarlierRecordingsAreNotAttributedToTheGPU(t *testing.T) {
 		t.Errorf("chains %+v", r.Chains)
 	}
 	in.Legacy = nil
-	if r := diagnose.Diagnose(in); len(r.Chains) != 1 || r.Chains[0].Cause.Kind != diagnose.GPUWait {
+	if r := diagnose.Diagnose(in); len(r.Chains) != 1 || r.Chains[0].Cause.Kind != event.CauseGPUWait {
 		t.Errorf("of ours: %+v", r.Chains)
 	}
 }
@@ -123,7 +123,7 @@ func TestLaunchBoundIsFoundWithoutASeries(t *testing.T) {
 	in := diagnosetest.InputOf(read(t, "testdata/launch_bound.txtar"))
 	in.Series = nil
 	r := diagnose.Diagnose(in)
-	if len(r.Chains) != 1 || r.Chains[0].Cause.Kind != diagnose.LaunchBound || r.Chains[0].LostPct < 60 {
+	if len(r.Chains) != 1 || r.Chains[0].Cause.Kind != event.CauseLaunchBound || r.Chains[0].LostPct < 60 {
 		t.Errorf("%s: %+v", r.Verdict, r.Chains)
 	}
 }

@@ -7,11 +7,11 @@ import (
 	"time"
 
 	"github.com/ingero-io/ingero/event"
-	"github.com/ingero-io/ingero/event/eventtext"
 	"github.com/ingero-io/ingero/explain/diagnose"
 	"github.com/ingero-io/ingero/explain/diagnose/diagnosetest"
 	"github.com/ingero-io/ingero/explain/report"
 	"github.com/ingero-io/ingero/store"
+	"github.com/ingero-io/ingero/store/eventtext"
 )
 
 // TestHealthyProgramIsHealthyInItsFirstSeconds: live diagnosis uses the same rules with less data, and
@@ -123,8 +123,8 @@ repeat 6000 {
 				}
 				high++
 				kinds := []string{c.Cause.Kind}
-				if kinds[0] == diagnose.GPUWait {
-					kinds = append(kinds, diagnose.ThermalThrottle, diagnose.GPUContention)
+				if kinds[0] == event.CauseGPUWait {
+					kinds = append(kinds, event.CauseThermalThrottle, event.CauseGPUContention)
 				}
 				if !slices.ContainsFunc(whole.Chains, func(w report.Chain) bool {
 					return slices.Contains(kinds, w.Cause.Kind) && w.Effect.PID == c.Effect.PID

@@ -49,7 +49,7 @@ func Load(ctx context.Context, r store.Reader, w store.Window) (*Input, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read summary: %w", err)
 	}
-	in := &Input{Node: sum.Node, Window: w, First: sum.First, Losses: sum.Losses}
+	in := &Input{Node: sum.Node, Window: w, First: sum.First, Tables: store.Tables{Losses: sum.Losses}}
 	if n := len(sum.Sessions); n > 0 {
 		s := &sum.Sessions[n-1]
 		in.Arch = s.Arch
@@ -72,7 +72,7 @@ func Load(ctx context.Context, r store.Reader, w store.Window) (*Input, error) {
 			return nil, fmt.Errorf("read what an earlier version recorded: %w", err)
 		}
 	}
-	pauses, err := r.Pauses(ctx, in.Window)
+	pauses, err := store.List[store.Pause](ctx, r, in.Window)
 	if err != nil {
 		return nil, fmt.Errorf("read when nothing was written: %w", err)
 	}
@@ -219,11 +219,29 @@ func (in *Input) loadStacks(ctx context.Context, r store.Reader) error {
 	for _, c := range captureBreakers(in.Calls, maxStacks) {
 		load(c.Stack)
 	}
-	for _, m := range largest(in.Sites, maxStacks) {
+	for _, m := range largest(in.MemorySites, maxStacks) {
 		load(m.Stack)
 	}
 	for i := range in.InFlight[:min(len(in.InFlight), maxStacks)] {
 		load(in.InFlight[i].Stack)
+	}
+	return in.loadCodeStacks(ctx, r)
+}
+
+// maxCodeStacks is the largest number of stacks of code samples that Load resolves.
+const maxCodeStacks = 4096
+
+// loadCodeStacks resolves the stacks of code samples.
+func (in *Input) loadCodeStacks(ctx context.Context, r store.Reader) error {
+	in.CodeStacks = map[uint64][]event.Frame{}
+	for i := range in.CodeSamples {
+		id := in.CodeSamples[i].Stack
+		if _, ok := in.CodeStacks[id]; ok || id == 0 || len(in.CodeStacks) >= maxCodeStacks {
+			continue
+		}
+		if s, err := r.Stack(ctx, id); err == nil { // else it was dropped, and the sample counts without it
+			in.CodeStacks[id] = s.Frames
+		}
 	}
 	return ctx.Err()
 }

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/ingero-io/ingero/account/footprint"
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/explain/footprint"
 	"github.com/ingero-io/ingero/store"
 )
 
@@ -16,30 +16,15 @@ type loader struct {
 	load func(in *Input, ctx context.Context, r store.Reader, w store.Window) error
 }
 
-// all returns a loader of a table that does not depend on the window.
-func all[T any](what string, read func(store.Reader, context.Context) ([]T, error), to func(*Input) *[]T) loader {
-	return loader{what, func(in *Input, ctx context.Context, r store.Reader, _ store.Window) (err error) {
-		*to(in), err = read(r, ctx)
-		return err
-	}}
-}
-
-// inWindow returns a loader of a table's rows in the window.
-func inWindow[T any](
-	what string, read func(store.Reader, context.Context, store.Window) ([]T, error), to func(*Input) *[]T,
-) loader {
-	return loader{what, func(in *Input, ctx context.Context, r store.Reader, w store.Window) (err error) {
-		*to(in), err = read(r, ctx, w)
-		return err
-	}}
-}
-
 func (in *Input) loadTables(ctx context.Context, r store.Reader, w store.Window) error {
-	for i := range tables {
-		t := &tables[i]
-		err := t.load(in, ctx, r, w)
-		if err != nil && t.what != "" {
-			err = fmt.Errorf("read %s: %w", t.what, err)
+	if err := r.Tables(ctx, w, &in.Tables, &in.Ops, &in.GapStats); err != nil {
+		return fmt.Errorf("read records: %w", err)
+	}
+	for i := range derived {
+		d := &derived[i]
+		err := d.load(in, ctx, r, w)
+		if err != nil && d.what != "" {
+			err = fmt.Errorf("read %s: %w", d.what, err)
 		}
 		if err != nil {
 			return err
@@ -50,13 +35,8 @@ func (in *Input) loadTables(ctx context.Context, r store.Reader, w store.Window)
 
 func (in *Input) loadBefore(ctx context.Context, r store.Reader, w store.Window) (err error) {
 	if before := in.beforeFlights(w); before != w {
-		in.Before, err = r.OpStats(ctx, before)
+		in.Before, err = store.List[store.OpStat](ctx, r, before)
 	}
-	return err
-}
-
-func (in *Input) loadIO(ctx context.Context, r store.Reader, w store.Window) (err error) {
-	in.IO, err = r.HostIO(ctx, w)
 	return err
 }
 
@@ -81,7 +61,7 @@ const maxUnchanged = 90_000_000_000
 
 func (in *Input) loadGPUMemory(ctx context.Context, r store.Reader, w store.Window) (err error) {
 	w.From -= min(w.From, maxUnchanged)
-	in.GPUMemory, err = r.GPUMemory(ctx, w)
+	in.GPUMemory, err = store.List[store.GPUProcess](ctx, r, w)
 	return err
 }
 

@@ -10,9 +10,9 @@ import (
 )
 
 var causeLockContention = cause{
-	kind:         LockContention,
+	kind:         event.CauseLockContention,
 	claimEpisode: claimLock,
-	passedOn:     InputStarvation,
+	passedOn:     event.CauseInputStarvation,
 	hostFunc:     idleKind,
 	place:        sameLock,
 	describe:     describeLock,
@@ -20,7 +20,7 @@ var causeLockContention = cause{
 
 // claimLock takes waits for a lock whose holder is known and was running, or whose holder waited
 // for unknown reasons.
-func claimLock(_ *evidence, a *account) []claim { return a.through(LockContention) }
+func claimLock(_ *evidence, a *account) []claim { return a.through(event.CauseLockContention) }
 
 func sameLock(_ *evidence, f *finding) (string, bool) {
 	return fmt.Sprintf("%d %s", f.sub.PID, f.worst.lock()), true
@@ -40,9 +40,16 @@ func describeLock(ev *evidence, f *finding, c *report.Chain) {
 	default:
 		did += fmt.Sprintf(" (%s)", class)
 	}
+	if op := ev.calls.during(f.claims); op != "" {
+		did = "it was in " + op
+	}
 	// If the lock word has no owner, it may also belong to a condition variable.
 	what, proof := "a lock that "+who+" held while "+did, "its id was in the lock word"
 	switch l.Proof {
+	case ledger.ByWake:
+		what = fmt.Sprintf("a lock of the kernel in %s, which %s released; until then %s",
+			ev.syscall(f.worst.row.Syscall), who, did)
+		proof = fmt.Sprintf("the wait ended when %s was in %s", who, ev.syscall(f.worst.row.WakerSyscall))
 	case ledger.ByFutex:
 		what, proof = "a lock or condition that "+who+" released; until then "+did, "it woke the waiter through it"
 	case ledger.ByHabit:

@@ -5,10 +5,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ingero-io/ingero/event/eventtext"
 	"github.com/ingero-io/ingero/explain/diagnose"
 	"github.com/ingero-io/ingero/explain/diagnose/diagnosetest"
 	"github.com/ingero-io/ingero/explain/report"
+	"github.com/ingero-io/ingero/store/eventtext"
 )
 
 // machineOf returns the machine of one rank of a job of three; all ranks have the same PIDs. Rank 1 has

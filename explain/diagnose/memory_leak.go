@@ -2,12 +2,11 @@ package diagnose
 
 import (
 	"fmt"
-	"hash/fnv"
 	"slices"
 	"time"
 
-	"github.com/ingero-io/ingero/account/stats"
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/event/stats"
 	"github.com/ingero-io/ingero/explain/recording"
 	"github.com/ingero-io/ingero/explain/report"
 )
@@ -27,24 +26,18 @@ func (g *growth) perMinute() string { return report.Bytes(uint64(g.rate*60e9)) +
 
 func (g *growth) at() string { return time.Unix(0, int64(g.since)).UTC().Format("15:04:05") + " UTC" }
 
-func (g *growth) severity() string {
+func (g *growth) severity() event.Severity {
 	if g.rate >= leakFast || g.left > 0 && float64(g.left) < leakSoon {
-		return "MEDIUM"
+		return event.SeverityMedium
 	}
-	return "LOW"
+	return event.SeverityLow
 }
 
 // chain makes the growth's chain.
 func (g *growth) chain(ev *evidence) report.Chain {
 	e, ns := ev.allocating(g)
-	h := fnv.New64a()
-	fmt.Fprintf(h, "%d|%d", g.pid, g.space)
-	c := report.Chain{
-		ID:       fmt.Sprintf("memory-leak-%012x", h.Sum64()>>16),
-		Severity: g.severity(), ExplainedPct: round(100 * (1 - ev.missing)),
-		Effect: e, Evidence: report.Evidence{EventIDs: []string{}, Sample: int(g.count)}, Stack: []string{},
-		Cause: report.Cause{Kind: MemoryLeak, Process: e.Process, PID: g.pid, TID: e.TID, Thread: e.Thread},
-	}
+	c := ev.newChain(event.CauseMemoryLeak, fmt.Sprintf("%d|%d", g.pid, g.space), g.severity(), e)
+	c.Evidence.Sample = int(g.count)
 	c.Summary = fmt.Sprintf("%s's %s grows by %s and is not freed: %s in %s since %s",
 		e.Process, g.memory(), g.perMinute(), report.Bytes(g.bytes), plural(int(g.count), "allocation", "allocations"),
 		g.at())

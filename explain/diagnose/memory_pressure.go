@@ -10,7 +10,7 @@ import (
 )
 
 var causeMemoryPressure = cause{
-	kind:         MemoryPressure,
+	kind:         event.CauseMemoryPressure,
 	claimEpisode: claimMemory,
 	inLink:       (*evidence).pressed,
 	place:        pressedGroup,
@@ -22,8 +22,8 @@ var causeMemoryPressure = cause{
 // it got some, or waited for memory to be read back from swap. Neither needs a baseline: with
 // enough memory there is no such time.
 func claimMemory(ev *evidence, a *account) []claim {
-	claims := a.through(MemoryPressure)
-	cl := claim{acc: a, key: key{kind: MemoryPressure}, class: event.OnCPU}
+	claims := a.through(event.CauseMemoryPressure)
+	cl := claim{acc: a, key: key{kind: event.CauseMemoryPressure}, class: event.OnCPU}
 	for i := range a.Reclaims {
 		r := &a.Reclaims[i]
 		v := a.reclaimed(r)

@@ -13,7 +13,7 @@ import (
 )
 
 var causeNetworkWait = cause{
-	kind:         NetworkWait,
+	kind:         event.CauseNetworkWait,
 	claimEpisode: claimNetwork,
 	inLink:       answerLink,
 	place:        func(_ *evidence, f *finding) (string, bool) { return endpointOf(f.claims), true },
@@ -24,7 +24,7 @@ var causeNetworkWait = cause{
 
 // claimNetwork takes waits for the answer of a peer that cannot be followed, because it is on
 // another machine or was not recorded.
-func claimNetwork(_ *evidence, a *account) []claim { return a.through(NetworkWait) }
+func claimNetwork(_ *evidence, a *account) []claim { return a.through(event.CauseNetworkWait) }
 
 // serving reports whether a wait is a server's wait for a client: the thread is at the accepting
 // end of the connection.
@@ -138,8 +138,8 @@ func (t *trouble) explains() bool { return t.again > t.lost/2 }
 func (hs *hostState) trouble(claims claimList, end string) trouble {
 	var t trouble
 	var events []*event.Connection
-	for i := range hs.in.IO.Connections {
-		if c := &hs.in.IO.Connections[i]; c.Endpoint() == end {
+	for i := range hs.in.Connections {
+		if c := &hs.in.Connections[i]; c.Endpoint() == end {
 			events = append(events, c)
 		}
 	}

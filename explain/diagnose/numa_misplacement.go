@@ -3,18 +3,18 @@ package diagnose
 import (
 	"cmp"
 	"fmt"
-	"hash/fnv"
 	"maps"
 	"slices"
 	"strings"
 
+	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/explain/report"
 	"github.com/ingero-io/ingero/store"
 )
 
 // causeMisplaced takes no time of a thread: all that the process does is a little slower, and nothing shows how much.
 // It is not in the list causes.
-var causeMisplaced = cause{kind: NUMAMisplacement, lossless: true}
+var causeMisplaced = cause{kind: event.CauseNUMAMisplacement, lossless: true}
 
 // When a thread counts as running on the wrong memory node.
 const (
@@ -155,15 +155,9 @@ func listed(numbers []int) string {
 
 // chain describes the process. It loses no time that could be summed, so its severity is LOW.
 func (m *misplaced) chain(ev *evidence) report.Chain {
-	h := fnv.New64a()
-	fmt.Fprintf(h, "%s|%d|%d", NUMAMisplacement, m.PID, m.gpu.node)
-	e := m.effect(ev)
-	c := report.Chain{
-		ID:       fmt.Sprintf("numa-misplacement-%012x", h.Sum64()>>16),
-		Severity: "LOW", ExplainedPct: round(100 * (1 - ev.missing)),
-		Effect: e, Evidence: report.Evidence{EventIDs: []string{}, Sample: m.there}, Stack: []string{},
-		Cause: report.Cause{Kind: NUMAMisplacement, Process: e.Process, PID: m.PID, TID: m.TID, Thread: e.Thread},
-	}
+	e, kind := m.effect(ev), event.CauseNUMAMisplacement
+	c := ev.newChain(kind, fmt.Sprintf("%s|%d|%d", kind, m.PID, m.gpu.node), event.SeverityLow, e)
+	c.Evidence.Sample = m.there
 	cpus, node := cpuList(m.cpus), "node "+listed(slices.Sorted(maps.Keys(m.nodes)))
 	whose := "its GPU is"
 	if len(m.gpu.gpus) > 1 {

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/explain/diagnose"
 	"github.com/ingero-io/ingero/explain/diagnose/diagnosetest"
 	"github.com/ingero-io/ingero/explain/report"
@@ -17,7 +18,7 @@ func misplaced(t *testing.T, name string, change func(*diagnose.Input)) (*report
 	change(in)
 	r := diagnose.Diagnose(in)
 	for i := range r.Chains {
-		if r.Chains[i].Cause.Kind == diagnose.NUMAMisplacement {
+		if r.Chains[i].Cause.Kind == event.CauseNUMAMisplacement {
 			return &r.Chains[i], r
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/ingero-io/ingero/account/stats"
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/explain/report"
 )
@@ -90,9 +89,6 @@ func sum(v []float64) (t float64) {
 	}
 	return t
 }
-
-// median returns the median of values in any order; 0 if there are none.
-func median(v []float64) float64 { return stats.Middle(v) }
 
 // minCorrelation is the least correlation of two series that are taken to grow together. A lower
 // one is enough if there are many values: minT is the least value of Student's t of the

@@ -9,7 +9,7 @@ import (
 )
 
 var causePageFault = cause{
-	kind:         PageFault,
+	kind:         event.CausePageFault,
 	claimEpisode: claimPageFault,
 	inLink:       func(_ *evidence, l *ledger.Link) uint64 { return l.Split.NS[event.Fault] },
 	place:        sameProcess,
@@ -20,12 +20,12 @@ var causePageFault = cause{
 // claimPageFault takes waits in page faults that are not for a file or for swap, and waits for the
 // lock of the address space, which page faults take, too.
 func claimPageFault(ev *evidence, a *account) []claim {
-	claims := a.through(PageFault)
+	claims := a.through(event.CausePageFault)
 	v := a.take(event.Fault, a.left[event.Fault]) + a.take(event.BlockIO, ev.host.locked(a))
 	if v == 0 {
 		return claims
 	}
-	cl := claim{acc: a, key: key{kind: PageFault}, class: event.Fault, lost: v, explained: v}
+	cl := claim{acc: a, key: key{kind: event.CausePageFault}, class: event.Fault, lost: v, explained: v}
 	for _, o := range a.Rows {
 		if o.Class == event.Fault || ev.host.addressLock(o) {
 			cl.count++

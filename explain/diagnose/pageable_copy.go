@@ -8,6 +8,7 @@ import (
 
 	"github.com/ingero-io/ingero/account/ledger"
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/event/stats"
 	"github.com/ingero-io/ingero/explain/report"
 	"github.com/ingero-io/ingero/store"
 )
@@ -130,7 +131,7 @@ func (ev *evidence) readStaged() {
 		most := l.there >= half*all
 		sized := len(l.bytes) >= minSample && slices.Max(l.bytes) >= 2*slices.Min(l.bytes) && goTogether(l.bytes, l.ns)
 		rate := sum(l.bytes) / sum(l.ns) // over the time, so that many fast copies do not hide slow ones
-		large := rate >= coldStaged && median(l.bytes) >= coldBytes
+		large := rate >= coldStaged && stats.Middle(l.bytes) >= coldBytes
 		if sized || most && (rate >= minStaged || large) {
 			ev.calls.staged[k] = rate
 		}
@@ -138,7 +139,7 @@ func (ev *evidence) readStaged() {
 }
 
 var causePageableCopy = cause{
-	kind:         PageableCopy,
+	kind:         event.CausePageableCopy,
 	claimEpisode: claimPageable,
 	complete:     func(_ *evidence, f *finding) { f.stall = backToBack(f.claims) },
 	describe:     describePageable,
@@ -168,7 +169,7 @@ func claimPageable(ev *evidence, a *account) []claim {
 		return nil
 	}
 	a.left[event.OnCPU] = 0 // the rest is what the copy takes at best
-	return []claim{{acc: a, key: key{kind: PageableCopy}, class: event.OnCPU, lost: v, explained: v, stall: v}}
+	return []claim{{acc: a, key: key{kind: event.CausePageableCopy}, class: event.OnCPU, lost: v, explained: v, stall: v}}
 }
 
 func asynchronous(op event.Op) bool { return strings.Contains(op.String(), "Async") }

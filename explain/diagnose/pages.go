@@ -19,8 +19,8 @@ func givenMeanwhile(ev *evidence, claims claimList, pid uint32) given {
 	within := claims.seconds()
 	by, names := map[uint32]uint64{}, map[uint32]string{}
 	var g given
-	for i := range ev.in.IO.Pages {
-		p := &ev.in.IO.Pages[i]
+	for i := range ev.in.Pages {
+		p := &ev.in.Pages[i]
 		if within(p.At - min(p.At, second)) {
 			by[p.PID] += p.Bytes
 			names[p.PID] = p.Comm

@@ -18,12 +18,13 @@ type processes struct {
 	byPID     map[uint32]*store.Process
 	names     map[uint32]string
 	parents   map[uint32]uint32
-	born      map[uint32]bool       // processes whose start was recorded
-	launchers map[event.Thread]bool // threads that launch GPU work
-	workers   map[event.Thread]bool // threads that launch GPU work or wait for it
-	working   map[uint32]bool       // processes with such threads
-	receivers map[event.Thread]bool // threads that receive from data workers
-	hostFuncs map[uint32]uint64     // functions that processes queued for the driver to call on the host
+	born      map[uint32]bool             // processes whose start was recorded
+	launchers map[event.Thread]bool       // threads that launch GPU work
+	workers   map[event.Thread]bool       // threads that launch GPU work or wait for it
+	working   map[uint32]bool             // processes with such threads
+	receivers map[event.Thread]bool       // threads that receive from data workers
+	hostFuncs map[uint32]uint64           // functions that processes queued for the driver to call on the host
+	futexes   map[event.Thread]futexWaits // computed on first use: waitsOn
 }
 
 // callStats are the statistics of calls, exact unless said otherwise, and what calls usually take.
@@ -36,11 +37,12 @@ type callStats struct {
 	firstUse    map[uint32]uint64    // Unix ns of a process's first call
 	firstLaunch map[uint32]uint64    // Unix ns of a process's first launch
 	nested      recording.Nesting
-	kernels     map[processFunc]string   // names of launched kernels
-	kernelLoads map[callStart]bool       // launches that load their kernel's code
-	staged      map[threadOp]float64     // operations that copy pageable memory: bytes per ns
-	sites       map[threadOp]*waitSites  // waits by call site
-	medians     map[*store.OpStat]uint64 // ns, computed on first use: median
+	kernels     map[processFunc]string         // names of launched kernels
+	kernelLoads map[callStart]bool             // launches that load their kernel's code
+	staged      map[threadOp]float64           // operations that copy pageable memory: bytes per ns
+	sites       map[threadOp]*waitSites        // waits by call site
+	medians     map[*store.OpStat]uint64       // ns, computed on first use: median
+	byThread    map[event.Thread][]*event.Call // the stored outermost calls, by start; computed on first use: callsOf
 }
 
 // hostState is what the machine and its kernel did: CPUs, quotas, memory, disks, the network.
@@ -51,6 +53,9 @@ type hostState struct {
 	stalls    []event.Stall         // of CPUs, by start
 	readCalls event.SyscallSet      // system calls that read a file
 	receiving event.SyscallSet      // system calls that wait to receive
+	sending   event.SyscallSet      // those that wait for room
+	children  event.SyscallSet      // those that wait for a child to end
+	signals   event.SyscallSet      // those that send a signal
 	paths     map[event.File]string // of files, by process and inode, computed on first use: path
 	resends   map[line][]uint64     // Unix ns, computed on first use: resentAt
 }

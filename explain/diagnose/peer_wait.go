@@ -3,30 +3,102 @@ package diagnose
 import (
 	"fmt"
 
+	"github.com/ingero-io/ingero/account/ledger"
+	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/explain/report"
 )
 
 var causePeerWait = cause{
-	kind:         PeerWait,
+	kind:         event.CausePeerWait,
 	claimEpisode: claimPeer,
 	joinsThreads: true,
-	place:        sameProcess,
+	place:        sameChildren,
 	counts:       atWork,
 	describe:     describePeer,
 	saysHow:      true,
 }
 
 // claimPeer takes waits for data from another process that was computing.
-func claimPeer(_ *evidence, a *account) []claim { return a.through(PeerWait) }
+func claimPeer(_ *evidence, a *account) []claim { return a.through(event.CausePeerWait) }
+
+// sameChildren is the place of waits for children of one name: a program that starts compilers waits for each of them.
+// Other waits are for one process.
+func sameChildren(ev *evidence, f *finding) (string, bool) {
+	if _, o := f.worst.ended(); ev.host.children[o.Syscall] {
+		return "child " + f.worst.last().Comm, true
+	}
+	return sameProcess(ev, f)
+}
 
 func describePeer(ev *evidence, f *finding, c *report.Chain) {
 	t := f.root()
 	who := f.about(ev)
 	did := f.claims.doing()
-	c.Summary = fmt.Sprintf("%s lost %s waiting for data from %s, which %s %s",
-		f.process(ev), f.pct(), who, f.parts.was(), did.short("computing"))
+	was := f.parts.was() + " " + did.short("computing")
+	if op := ev.calls.during(f.claims); op != "" {
+		was = f.parts.was() + " in " + op
+	}
 	c.Cause.Detail = fmt.Sprintf("%s %s, and %s until then", who, f.worst.proof(), did.long())
 	c.Path = f.path(ev, did.state(), did.on())
 	c.Recommendations = []string{fmt.Sprintf("make %s faster or let %s do something else until its answer comes; see "+
 		"what it does: perf top -p %d", who, f.process(ev), t.PID)}
+	waiter, o := f.worst.ended()
+	waits := fmt.Sprintf("%s lost %s waiting", f.process(ev), f.pct())
+	by := f.process(ev)
+	if waiter != f.sub.Thread {
+		by = ev.procs.who(waiter, f.sub.PID)
+		waits += fmt.Sprintf(" for %s, which waited", by)
+	}
+	switch {
+	case ev.host.children[o.Syscall] && f.parts.several():
+		c.Summary = fmt.Sprintf("%s lost %s waiting for %d processes that it started (%s) to end, which %s",
+			f.process(ev), f.pct(), len(f.parts), printable(f.worst.last().Comm), was)
+		c.Cause.Detail = fmt.Sprintf("%s and those that started them waited in %s; they %s meanwhile", f.process(ev),
+			ev.syscall(o.Syscall), did.long())
+		c.Recommendations = []string{fmt.Sprintf("start %s before its result is needed, or from a thread that does not "+
+			"launch the GPU's work; keep its results if they are needed again", printable(f.worst.last().Comm))}
+	case ev.host.children[o.Syscall]:
+		c.Summary = fmt.Sprintf("%s for its child %s to end, which %s", waits, who, was)
+		c.Cause.Detail = fmt.Sprintf("%s waited in %s; %s %s meanwhile", by, ev.syscall(o.Syscall), who, did.long())
+		c.Recommendations = []string{fmt.Sprintf("start %s before its result is needed, or from a thread that does not "+
+			"launch the GPU's work; keep its result if it is needed again", who)}
+	case ev.host.sends(o) && ev.host.signals[o.WakerSyscall]:
+		c.Summary = fmt.Sprintf("%s for room in a %s that nobody read, until %s ended it", waits, carrier(o), who)
+		c.Cause.Detail = fmt.Sprintf("%s waited in %s until %s sent a signal; it %s meanwhile", by, ev.syscall(o.Syscall),
+			who, did.long())
+		c.Recommendations = []string{
+			fmt.Sprintf("read what %s writes, or send it to a file or to /dev/null: a pipe has room for 64 KiB", f.process(ev)),
+		}
+	case ev.host.sends(o):
+		c.Summary = fmt.Sprintf("%s for room in a %s that %s did not read: it %s", waits, carrier(o), who, was)
+		c.Cause.Detail = fmt.Sprintf("%s waited in %s until %s read; it %s meanwhile", by, ev.syscall(o.Syscall), who,
+			did.long())
+		c.Recommendations = []string{
+			fmt.Sprintf("let %s read sooner, or write less: what is written must not wait for its reader", who),
+			fmt.Sprintf("or write from another thread than %d, through a queue that drops what nobody takes", f.sub.TID),
+		}
+	case !ledger.Followable(o.Class):
+		c.Summary = fmt.Sprintf("%s in %s for %s, which %s", waits, ev.syscall(o.Syscall), who, was)
+		c.Cause.Detail = fmt.Sprintf("the waits ended when %s was in %s: it served them, or held what they were for; it %s "+
+			"meanwhile", who, ev.syscall(o.WakerSyscall), did.long())
+	default:
+		c.Summary = fmt.Sprintf("%s lost %s waiting for data from %s, which %s", f.process(ev), f.pct(), who, was)
+	}
+}
+
+// carrier names what a thread waited for room in.
+func carrier(o *event.OffCPU) string {
+	if o.Class == event.Network {
+		return "socket"
+	}
+	return "pipe"
+}
+
+// syscall names a system call of the machine. One that does not say what it is counts as x86-64.
+func (ev *evidence) syscall(nr int16) string {
+	arch := ev.in.Arch
+	if event.Syscalls[arch] == nil {
+		arch = "amd64"
+	}
+	return event.SyscallName(arch, int(nr))
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/ingero-io/ingero/account/ledger"
+	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/explain/report"
 )
 
@@ -127,10 +128,10 @@ func (f *finding) also(ev *evidence) []string {
 	kind := ""
 	switch t := f.root(); {
 	case f.worst.locked():
-		kind = LockContention
+		kind = event.CauseLockContention
 	case t.PID != f.sub.PID && ev.procs.feeds(t.PID, f.sub.PID) &&
 		slices.ContainsFunc(chain[1:], func(l ledger.Link) bool { return bySending(&l) }):
-		kind = InputStarvation
+		kind = event.CauseInputStarvation
 	}
 	if kind == "" || kind == f.kind {
 		return nil

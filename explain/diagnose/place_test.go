@@ -49,7 +49,7 @@ func TestOneProblemIsOneFinding(t *testing.T) {
 			t.Fatalf("%d findings:\n%s", len(r.Chains), checkedText(r))
 		}
 		c := &r.Chains[0]
-		if c.Cause.Kind != diagnose.CPUContention || !slices.Contains(c.Also, diagnose.InputStarvation) ||
+		if c.Cause.Kind != event.CauseCPUContention || !slices.Contains(c.Also, event.CauseInputStarvation) ||
 			len(c.Culprits) != 4 {
 			t.Errorf("%s, also %v, %d culprits", c.Cause.Kind, c.Also, len(c.Culprits))
 		}
@@ -130,7 +130,7 @@ func TestSharesAddUp(t *testing.T) {
 		_, r := diagnosed(t, path)
 		for i := range r.Chains {
 			c := &r.Chains[i]
-			if c.LostNS == 0 || c.Cause.Kind == diagnose.Hang {
+			if c.LostNS == 0 || c.Cause.Kind == event.CauseHang {
 				continue
 			}
 			sum := c.ExplainedPct
@@ -147,7 +147,7 @@ func TestSharesAddUp(t *testing.T) {
 			if others >= 100 {
 				t.Errorf("%s: %s: others have %.1f %% of the same calls", path, c.ID, others)
 			}
-			if c.Cause.Kind != diagnose.CollectiveWait { // explained by when ranks entered, not by a chain of waits
+			if c.Cause.Kind != event.CauseCollectiveWait { // explained by when ranks entered, not by a chain of waits
 				weakest(t, path, c)
 			}
 		}
@@ -161,7 +161,7 @@ func weakest(t *testing.T, path string, c *report.Chain) {
 	var side float64 // of threads that were waited for in parallel
 	for i := 1; i < len(c.Path); i++ {
 		s := &c.Path[i]
-		if s.Layer != "HOST" || s.State == "running" && c.Cause.Kind == diagnose.CPUContention {
+		if s.Layer != "HOST" || s.State == "running" && c.Cause.Kind == event.CauseCPUContention {
 			continue
 		}
 		side += float64(s.NS)
@@ -193,7 +193,7 @@ func TestGPUWaitSaysWhatElseDelayedTheCalls(t *testing.T) {
 	r := diagnose.Diagnose(diagnosetest.InputOf(read(t, filepath.Join("testdata", "gpu_wait_runnable.txtar"))))
 	for i := range r.Chains {
 		c := &r.Chains[i]
-		if c.Cause.Kind != diagnose.GPUWait {
+		if c.Cause.Kind != event.CauseGPUWait {
 			continue
 		}
 		if strings.Contains(c.Cause.Detail, "nothing on the host") ||

@@ -17,8 +17,8 @@ type preparation struct {
 // preparations are the steps, in their order. A test checks needs and gives against the code.
 var preparations = []preparation{
 	{(*evidence).readNames, "", "procs.byPID procs.names procs.parents procs.born"},
-	{(*evidence).readSyscalls, "", "host.readCalls host.receiving"},
-	{(*evidence).readWindow, "", "from to"},
+	{(*evidence).readSyscalls, "", "host.readCalls host.receiving host.sending host.children host.signals"},
+	{(*evidence).readWindow, "host.sending", "from to"},
 	{(*evidence).readIndex, "", "procs.x"},
 	{
 		(*evidence).readStats, "",
@@ -42,7 +42,7 @@ var preparations = []preparation{
 	{
 		(*evidence).readSubjects,
 		"procs.parents procs.launchers procs.workers procs.working procs.hostFuncs procs.receivers procs.x from to " +
-			"calls.nested host.receiving host.reclaims host.held",
+			"calls.nested host.receiving host.sending host.reclaims host.held",
 		"subjects",
 	},
 
@@ -77,6 +77,9 @@ func newEvidence(in *Input) *evidence {
 func (ev *evidence) readSyscalls() {
 	ev.host.readCalls = event.SyscallsNamed(ev.in.Arch, reads)
 	ev.host.receiving = event.SyscallsNamed(ev.in.Arch, reads+" "+receiving)
+	ev.host.sending = event.SyscallsNamed(ev.in.Arch, sending)
+	ev.host.children = event.SyscallsNamed(ev.in.Arch, children)
+	ev.host.signals = event.SyscallsNamed(ev.in.Arch, signals)
 }
 
 func (ev *evidence) readWindow() { ev.from, ev.to = ev.window() }
@@ -156,6 +159,9 @@ func (ev *evidence) window() (from, to uint64) {
 	}
 	if to == 0 {
 		to = last
+		for _, at := range ev.host.stuck() {
+			to = max(to, at)
+		}
 	}
 	return from, max(from, to)
 }

@@ -100,7 +100,7 @@ func LoadLaunches(ctx context.Context, r store.Reader, in *Input) (err error) {
 	if len(in.Kernels) == 0 {
 		return nil // no name is known
 	}
-	in.Launches, err = r.KernelLaunches(ctx, in.Window)
+	in.Launches, err = store.List[store.KernelLaunches](ctx, r, in.Window)
 	return err
 }
 

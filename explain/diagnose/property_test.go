@@ -13,11 +13,11 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/ingero-io/ingero/event"
-	"github.com/ingero-io/ingero/event/eventtext"
 	"github.com/ingero-io/ingero/explain/diagnose"
 	"github.com/ingero-io/ingero/explain/diagnose/diagnosetest"
 	"github.com/ingero-io/ingero/explain/report"
 	"github.com/ingero-io/ingero/store"
+	"github.com/ingero-io/ingero/store/eventtext"
 )
 
 func shuffle[T any](list []T) {
@@ -50,11 +50,11 @@ func TestDiagnoseIgnoresTheOrderOfItsInput(t *testing.T) {
 		shuffle(in.Xids)
 		shuffle(in.Busy)
 		shuffle(in.Memory)
-		shuffle(in.Sites)
+		shuffle(in.MemorySites)
 		shuffle(in.Reclaims)
 		shuffle(in.Collectives)
-		shuffle(in.IO.Sums)
-		shuffle(in.IO.Connections)
+		shuffle(in.RequestSums)
+		shuffle(in.Connections)
 		if d := cmp.Diff(want, diagnose.Diagnose(in)); d != "" {
 			t.Fatalf("%s: another order gives another report:\n%s", path, d)
 		}
@@ -80,9 +80,9 @@ func TestControlsAreSilent(t *testing.T) {
 
 // A fault that has its own case must be reported first and explained.
 func TestFaultsComeFirst(t *testing.T) {
-	for _, kind := range diagnose.Kinds {
+	for _, kind := range event.Causes {
 		path := filepath.Join("testdata", kind+".txtar")
-		if !slices.Contains(cases(t), path) || kind == diagnose.Unknown {
+		if !slices.Contains(cases(t), path) || kind == event.CauseUnknown {
 			continue
 		}
 		_, r := diagnosed(t, path)
@@ -110,13 +110,13 @@ func check(t *testing.T, in *diagnose.Input, r *report.Report) {
 		if in.SelfPID != 0 && c.Cause.PID == in.SelfPID && c.Cause.PID != c.Effect.PID {
 			t.Errorf("the tracer is blamed: %s", c.Summary)
 		}
-		if !slices.Contains(diagnose.Kinds, c.Cause.Kind) || c.Summary == "" || len(c.Path) == 0 ||
+		if !slices.Contains(event.Causes, c.Cause.Kind) || c.Summary == "" || len(c.Path) == 0 ||
 			len(c.Recommendations) == 0 {
 			t.Errorf("incomplete chain: %+v", c)
 		}
 	}
-	rank := func(c report.Chain) int { return slices.Index([]string{"HIGH", "MEDIUM", "LOW"}, c.Severity) }
-	if !slices.IsSortedFunc(r.Chains, func(a, b report.Chain) int { return rank(a) - rank(b) }) {
+	worstFirst := func(a, b report.Chain) int { return event.CompareSeverity(a.Severity, b.Severity) }
+	if !slices.IsSortedFunc(r.Chains, worstFirst) {
 		t.Errorf("a chain stands above one that is more severe: %s", r.Verdict)
 	}
 	for _, n := range r.NotExplained {
@@ -153,7 +153,7 @@ func checkWords(t *testing.T, path string, c *report.Chain) {
 	if e := &c.Effect; e.Calls > 0 && e.SlowCalls > e.Calls {
 		t.Errorf("%s: %d of %d %s calls were slow", path, e.SlowCalls, e.Calls, e.Op)
 	}
-	many := []string{diagnose.ImplicitSync, diagnose.LaunchBound}
+	many := []string{event.CauseImplicitSync, event.CauseLaunchBound}
 	if slices.Contains(many, c.Cause.Kind) && c.Effect.SlowCalls > 0 {
 		t.Errorf("%s: %s is about many calls, not about %d slow ones", path, c.Cause.Kind, c.Effect.SlowCalls)
 	}
@@ -170,8 +170,16 @@ func checkSums(t *testing.T, path string, in *diagnose.Input, r *report.Report) 
 		}
 		last[o.Thread] = max(last[o.Thread], o.Last)
 	}
+	room := event.SyscallsNamed(in.Arch, "write writev sendto sendmsg")
+	for i := range in.OffCPU { // what kept a thread from its next call, which did not come
+		o := &in.OffCPU[i]
+		full := (o.Class == event.Pipe || o.Class == event.Network) && room[o.Syscall]
+		if o.Dispatch && o.Op == 0 && full && o.Duration-o.RunQueue >= 1e9 && last[o.Thread] != 0 {
+			last[o.Thread] = max(last[o.Thread], o.Start+o.Duration)
+		}
+	}
 	for _, c := range r.Chains {
-		if c.Cause.Kind == diagnose.Hang { // after the thread's last call that returned
+		if c.Cause.Kind == event.CauseHang { // after the thread's last call that returned
 			continue
 		}
 		lost[event.Thread{PID: c.Effect.PID, TID: c.Effect.TID}] += c.LostNS
@@ -232,51 +240,29 @@ func (r reader) Summary(context.Context) (store.Summary, error) {
 	return store.Summary{Node: "n1", First: 5, Last: 99, Losses: r.in.Losses, Sessions: []store.Session{{CPUs: 4}}}, nil
 }
 
-func (r reader) InFlight(context.Context, store.Window) ([]event.InFlight, error) {
-	return r.in.InFlight, nil
-}
-
-func (r reader) Processes(context.Context) ([]store.Process, error)  { return r.in.Processes, nil }
-func (r reader) Threads(context.Context) ([]store.ThreadInfo, error) { return r.in.Threads, nil }
-func (r reader) Libraries(context.Context) ([]store.Library, error)  { return r.in.Libraries, r.err }
-
-func (r reader) Pauses(context.Context, store.Window) ([]store.Pause, error) {
-	return r.in.Pauses, r.err
-}
-
-func (r reader) Losses(context.Context, store.Window) (list []store.Loss, err error) {
-	for _, l := range r.in.Dropped {
-		list = append(list, store.Loss{Loss: l})
+func (r reader) Tables(_ context.Context, _ store.Window, lists ...any) error {
+	for _, list := range lists {
+		switch l := list.(type) {
+		case *store.Tables: // what has visitors is not in it
+			calls, gaps, off, times, losses := l.Calls, l.Gaps, l.OffCPU, l.ThreadTimes, l.Losses
+			*l = r.in.Tables
+			l.Calls, l.Gaps, l.OffCPU, l.ThreadTimes, l.Losses = calls, gaps, off, times, losses
+		case *[]store.OpStat:
+			*l = r.in.Ops
+		case *[]store.GapStat:
+			*l = r.in.GapStats
+		case *[]store.Pause:
+			*l = r.in.Pauses
+		case *[]store.Loss:
+			*l = nil
+			for _, x := range r.in.Dropped {
+				*l = append(*l, store.Loss{Loss: x})
+			}
+		case *[]store.GPUProcess:
+			*l = r.in.GPUMemory
+		}
 	}
-	return list, r.err
-}
-
-func (r reader) OpStats(context.Context, store.Window) ([]store.OpStat, error) {
-	return r.in.Ops, nil
-}
-
-func (r reader) GapStats(context.Context, store.Window) ([]store.GapStat, error) {
-	return r.in.GapStats, nil
-}
-
-func (r reader) Throttles(context.Context, store.Window) ([]store.Throttle, error) {
-	return r.in.Throttles, nil
-}
-
-func (r reader) Lives(context.Context, store.Window) ([]event.Life, error) { return r.in.Lives, r.err }
-
-func (r reader) Stalls(context.Context, store.Window) ([]event.Stall, error) {
-	return r.in.Stalls, r.err
-}
-
-func (r reader) Scheduling(context.Context) ([]store.Scheduling, error) {
-	return r.in.Scheduling, r.err
-}
-
-func (r reader) Kernels(context.Context) ([]store.Kernel, error) { return r.in.Kernels, r.err }
-
-func (r reader) Collectives(context.Context, store.Window) ([]event.Collective, error) {
-	return r.in.Collectives, r.err
+	return r.err
 }
 
 func (r reader) Footprint(context.Context, store.Window) (event.Footprint, error) {
@@ -288,33 +274,6 @@ func (r reader) Footprint(context.Context, store.Window) (event.Footprint, error
 		CPU:      []event.ProcessCPU{{PID: 7, Comm: "node", NS: 5000}},
 	}, r.err
 }
-
-func (r reader) MemoryLimits(context.Context) ([]store.MemoryLimit, error) {
-	return r.in.Limits, r.err
-}
-
-func (r reader) Reclaims(context.Context, store.Window) ([]event.Reclaim, error) {
-	return r.in.Reclaims, r.err
-}
-
-func (r reader) Snapshots(context.Context, store.Window) ([]store.Snapshot, error) {
-	return r.in.Snapshots, r.err
-}
-
-func (r reader) GPUMemory(context.Context, store.Window) ([]store.GPUProcess, error) {
-	return r.in.GPUMemory, r.err
-}
-
-func (r reader) Xids(context.Context, store.Window) ([]store.Xid, error) { return r.in.Xids, r.err }
-func (r reader) RankEvents(context.Context, store.Window) ([]store.RankEvent, error) {
-	return r.in.RankEvents, r.err
-}
-
-func (r reader) GPUSnapshots(context.Context, store.Window) ([]store.GPUSnapshot, error) {
-	return r.in.GPUs, r.err
-}
-
-func (r reader) GPUDevices(context.Context) ([]store.GPUDevice, error) { return r.in.GPUDevices, r.err }
 
 func (r reader) OpSeries(context.Context, store.Window, uint64) ([]store.OpSecond, error) {
 	return r.in.Series, r.err
@@ -330,16 +289,6 @@ func (r reader) WaitSites(context.Context, store.Window, uint64) ([]store.SiteSe
 
 func (r reader) Busy(context.Context, store.Window, int) ([]store.Busy, uint64, error) {
 	return r.in.Busy, r.in.BusyUntil, r.err
-}
-
-func (r reader) Memory(context.Context, store.Window) ([]event.Memory, error) {
-	return r.in.Memory, nil
-}
-
-func (r reader) HostIO(context.Context, store.Window) (store.HostIO, error) { return r.in.IO, r.err }
-
-func (r reader) MemorySites(context.Context, store.Window) ([]event.MemorySite, error) {
-	return r.in.Sites, nil
 }
 
 func (r reader) Stack(_ context.Context, id uint64) (event.Stack, error) {
@@ -383,7 +332,7 @@ func (r reader) ThreadTimes(_ context.Context, _ store.Window, f func(*event.Thr
 func TestLoadReadsEverything(t *testing.T) {
 	want := diagnosetest.InputOf(read(t, "testdata/block_io_through_lock.txtar"))
 	want.Calls[0].Stack = 42
-	want.Memory, want.Sites = []event.Memory{{PID: 1}}, []event.MemorySite{{PID: 1, Stack: 43}}
+	want.Memory, want.MemorySites = []event.Memory{{PID: 1}}, []event.MemorySite{{PID: 1, Stack: 43}}
 	want.GPUs = []store.GPUSnapshot{{At: 7, GPU: 1, UtilPct: 90}}
 	want.GPUDevices = []store.GPUDevice{{GPU: 1, Node: -1}}
 	want.Libraries = []store.Library{{PID: 100, Name: "libcudart.so.12", Version: "12.4.127"}}

@@ -6,9 +6,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/ingero-io/ingero/account/stats"
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/event/eventtest"
+	"github.com/ingero-io/ingero/event/stats"
 	"github.com/ingero-io/ingero/explain/diagnose"
 	"github.com/ingero-io/ingero/explain/report"
 	"github.com/ingero-io/ingero/store"
@@ -30,7 +30,7 @@ func TestEventsOfRanksAreReported(t *testing.T) {
 	before := store.RankEvent{At: 2 * second, Type: "straggler_resolved", ID: "z", PID: 7, Rank: 1, Resolved: true, Summary: "over"}
 	of := func(list ...store.RankEvent) *report.Report {
 		return diagnose.Diagnose(&diagnose.Input{
-			RankEvents: list, Node: "n", Window: store.Window{From: second, To: 30 * second},
+			Tables: store.Tables{RankEvents: list}, Node: "n", Window: store.Window{From: second, To: 30 * second},
 			Ops: []store.OpStat{{
 				Thread: trainer, Op: eventtest.Op(t, "cudaLaunchKernel"), Calls: 10, SumNS: 1000, First: second, Last: 29 * second,
 				Hist: &stats.Histogram{},

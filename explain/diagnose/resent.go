@@ -20,8 +20,8 @@ func (hs *hostState) resentAt() map[line][]uint64 {
 		return hs.resends
 	}
 	hs.resends = map[line][]uint64{}
-	for i := range hs.in.IO.Connections {
-		c := &hs.in.IO.Connections[i]
+	for i := range hs.in.Connections {
+		c := &hs.in.Connections[i]
 		if c.Op != event.OpTCPRetransmit || c.LocalPort == 0 || c.RemotePort == 0 {
 			continue
 		}

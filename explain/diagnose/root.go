@@ -20,15 +20,20 @@ type root struct {
 // last returns the link at the root.
 func (r *root) last() *ledger.Link { return &r.chain[len(r.chain)-1] }
 
+// sends reports whether a thread waited for room: for somebody to read what it writes.
+func (hs *hostState) sends(o *event.OffCPU) bool {
+	return (o.Class == event.Pipe || o.Class == event.Network) && hs.sending[o.Syscall]
+}
+
 // half is the least share of a wait for a state to be its root.
 const half = 0.5
 
-// root follows a wait on a futex, pipe or socket. Between calls, a wait whose last thread sleeps,
-// polls or is not in the recording is a wait for work. Inside a call the reason of such a wait is
-// unknown.
+// root follows a wait for another thread. Between calls, a wait on a futex, pipe or socket whose last thread sleeps,
+// polls or is not in the recording is a wait for work, unless the thread waited for room. Inside a call the reason of
+// such a wait is unknown.
 func (ev *evidence) root(o *event.OffCPU, gap bool) root {
-	r := root{kind: Unknown, chain: ev.procs.x.Follow(o), between: gap, reach: 1}
-	if serving(o) && gap {
+	r := root{kind: event.CauseUnknown, chain: ev.procs.x.Follow(o), between: gap, reach: 1}
+	if serving(o) && gap && !ev.host.sends(o) {
 		r.chain = r.chain[:1] // what the client did meanwhile does not matter
 	}
 	resent := ev.host.resent(o)
@@ -39,8 +44,8 @@ func (ev *evidence) root(o *event.OffCPU, gap bool) root {
 	if len(r.chain) == 1 {
 		switch {
 		case resent, asked(o):
-			r.kind, r.explained, r.freed = NetworkWait, uint64(blocked), uint64(blocked)
-		case gap && o.Holder == 0:
+			r.kind, r.explained, r.freed = event.CauseNetworkWait, uint64(blocked), uint64(blocked)
+		case gap && o.Holder == 0 && ledger.Followable(o.Class) && !ev.host.sends(o):
 			r.kind, r.explained, r.freed = idleKind, uint64(blocked), uint64(blocked)
 		}
 		return r
@@ -70,20 +75,23 @@ func (ev *evidence) root(o *event.OffCPU, gap bool) root {
 // lock, too.
 func (ev *evidence) state(l *ledger.Link, before, o *event.OffCPU, gap bool) (kind string, shown, freed float64) {
 	locked := l.Proof == ledger.ByHolder
-	resting, released := Unknown, Unknown // kinds for a thread that slept, and for one whose time was not recorded
+	// Kinds for a thread that slept, and for one whose time was not recorded.
+	resting, released := event.CauseUnknown, event.CauseUnknown
 	switch {
 	case asked(before) && bySending(l):
-		resting, released = PeerWait, PeerWait
+		resting, released = event.CausePeerWait, event.CausePeerWait
+	case !ledger.Followable(before.Class) || ev.host.sends(before):
+		resting, released = ofOther(before, l), ofOther(before, l)
 	case gap:
 		resting = idleKind
 		if bySending(l) {
 			released = idleKind
 		}
 	case byFutex(l):
-		resting, released = LockContention, LockContention
+		resting, released = event.CauseLockContention, event.CauseLockContention
 	}
 	if locked {
-		resting, released = LockContention, LockContention
+		resting, released = event.CauseLockContention, event.CauseLockContention
 	}
 	if !l.Known {
 		return released, 1, 1
@@ -104,18 +112,29 @@ func (ev *evidence) state(l *ledger.Link, before, o *event.OffCPU, gap bool) (ki
 		busy += ns
 	}
 	if locked {
-		return LockContention, 1, 1
+		return event.CauseLockContention, 1, 1
 	}
 	if p := share(busy, wall); p >= half {
 		switch {
 		case byFutex(l):
-			return LockContention, 1, 1
+			return event.CauseLockContention, 1, 1
+		case !ledger.Followable(before.Class) || ev.host.sends(before):
+			return ofOther(before, l), p, p
 		case ev.procs.feeds(l.Thread.PID, o.PID):
-			return InputStarvation, p, p
+			return event.CauseInputStarvation, p, p
 		}
-		return PeerWait, p, p
+		return event.CausePeerWait, p, p
 	}
 	return resting, 1, 1
+}
+
+// ofOther is the kind of a wait that the kernel ended because of what another thread did: one of the same process had a
+// lock.
+func ofOther(before *event.OffCPU, l *ledger.Link) string {
+	if l.Thread.PID == before.PID {
+		return event.CauseLockContention
+	}
+	return event.CausePeerWait
 }
 
 // byFutex reports whether a link's thread released what the thread before it waited for; bySending,

@@ -7,10 +7,10 @@ import (
 	"testing"
 
 	"github.com/ingero-io/ingero/event"
-	"github.com/ingero-io/ingero/event/eventtext"
 	"github.com/ingero-io/ingero/explain/diagnose"
 	"github.com/ingero-io/ingero/explain/diagnose/diagnosetest"
 	"github.com/ingero-io/ingero/store"
+	"github.com/ingero-io/ingero/store/eventtext"
 	"github.com/ingero-io/ingero/store/sqlite"
 )
 
@@ -41,7 +41,7 @@ func checkSpent(t *testing.T, name string, in *diagnose.Input) (findings int) {
 	checkSums(t, name, in, r)
 	pct := map[event.Thread]float64{}
 	for _, c := range r.Chains {
-		if c.Cause.Kind != diagnose.Hang {
+		if c.Cause.Kind != event.CauseHang {
 			pct[event.Thread{PID: c.Effect.PID, TID: c.Effect.TID}] += c.LostPct
 		}
 	}

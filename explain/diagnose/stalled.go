@@ -10,7 +10,7 @@ import (
 )
 
 var causeStalled = cause{
-	kind:         Unknown,
+	kind:         event.CauseUnknown,
 	claimEpisode: claimStalled,
 }
 
@@ -39,7 +39,7 @@ func claimStalled(ev *evidence, a *account) []claim {
 		v -= t
 		if t > 0 {
 			claims = append(claims, claim{
-				acc: a, key: key{kind: Unknown}, class: c, lost: t, stall: t,
+				acc: a, key: key{kind: event.CauseUnknown}, class: c, lost: t, stall: t,
 				why: "in which the CPU took no interrupts: the hypervisor ran something else on it, or the kernel had " +
 					"disabled interrupts",
 			})
@@ -99,7 +99,7 @@ func (hs *hostState) stealShare() float64 {
 
 // A hypervisor also takes CPU time from threads that others wait for, which makes these waits
 // longer. In healthy training, 2.1 to 3.3 % contention by the program's own threads was reported
-// where the hypervisor took 24 %, and less than 2 % where it took nothing (docs/accuracy.md). So
+// where the hypervisor took 24 %, and less than 2 % where it took nothing. So
 // the limit from which contention is reported rises by this share of the hypervisor's share.
 const stolenDoubt = 0.15
 

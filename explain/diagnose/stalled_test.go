@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/explain/diagnose"
 	"github.com/ingero-io/ingero/explain/diagnose/diagnosetest"
 	"github.com/ingero-io/ingero/store"
@@ -16,7 +17,7 @@ func TestStolenTimeIsNotAttributedToTheDriver(t *testing.T) {
 	alone := diagnose.Diagnose(in).Chains[0]
 	in.Snapshots = []store.Snapshot{{At: 1, CPUPct: 50, StealPct: 5}}
 	shared := diagnose.Diagnose(in).Chains[0]
-	if alone.Cause.Kind != diagnose.DriverCPU || shared.Cause.Kind != diagnose.DriverCPU ||
+	if alone.Cause.Kind != event.CauseDriverCPU || shared.Cause.Kind != event.CauseDriverCPU ||
 		shared.ExplainedPct >= alone.ExplainedPct {
 		t.Errorf("explained %.1f %% alone, %.1f %% with a tenth of the CPU stolen", alone.ExplainedPct, shared.ExplainedPct)
 	}
@@ -25,7 +26,7 @@ func TestStolenTimeIsNotAttributedToTheDriver(t *testing.T) {
 		in.Ops[i].Calls *= 1000
 	}
 	for _, c := range diagnose.Diagnose(in).Chains {
-		if c.Cause.Kind == diagnose.DriverCPU {
+		if c.Cause.Kind == event.CauseDriverCPU {
 			t.Errorf("with all of the CPU stolen the driver is still blamed, explaining %.1f %%", c.ExplainedPct)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ingero-io/ingero/account/ledger"
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/event/stats"
 	"github.com/ingero-io/ingero/explain/diagnose/cluster"
 	"github.com/ingero-io/ingero/explain/diagnose/pattern"
 	"github.com/ingero-io/ingero/explain/report"
@@ -143,8 +144,7 @@ func (r *reason) every() uint32 {
 	if len(d) < pattern.MinTimes-1 {
 		return 0
 	}
-	sorted := slices.Sorted(slices.Values(d))
-	k, same := sorted[len(sorted)/2], 0
+	k, same := stats.Upper(d), 0
 	for _, v := range d {
 		if v == k {
 			same++
@@ -162,8 +162,7 @@ func (r *reason) median() uint64 {
 	for _, m := range r.ops {
 		l = append(l, m.Late())
 	}
-	slices.Sort(l)
-	return l[len(l)/2]
+	return stats.Upper(l)
 }
 
 // culprit returns the process that ran most while the rank was runnable.
@@ -217,40 +216,36 @@ func (r *reason) describe(ev *evidence, f *finding) (short string, steps []repor
 	if r.known && r.class == event.OnCPU {
 		return r.describeOnCPU(step, ns, who, t.PID)
 	}
-	switch {
-	case !r.known:
+	if !r.known {
 		return "what it did was not recorded", []report.Step{step("HOST", "unknown", "what it did was not recorded", r.late)},
 			fmt.Sprintf("trace %s too, or merge its recording with this one", who)
-	case r.class == event.RunQueue:
-		steps = []report.Step{step("HOST", "runnable", "a CPU", ns)}
+	}
+	short, steps = "it "+r.class.Delayed(), []report.Step{step("HOST", stateIn(r.class), r.class.Wait(), ns)}
+	switch r.class {
+	case event.RunQueue:
 		c, ok := r.culprit()
 		if !ok {
-			return "it waited for a CPU", steps, fmt.Sprintf("see what runs on the CPUs of %s", who)
+			return short, steps, fmt.Sprintf("see what runs on the CPUs of %s", who)
 		}
 		by := ev.procs.who(c.Thread, t.PID)
 		steps = append(steps, report.Step{
 			Layer: "HOST", Process: ev.procs.name(c.PID, c.Comm), PID: c.PID, TID: c.TID,
 			Thread: printable(c.Comm), State: "running", On: "the CPU", NS: min(c.NS, ns), Node: node,
 		})
-		return "it waited for a CPU that " + by + " had", steps,
+		return short + " that " + by + " had", steps,
 			fmt.Sprintf("keep %s off the CPUs of %s: taskset -pc with other CPUs, or a cpuset for each rank", by, who)
-	case r.class == event.Throttled:
-		steps := []report.Step{step("HOST", "throttled", "CPU quota", ns)}
-		return "it was held back by its CPU quota", steps, fmt.Sprintf("raise the CPU quota of %s", who)
-	case r.class == event.BlockIO:
-		disk := "the disk" + r.file()
-		return "it waited for " + disk,
-			[]report.Step{step("HOST", "blocked", "block I/O", ns), step("IO", "blocked", disk, ns)},
+	case event.Throttled:
+		return short, steps, fmt.Sprintf("raise the CPU quota of %s", who)
+	case event.BlockIO:
+		file := r.file()
+		return short + file, append(steps, step("IO", "blocked", "the disk"+file, ns)),
 			fmt.Sprintf("let another thread of %s write to the disk, and not the one that enters collectives", who)
-	case r.class == event.Fault:
-		return "it waited in page faults", []report.Step{step("HOST", "blocked", "page faults", ns)},
-			fmt.Sprintf("see the memory of %s: it reads pages from disk, or reclaims them", who)
-	case r.class == event.Sleep:
-		return "it had asked to sleep", []report.Step{step("HOST", "blocked", "sleep", ns)},
+	case event.Fault:
+		return short, steps, fmt.Sprintf("see the memory of %s: it reads pages from disk, or reclaims them", who)
+	case event.Sleep:
+		return short, steps,
 			fmt.Sprintf("find out why %s sleeps before it enters: see the stacks of its sched_switch events", who)
 	}
-	steps = []report.Step{step("HOST", "blocked", r.class.String(), ns)}
-	short = "it " + doingWords[r.class]
 	for _, l := range r.behind[min(1, len(r.behind)):] {
 		short += " that " + ev.procs.who(l.Thread, t.PID) + " ended"
 		d := doing{l.Split}
@@ -261,6 +256,17 @@ func (r *reason) describe(ev *evidence, f *finding) (short string, steps []repor
 		})
 	}
 	return short, steps, fmt.Sprintf("see what %s waits for before it enters", who)
+}
+
+// stateIn returns the state of a thread in a class of waiting, as a step of a path has it.
+func stateIn(c event.Class) string {
+	switch c {
+	case event.RunQueue:
+		return "runnable"
+	case event.Throttled:
+		return "throttled"
+	}
+	return "blocked"
 }
 
 // describeOnCPU does what describe does, for a reason that is not a wait of the thread.

@@ -69,6 +69,11 @@ func (ev *evidence) readSubjects() {
 		}
 		t.from, t.to = min(t.from, o.First), max(t.to, o.Last)
 	}
+	for thread, at := range ev.host.stuck() {
+		if t := by[thread]; t != nil {
+			t.to = max(t.to, at)
+		}
+	}
 	episodes := ledger.Episodes(ev.in.Calls, ev.in.Gaps, ev.in.OffCPU)
 	for _, t := range by {
 		t.from, t.to = max(t.from, ev.from), min(t.to, ev.to)
@@ -86,6 +91,23 @@ func (ev *evidence) readSubjects() {
 	})
 }
 
+// minStuck is how long a thread must have waited for room for its wait to count though no call came after it, ns: it
+// did not make the next one because it waited.
+const minStuck = 1_000_000_000
+
+// stuck are the ends of such waits between calls of threads that dispatch, Unix ns. Their program was ended meanwhile,
+// or had to be.
+func (hs *hostState) stuck() map[event.Thread]uint64 {
+	ends := map[event.Thread]uint64{}
+	for i := range hs.in.OffCPU {
+		o := &hs.in.OffCPU[i]
+		if b, e := ledger.Blocked(o); o.Dispatch && o.Op == 0 && hs.sends(o) && e-min(b, e) >= minStuck {
+			ends[o.Thread] = max(ends[o.Thread], e)
+		}
+	}
+	return ends
+}
+
 // readWaits follows every wait of a thread to its root.
 func (ev *evidence) readWaits(t *subject) {
 	var rest, all [event.NumClasses]uint64
@@ -93,7 +115,7 @@ func (ev *evidence) readWaits(t *subject) {
 	for i := range t.episodes {
 		e := &t.episodes[i]
 		for _, o := range e.Rows {
-			if !ledger.Followable(o.Class) {
+			if !ledger.Follows(o) {
 				continue
 			}
 			r := ev.root(o, e.Call == nil)

@@ -20,7 +20,7 @@ func hot(g *store.GPUSnapshot) bool {
 }
 
 var causeThermalThrottle = cause{
-	kind:     ThermalThrottle,
+	kind:     event.CauseThermalThrottle,
 	refine:   refineThermal,
 	gpuSide:  true,
 	describe: describeThermal,
@@ -64,7 +64,7 @@ func refineThermal(ev *evidence, t *subject, claims []*claim) {
 		return
 	}
 	for _, cl := range within {
-		cl.key = key{kind: ThermalThrottle}
+		cl.key = key{kind: event.CauseThermalThrottle}
 	}
 }
 

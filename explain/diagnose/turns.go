@@ -28,7 +28,67 @@ func (ps *processes) turn(o *event.OffCPU, l *ledger.Link) bool {
 			return true
 		}
 	}
-	return false
+	return ps.signalled(o, l.Thread)
+}
+
+// futexWaits are a thread's recorded waits, by futex.
+type futexWaits map[uint64]*futexWait
+
+// futexWait is how often a thread waited on a futex, and who ended these waits.
+type futexWait struct {
+	times int
+	by    map[event.Thread]int
+}
+
+// minSignals is the least number of waits on each of a condition variable's futexes to know it, and signalledShare the
+// least share of them that one thread ends if it hands over work: waits for an interpreter's lock end by themselves now
+// and then.
+const (
+	minSignals     = 8
+	signalledShare = 0.9
+)
+
+// signalled reports whether a thread waited on a condition variable that the other one signals, and on which that one
+// does not wait itself, as far as recorded: it hands over work. glibc's condition variables have two futexes side by
+// side, on which threads wait in turn; locks have one.
+func (ps *processes) signalled(o *event.OffCPU, by event.Thread) bool {
+	const twin = 4 // bytes
+	own := ps.waitsOn(o.Thread)
+	a, b := own[o.Futex], own[o.Futex^twin]
+	if a == nil || b == nil || min(a.times, b.times) < minSignals || max(a.times, b.times) > 2*min(a.times, b.times) ||
+		share(uint64(a.by[by]+b.by[by]), uint64(a.times+b.times)) < signalledShare {
+		return false
+	}
+	for futex := range ps.waitsOn(by) {
+		if distance(futex, o.Futex) <= sameObject {
+			return false
+		}
+	}
+	return true
+}
+
+// waitsOn returns a thread's recorded waits on futexes.
+func (ps *processes) waitsOn(t event.Thread) futexWaits {
+	if ps.futexes == nil {
+		ps.futexes = map[event.Thread]futexWaits{}
+		for i := range ps.in.OffCPU {
+			o := &ps.in.OffCPU[i]
+			if o.Class != event.Futex || o.Futex == 0 || !ps.launchers[o.Thread] {
+				continue
+			}
+			if ps.futexes[o.Thread] == nil {
+				ps.futexes[o.Thread] = futexWaits{}
+			}
+			w := ps.futexes[o.Thread][o.Futex]
+			if w == nil {
+				w = &futexWait{by: map[event.Thread]int{}}
+				ps.futexes[o.Thread][o.Futex] = w
+			}
+			w.times++
+			w.by[o.Waker]++
+		}
+	}
+	return ps.futexes[t]
 }
 
 // settleTurns turns all of a thread's waits between calls for a thread with which it mostly takes

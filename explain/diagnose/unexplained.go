@@ -69,7 +69,7 @@ func (u unexplainedTime) add(cl *claim, of *cause) {
 	inside := max(uint64(float64(cl.lost)*cl.reach), cl.explained)
 	u[unexplainedPart{what: unexplainedBetween}] += cl.lost - min(inside, cl.lost)
 	var others uint64
-	for _, c := range append(classes(), event.OnCPU) {
+	for _, c := range event.Classes() {
 		if !slices.Contains(of.counts, c) {
 			others += l.Split.Of(c)
 		}
@@ -78,7 +78,7 @@ func (u unexplainedTime) add(cl *claim, of *cause) {
 		return
 	}
 	left := float64(inside - cl.explained)
-	for _, c := range append(classes(), event.OnCPU) {
+	for _, c := range event.Classes() {
 		if !slices.Contains(of.counts, c) {
 			u[did(c)] += uint64(left * share(l.Split.Of(c), others))
 		}
@@ -90,7 +90,7 @@ func did(c event.Class) unexplainedPart {
 	if c == event.OnCPU {
 		return unexplainedPart{"it ran on a CPU", c.String()}
 	}
-	return unexplainedPart{"it " + doingWords[c], c.String()}
+	return unexplainedPart{"it " + c.Did(), c.String()}
 }
 
 // largest returns the largest parts, and one part for the remainder of all, both as shares of the lost

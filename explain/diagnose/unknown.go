@@ -10,7 +10,7 @@ import (
 )
 
 var causeUnknown = cause{
-	kind:         Unknown,
+	kind:         event.CauseUnknown,
 	unexplained:  true,
 	claimEpisode: claimUnknown,
 	why:          whatIsMissing,
@@ -26,7 +26,7 @@ func claimUnknown(_ *evidence, a *account) []claim {
 		if v == 0 {
 			continue
 		}
-		cl := claim{acc: a, key: key{kind: Unknown}, class: class, lost: v, why: a.why(class)}
+		cl := claim{acc: a, key: key{kind: event.CauseUnknown}, class: class, lost: v, why: a.why(class)}
 		for _, o := range a.Rows {
 			if o.Class == class {
 				cl.count++

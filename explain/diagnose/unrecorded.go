@@ -65,7 +65,7 @@ const (
 // loadDropped reads what the window lacks. What was dropped before or after it says nothing of it, nor does what could
 // not be written in a pause: the window is what was recorded between them.
 func (in *Input) loadDropped(ctx context.Context, r store.Reader) error {
-	list, err := r.Losses(ctx, store.Window{From: in.Window.From, To: in.Window.To + lossLate})
+	list, err := store.List[store.Loss](ctx, r, store.Window{From: in.Window.From, To: in.Window.To + lossLate})
 	if err != nil {
 		return fmt.Errorf("read what was dropped: %w", err)
 	}

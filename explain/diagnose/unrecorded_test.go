@@ -69,13 +69,16 @@ type lossy struct {
 	err  error
 }
 
-func (l lossy) Losses(_ context.Context, w store.Window) (list []store.Loss, err error) {
-	for _, x := range l.list {
-		if x.At/wholeSecond >= w.From/wholeSecond && x.At <= w.To {
-			list = append(list, x)
+func (l lossy) Tables(_ context.Context, w store.Window, lists ...any) error {
+	for _, list := range lists {
+		to := list.(*[]store.Loss)
+		for _, x := range l.list {
+			if x.At/wholeSecond >= w.From/wholeSecond && x.At <= w.To {
+				*to = append(*to, x)
+			}
 		}
 	}
-	return list, l.err
+	return l.err
 }
 
 // A disk that was full for minutes, an hour ago, does not make what is explained now doubtful.

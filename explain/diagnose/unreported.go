@@ -2,10 +2,12 @@ package diagnose
 
 import (
 	"slices"
+
+	"github.com/ingero-io/ingero/event"
 )
 
 var causeUnreported = cause{
-	kind:         Unknown,
+	kind:         event.CauseUnknown,
 	claimEpisode: claimUnreported,
 }
 
@@ -23,7 +25,7 @@ func claimUnreported(_ *evidence, a *account) []claim {
 		}
 		if v := a.take(o.Class, o.Duration); v > 0 {
 			claims = append(claims, claim{
-				acc: a, key: key{kind: Unknown}, class: o.Class, lost: v, stall: v,
+				acc: a, key: key{kind: event.CauseUnknown}, class: o.Class, lost: v, stall: v,
 				why: "asleep, and the kernel did not report when the thread was woken: " +
 					"how much of it was waiting for a CPU is not known",
 			})

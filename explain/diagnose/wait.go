@@ -25,6 +25,12 @@ func (w *threadWait) followed() bool { return w.through() && len(w.chain) > 1 }
 // last returns the link at the root of the wait.
 func (w *threadWait) last() *ledger.Link { return &w.chain[len(w.chain)-1] }
 
+// ended returns the wait that the thread at the root ended, and who waited.
+func (w *threadWait) ended() (event.Thread, *event.OffCPU) {
+	l := &w.chain[len(w.chain)-2]
+	return l.Thread, l.Wait
+}
+
 // lock names the lock that the thread waited for.
 func (w *threadWait) lock() string { return fmt.Sprintf("lock %#x", w.row.Futex) }
 
@@ -52,8 +58,10 @@ func (w *threadWait) proof() string {
 }
 
 // waitedOn names what a thread waited for.
-func waitedOn(o *event.OffCPU, proof ledger.Proof) string {
+func (ev *evidence) waitedOn(o *event.OffCPU, proof ledger.Proof) string {
 	switch {
+	case o.Class == event.Other || o.Class == event.Ioctl:
+		return ev.syscall(o.Syscall)
 	case o.Class == event.Futex && proof == ledger.ByHolder:
 		return fmt.Sprintf("lock %#x", o.Futex)
 	case o.Class == event.Futex:

@@ -64,11 +64,11 @@ type Row struct {
 
 // Cause is a cause of lost time in the longest interval of a row.
 type Cause struct {
-	Kind     string  `json:"kind"` // empty: the evidence does not show it
-	Severity string  `json:"severity"`
-	Summary  string  `json:"summary"`
-	LostNS   uint64  `json:"lost_ns"`
-	LostPct  float64 `json:"lost_pct"` // of the interval
+	Kind     string         `json:"kind"` // empty: the evidence does not show it
+	Severity event.Severity `json:"severity"`
+	Summary  string         `json:"summary"`
+	LostNS   uint64         `json:"lost_ns"`
+	LostPct  float64        `json:"lost_pct"` // of the interval
 }
 
 // span is an interval in which a value held, half-open, Unix ns.
@@ -110,7 +110,7 @@ func (e *NoKeyError) Error() string {
 	return fmt.Sprintf("no label %q was recorded in this time; there are: %s", e.Key, strings.Join(e.Have, ", "))
 }
 
-// By sums a view by a label.
+// By adds up the calls of a view for each value of a label.
 func By(ctx context.Context, v *recording.View, o Options) (*Result, error) {
 	machines, done, err := recording.Machines(ctx, v.Recording)
 	if err != nil {
@@ -126,7 +126,7 @@ func By(ctx context.Context, v *recording.View, o Options) (*Result, error) {
 			return nil, errors.New("read labels: one machine of several has no calls")
 		}
 		list[i].Recording = full
-		if err := list[i].read(ctx, v, o.Key, len(machines) > 1, keys); err != nil {
+		if err := list[i].readLabels(ctx, v, o.Key, len(machines) > 1, keys); err != nil {
 			return nil, err
 		}
 	}
@@ -172,13 +172,15 @@ type machine struct {
 	rows []*Row
 }
 
-// read reads the labels with the key, and notes all keys.
-func (m *machine) read(ctx context.Context, v *recording.View, key string, several bool, keys map[string]bool) error {
-	labels, err := m.Labels(ctx, v.Window)
+// readLabels reads the labels with the key, and notes all keys.
+func (m *machine) readLabels(
+	ctx context.Context, v *recording.View, key string, several bool, keys map[string]bool,
+) error {
+	labels, err := store.List[store.Label](ctx, m, v.Window)
 	if err != nil {
 		return err
 	}
-	procs, err := m.Processes(ctx)
+	procs, err := store.List[store.Process](ctx, m, store.Window{})
 	if err != nil {
 		return err
 	}
@@ -214,13 +216,13 @@ func (m *machine) read(ctx context.Context, v *recording.View, key string, sever
 			at[id{l.PID, l.TID, l.Value}] = row
 			m.rows = append(m.rows, row)
 		}
-		row.add(span{l.From, l.To})
+		row.addSpan(span{l.From, l.To})
 	}
 	return nil
 }
 
-// add adds an interval that begins no earlier than those before. If it overlaps the last one, it extends that.
-func (r *Row) add(s span) {
+// addSpan adds an interval that begins no earlier than those before. If it overlaps the last one, it extends that.
+func (r *Row) addSpan(s span) {
 	if n := len(r.intervals); n > 0 && s.from < r.intervals[n-1].to {
 		last := &r.intervals[n-1]
 		r.TimeNS += max(s.to, last.to) - last.to
@@ -288,12 +290,12 @@ func choose(rows []*Row) {
 				best, r.TID = *t, tid
 			}
 		}
-		r.take(r.of(r.TID))
+		r.takeSums(r.of(r.TID))
 	}
 }
 
-// take takes over the sums of a thread.
-func (r *Row) take(s *sums) {
+// takeSums takes over the sums of a thread.
+func (r *Row) takeSums(s *sums) {
 	r.InNS, r.BetweenNS = map[string]uint64{}, map[string]uint64{}
 	r.Calls, r.CallNS, r.waits = s.calls, s.callNS, total(&s.between)
 	for c := range event.NumClasses {

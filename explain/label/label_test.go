@@ -35,10 +35,10 @@ func trained(t *testing.T, step time.Duration) store.Recording {
 	}
 	at, n := t0, 0
 	for epoch := 1; epoch <= 3; epoch++ {
-		b := &store.Batch{
+		b := &store.Batch{Tables: store.Tables{
 			Processes: []store.Process{{PID: 7, Name: "train", Traced: true, Rank: -1, LocalRank: -1, WorldSize: -1}},
 			Labels:    []event.Label{{Arrived: at, Since: at, PID: 7, StartTime: 1, Key: "epoch", Value: fmt.Sprint(epoch)}},
-		}
+		}}
 		for range 100 {
 			n++
 			b.Labels = append(b.Labels, event.Label{

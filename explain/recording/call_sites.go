@@ -5,8 +5,8 @@ import (
 	"context"
 	"slices"
 
-	"github.com/ingero-io/ingero/account/stats"
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/event/stats"
 	"github.com/ingero-io/ingero/explain/report"
 	"github.com/ingero-io/ingero/store"
 )
@@ -113,7 +113,7 @@ func (s *CallSites) countAll(ctx context.Context, v *View, wants func(pid uint32
 		pid uint32
 		op  string
 	}
-	all, err := v.OpStats(ctx, v.Window)
+	all, err := store.List[store.OpStat](ctx, v, v.Window)
 	if err != nil {
 		return err
 	}

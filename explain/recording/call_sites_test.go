@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ingero-io/ingero/account/stats"
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/event/stats"
 	"github.com/ingero-io/ingero/explain/recording"
 	"github.com/ingero-io/ingero/store"
 )
@@ -36,12 +36,13 @@ func (w waiting) WaitSites(context.Context, store.Window, uint64) (list []store.
 	return list, nil
 }
 
-func (w waiting) OpStats(context.Context, store.Window) ([]store.OpStat, error) {
+func (w waiting) Tables(_ context.Context, _ store.Window, lists ...any) error {
 	who := event.Thread{PID: 12, TID: 12}
-	return []store.OpStat{
+	*lists[0].(*[]store.OpStat) = []store.OpStat{
 		{Thread: who, Op: w.sync, Calls: w.all, SumNS: 10_000_000, Hist: &stats.Histogram{}},
 		{Thread: who, Op: w.launch, Calls: 4000, SumNS: 4, Hist: &stats.Histogram{}},
-	}, nil
+	}
+	return nil
 }
 
 func (w waiting) Calls(_ context.Context, _ store.Window, visit func(*event.Call) bool) error {

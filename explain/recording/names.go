@@ -7,20 +7,12 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-type processReader interface {
-	Processes(ctx context.Context) ([]store.Process, error)
-}
-
-type threadReader interface {
-	Threads(ctx context.Context) ([]store.ThreadInfo, error)
-}
-
 // Names returns the names of the recording's processes, by process id.
 func (v *View) Names(ctx context.Context) (map[uint32]string, error) {
 	if v.names != nil {
 		return v.names, nil
 	}
-	list, err := v.Processes(ctx)
+	list, err := store.List[store.Process](ctx, v, store.Window{})
 	if err != nil {
 		return nil, err
 	}
@@ -32,8 +24,8 @@ func (v *View) Names(ctx context.Context) (map[uint32]string, error) {
 }
 
 // ThreadNames returns the names of a recording's threads.
-func ThreadNames(ctx context.Context, r threadReader) (map[event.Thread]string, error) {
-	list, err := r.Threads(ctx)
+func ThreadNames(ctx context.Context, r store.TableReader) (map[event.Thread]string, error) {
+	list, err := store.List[store.ThreadInfo](ctx, r, store.Window{})
 	if err != nil {
 		return nil, err
 	}
@@ -45,8 +37,8 @@ func ThreadNames(ctx context.Context, r threadReader) (map[event.Thread]string, 
 }
 
 // Traced returns the names of the traced processes of a recording.
-func Traced(ctx context.Context, r processReader) (names []string, err error) {
-	list, err := r.Processes(ctx)
+func Traced(ctx context.Context, r store.TableReader) (names []string, err error) {
+	list, err := store.List[store.Process](ctx, r, store.Window{})
 	for i := range list {
 		if list[i].Traced && list[i].Name != "" {
 			names = append(names, list[i].Name)

@@ -11,7 +11,7 @@ import (
 
 // statsReader is a recording with statistics, and with what is needed to find nested calls that they do not mark.
 type statsReader interface {
-	OpStats(ctx context.Context, w store.Window) ([]store.OpStat, error)
+	store.TableReader
 	NotableCalls(ctx context.Context, w store.Window, visit func(*event.Call) bool) error
 }
 

@@ -38,8 +38,8 @@ func (e *NoProcessError) Error() string {
 // everybody reports whether the scope is all processes.
 func (s *Scope) everybody() bool { return len(s.PIDs) == 0 && s.Process == "" }
 
-// of finds the processes of the scope, in order. The error is a *NoProcessError.
-func (s *Scope) of(list []store.Process) ([]uint32, error) {
+// pidsOf finds the processes of the scope, in order. The error is a *NoProcessError.
+func (s *Scope) pidsOf(list []store.Process) ([]uint32, error) {
 	e := &NoProcessError{Unknown: slices.Clone(s.PIDs), Process: s.Process}
 	var pids []uint32
 	for i := range list {

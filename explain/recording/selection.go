@@ -28,14 +28,14 @@ type Selection struct {
 func ParseSelection(s string) (Selection, error) {
 	sel := Selection{Rank: -1}
 	for item := range strings.SplitSeq(s, ",") {
-		if err := sel.add(item); err != nil {
+		if err := sel.addItem(item); err != nil {
 			return sel, err
 		}
 	}
 	return sel, nil
 }
 
-func (sel *Selection) add(item string) error {
+func (sel *Selection) addItem(item string) error {
 	if v, ok := strings.CutPrefix(item, "pid="); ok {
 		n, err := strconv.ParseUint(v, 10, 32)
 		if err != nil || n == 0 {
@@ -128,7 +128,7 @@ const leastLabelled = 0.8
 
 // label cuts a view to the time in which the label held, in whole seconds, and to the processes that had it.
 func (sel *Selection) label(ctx context.Context, v *View) error {
-	list, err := v.Labels(ctx, v.Window)
+	list, err := store.List[store.Label](ctx, v, v.Window)
 	if err != nil {
 		return err
 	}
@@ -188,7 +188,7 @@ func (sel *Selection) Processes(ctx context.Context, r store.Recording) ([]uint3
 	if sel.PID == 0 && sel.Rank < 0 {
 		return nil, nil
 	}
-	list, err := r.Processes(ctx)
+	list, err := store.List[store.Process](ctx, r, store.Window{})
 	if err != nil {
 		return nil, err
 	}

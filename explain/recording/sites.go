@@ -56,7 +56,6 @@ const allCalls = 100_000
 // sitesReader is a recording whose calls can all be read.
 type sitesReader interface {
 	statsReader
-	Kernels(ctx context.Context) ([]store.Kernel, error)
 	Calls(ctx context.Context, w store.Window, visit func(*event.Call) bool) error
 }
 
@@ -122,7 +121,7 @@ func visitCalls(
 
 // countAll adds the wanted operations from the exact statistics.
 func (s *Sites) countAll(ctx context.Context, r sitesReader, w store.Window, wants func(SiteOpKey) bool) error {
-	list, err := r.OpStats(ctx, w)
+	list, err := store.List[store.OpStat](ctx, r, w)
 	for i := range list {
 		o := &list[i]
 		k := SiteOpKey{o.PID, o.Op}
@@ -145,7 +144,7 @@ type launched struct {
 }
 
 func kernelNames(ctx context.Context, r sitesReader) (map[launched]string, error) {
-	kernels, err := r.Kernels(ctx)
+	kernels, err := store.List[store.Kernel](ctx, r, store.Window{})
 	if err != nil {
 		return nil, err
 	}

@@ -10,7 +10,7 @@ import (
 
 // Source gives read access to a recording. Its methods may be called by several goroutines. A
 // missing or damaged recording is an error of each call, not of creating the source: it may exist
-// later. Package store/source has the source for files.
+// later. Package explain/source has the source for files.
 type Source interface {
 	// Name is the recording's name for users.
 	Name() string

@@ -25,17 +25,16 @@ func (t *ThreadLedger) Wall() uint64 { return t.To - min(t.From, t.To) }
 // ledgerReader is a recording with the sums of threads' time.
 type ledgerReader interface {
 	statsReader
-	GapStats(ctx context.Context, w store.Window) ([]store.GapStat, error)
 	reachingReader
 }
 
 // ThreadLedgers sums the time of each thread that makes calls, those with most time in calls first.
 func ThreadLedgers(ctx context.Context, r ledgerReader, w store.Window) ([]ThreadLedger, error) {
-	ops, err := r.OpStats(ctx, w)
+	ops, err := store.List[store.OpStat](ctx, r, w)
 	if err != nil {
 		return nil, err
 	}
-	gaps, err := r.GapStats(ctx, w)
+	gaps, err := store.List[store.GapStat](ctx, r, w)
 	if err != nil {
 		return nil, err
 	}

@@ -47,7 +47,6 @@ func (b *TimeBucket) StepNS() float64 {
 type timelineReader interface {
 	statsReader
 	callTimesReader
-	GapStats(ctx context.Context, w store.Window) ([]store.GapStat, error)
 	NotableGaps(ctx context.Context, w store.Window, visit func(*event.Gap) bool) error
 	OpSeries(ctx context.Context, w store.Window, step uint64) ([]store.OpSecond, error)
 }
@@ -57,7 +56,7 @@ type timelineReader interface {
 func ReadTimeline(
 	ctx context.Context, r timelineReader, w store.Window, buckets int, wants func(event.Thread) bool,
 ) (*Timeline, error) {
-	list, err := r.OpStats(ctx, w)
+	list, err := store.List[store.OpStat](ctx, r, w)
 	if err != nil {
 		return nil, err
 	}
@@ -165,7 +164,7 @@ func (t *Timeline) End() uint64 { return t.live[1] }
 func (t *Timeline) count(ctx context.Context, r timelineReader, nested Nesting, i int) error {
 	w, b := t.window(i), &t.Buckets[i]
 	b.SpanNS = min(w.To, t.live[1]) - min(max(w.From, t.live[0]), w.To)
-	ops, err := r.OpStats(ctx, w)
+	ops, err := store.List[store.OpStat](ctx, r, w)
 	if err != nil {
 		return err
 	}
@@ -177,7 +176,7 @@ func (t *Timeline) count(ctx context.Context, r timelineReader, nested Nesting, 
 			b.Steps += o.Calls
 		}
 	}
-	gaps, err := r.GapStats(ctx, w)
+	gaps, err := store.List[store.GapStat](ctx, r, w)
 	for g := range gaps {
 		if gaps[g].Thread == t.Thread {
 			b.Waits.Add(&gaps[g].Ledger)

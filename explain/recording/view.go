@@ -39,11 +39,11 @@ func Ask(ctx context.Context, r store.Recording, q Question, now time.Time) (*Vi
 	if q.everybody() {
 		return v, nil
 	}
-	list, err := r.Processes(ctx)
+	list, err := store.List[store.Process](ctx, r, store.Window{})
 	if err != nil {
 		return nil, err
 	}
-	if v.PIDs, err = q.of(list); err != nil {
+	if v.PIDs, err = q.pidsOf(list); err != nil {
 		return nil, err
 	}
 	return v, nil

@@ -25,10 +25,11 @@ func (p withProcesses) CallsIn(ctx context.Context, w store.Window) (uint64, err
 	return p.steadyCalls.CallsIn(ctx, w)
 }
 
-func (withProcesses) Processes(context.Context) ([]store.Process, error) {
-	return []store.Process{
+func (withProcesses) Tables(_ context.Context, _ store.Window, lists ...any) error {
+	*lists[0].(*[]store.Process) = []store.Process{
 		{PID: 12, Name: "python3", Traced: true}, {PID: 7, Name: "Python3", Traced: true}, {PID: 30, Name: "cron"},
-	}, nil
+	}
+	return nil
 }
 
 // minute returns a recording of a minute from the 500th millisecond of a second on, complete for an hour.

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/ingero-io/ingero/event"
 )
 
 // The kinds of a change.
@@ -56,7 +58,11 @@ type Growth struct {
 // ChangePart is a part of the difference between the steps before and after.
 type ChangePart struct {
 	NS   int64  `json:"ns"`
-	What string `json:"what"` // "17 instead of 1 cudaStreamSynchronize"
+	What string `json:"what"`           // "17 instead of 1 cudaStreamSynchronize"
+	Code *Code  `json:"code,omitempty"` // of time on a CPU: which code it went to, if that was sampled
+
+	OnCPU bool     `json:"-"` // it is more time on a CPU, in each call of Op
+	Op    event.Op `json:"-"` // 0: between calls
 }
 
 // Sentence describes what changed, when, and the largest part of it.
@@ -78,12 +84,19 @@ func (c *Change) Sentence() string {
 	case c.Between:
 		s += "; the time is between calls, where it may have had less to do"
 	case len(c.Parts) > 0 && c.Parts[0].NS > 0:
-		s += ", most of it: " + c.Parts[0].What
+		s += ", most of it: " + c.Parts[0].words()
 	}
 	if c.PartWork != "" {
 		s += "; part of it is more work: " + c.PartWork
 	}
 	return s
+}
+
+func (p *ChangePart) words() string {
+	if p.Code == nil {
+		return p.What
+	}
+	return p.What + " (" + p.Code.Words() + ")"
 }
 
 // what describes what took longer, and when.
@@ -135,7 +148,7 @@ func (c *Change) Text() string {
 		if ns < 0 {
 			sign, ns = "-", -ns
 		}
-		parts = append(parts, sign+Duration(uint64(ns))+" "+p.What)
+		parts = append(parts, sign+Duration(uint64(ns))+" "+p.words())
 	}
 	if len(parts) == 0 {
 		return c.Summary

@@ -44,7 +44,7 @@ type FootprintSyscall struct {
 	Errnos  map[string]uint64 `json:"errnos"` // by name, never nil
 }
 
-// FootprintFile is something with a path that a process used.
+// FootprintFile is a file, folder or device that a process opened.
 type FootprintFile struct {
 	PID        uint32 `json:"pid"`
 	Kind       string `json:"kind"` // file, directory, device or pipe

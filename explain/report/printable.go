@@ -1,6 +1,6 @@
 package report
 
-import "github.com/ingero-io/ingero/internal/plain"
+import "github.com/ingero-io/ingero/lib/plain"
 
 // Printable replaces what a process may have put into a name to deceive who reads it: names are written to terminals.
 func Printable(s string) string { return plain.Marked(s) }

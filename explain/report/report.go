@@ -2,6 +2,8 @@
 // dashboard and OTLP render. It is data only. Causes are found in package diagnose.
 package report
 
+import "github.com/ingero-io/ingero/event"
+
 // Schema is the version of the JSON form. Fields are only ever added to it.
 const Schema = 1
 
@@ -40,18 +42,18 @@ type Window struct {
 
 // Chain is one finding: an effect, its root cause, and the path from one to the other.
 type Chain struct {
-	ID              string   `json:"id"`       // stable for the same data
-	Severity        string   `json:"severity"` // HIGH, MEDIUM, LOW
-	Summary         string   `json:"summary"`
-	ExplainedPct    float64  `json:"explained_pct"` // share of LostNS that the evidence assigns to Cause
-	LostNS          uint64   `json:"lost_ns"`       // excess time of the effect
-	LostPct         float64  `json:"lost_pct"`      // of the dispatching thread's wall time in the window
-	Effect          Effect   `json:"effect"`
-	Cause           Cause    `json:"cause"`
-	Path            []Step   `json:"path"` // effect first, root last; what ran while it was runnable: most time first
-	Evidence        Evidence `json:"evidence"`
-	Stack           []string `json:"stack"`
-	Recommendations []string `json:"recommendations"`
+	ID              string         `json:"id"` // stable for the same data
+	Severity        event.Severity `json:"severity"`
+	Summary         string         `json:"summary"`
+	ExplainedPct    float64        `json:"explained_pct"` // share of LostNS that the evidence assigns to Cause
+	LostNS          uint64         `json:"lost_ns"`       // excess time of the effect
+	LostPct         float64        `json:"lost_pct"`      // of the dispatching thread's wall time in the window
+	Effect          Effect         `json:"effect"`
+	Cause           Cause          `json:"cause"`
+	Path            []Step         `json:"path"` // effect first, root last; what ran meanwhile: most time first
+	Evidence        Evidence       `json:"evidence"`
+	Stack           []string       `json:"stack"`
+	Recommendations []string       `json:"recommendations"`
 
 	Pattern      *Pattern      `json:"pattern,omitempty"`      // when the time was lost
 	PerStep      *PerStep      `json:"per_step,omitempty"`     // if the workload repeats itself
@@ -156,16 +158,16 @@ type Workload struct {
 
 // StoredChain is a chain as an earlier version of Ingero recorded it, with what the data supports.
 type StoredChain struct {
-	ID              string   `json:"id"`
-	Severity        string   `json:"severity"`
-	Summary         string   `json:"summary"`
-	RootCause       string   `json:"root_cause"`
-	Explanation     string   `json:"explanation"`
-	Op              string   `json:"op"`
-	AtNS            uint64   `json:"at_ns"` // Unix ns at which it was detected
-	Node            string   `json:"node"`
-	Recommendations []string `json:"recommendations"`
-	Supported       string   `json:"supported"` // what the rows of the file say about it
+	ID              string         `json:"id"`
+	Severity        event.Severity `json:"severity"`
+	Summary         string         `json:"summary"`
+	RootCause       string         `json:"root_cause"`
+	Explanation     string         `json:"explanation"`
+	Op              string         `json:"op"`
+	AtNS            uint64         `json:"at_ns"` // Unix ns at which it was detected
+	Node            string         `json:"node"`
+	Recommendations []string       `json:"recommendations"`
+	Supported       string         `json:"supported"` // what the rows of the file say about it
 }
 
 // Effect is what was slow, compared with its usual duration.
@@ -191,12 +193,13 @@ type Effect struct {
 
 // Cause is the root.
 type Cause struct {
-	Kind    string `json:"kind"` // one of diagnose.Kinds
+	Kind    string `json:"kind"` // one of event.Causes
 	Process string `json:"process"`
 	PID     uint32 `json:"pid"`
 	TID     uint32 `json:"tid"`
 	Thread  string `json:"thread"`
 	Detail  string `json:"detail"`
+	Code    *Code  `json:"code,omitempty"` // what it ran meanwhile on a CPU, if that was sampled
 
 	Node string `json:"node,omitempty"` // in a report of several machines
 }

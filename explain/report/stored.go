@@ -26,7 +26,7 @@ func GroupStored(list []StoredChain) [][]*StoredChain {
 	var groups [][]*StoredChain
 	for i := range list {
 		c := &list[i]
-		k := strings.Join([]string{c.Node, c.Op, c.Severity, wordsOf(c.Summary), c.Supported}, "\x00")
+		k := strings.Join([]string{c.Node, c.Op, string(c.Severity), wordsOf(c.Summary), c.Supported}, "\x00")
 		n, ok := at[k]
 		if !ok {
 			n = len(groups)
@@ -40,7 +40,7 @@ func GroupStored(list []StoredChain) [][]*StoredChain {
 
 func (t *text) storedGroup(group []*StoredChain) {
 	last := group[len(group)-1]
-	head := "[was " + last.Severity + "] "
+	head := "[was " + string(last.Severity) + "] "
 	at := clock(last.AtNS, "15:04:05") + " UTC"
 	if n := len(group); n > 1 {
 		at = fmt.Sprintf("%d times, %s to %s", n, clock(group[0].AtNS, "15:04:05"), at)

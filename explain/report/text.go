@@ -24,7 +24,7 @@ func WriteText(w io.Writer, r *Report, o TextOptions) error {
 	t := newText(o)
 	if t.alone(r) {
 		c := &r.Chains[0]
-		t.wrap(t.paint(severityColor(c.Severity), "["+c.Severity+"]")+" "+at(c.Effect.Node), t.paint(bold, r.Verdict))
+		t.wrap(t.paint(severityColor(c.Severity), "["+string(c.Severity)+"]")+" "+at(c.Effect.Node), t.paint(bold, r.Verdict))
 		t.head(r)
 		t.chainBody(c)
 	} else {
@@ -163,7 +163,7 @@ func clock(ns uint64, layout string) string {
 
 func (t *text) chain(c *Chain) {
 	t.line("")
-	t.wrap(t.paint(severityColor(c.Severity), "["+c.Severity+"]")+" "+at(c.Effect.Node), c.Summary)
+	t.wrap(t.paint(severityColor(c.Severity), "["+string(c.Severity)+"]")+" "+at(c.Effect.Node), c.Summary)
 	t.chainBody(c)
 }
 

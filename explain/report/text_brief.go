@@ -100,8 +100,8 @@ func (t *text) alone(r *Report) bool {
 }
 
 // severityColor returns the colour of a severity's label.
-func severityColor(severity string) string {
-	if severity == "HIGH" {
+func severityColor(severity event.Severity) string {
+	if severity == event.SeverityHigh {
 		return red
 	}
 	return yellow

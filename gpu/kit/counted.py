@@ -77,7 +77,7 @@ class Run:
 
 
 def operations(path):
-    """The operation that counts the calls of each function, from the table of docs/api.md."""
+    """The operation that counts the calls of each function, from the table of functions.txt."""
     ops = {}
     with open(path) as f:
         for line in f:

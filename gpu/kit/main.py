@@ -87,7 +87,7 @@ class Kit:
 
     @property
     def api(self):
-        return self._beside("api.md", ".", "../docs")
+        return self._beside("functions.txt", ".", "../internal/gen/testdata")
 
     def products(self, ms):
         """How many matrix products keep the GPU busy for ms; at least 1."""

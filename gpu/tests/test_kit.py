@@ -14,7 +14,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..
 
 from kit import causes, counted, frameworks, nccl, overhead, process, result, smi  # noqa: E402
 
-API = os.path.join(os.path.dirname(os.path.realpath(__file__)), "../../docs/api.md")
+API = os.path.join(os.path.dirname(os.path.realpath(__file__)), "../../internal/gen/testdata/functions.txt")
 
 
 class Calls(unittest.TestCase):

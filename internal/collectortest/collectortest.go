@@ -20,7 +20,7 @@ import (
 	"testing"
 )
 
-// Env names an OpenTelemetry Collector, built from internal/otelcollector:
+// Env names an OpenTelemetry Collector that receives OTLP and writes files, as bin/ingero-fleet-collector:
 // make test-collector.
 const Env = "INGERO_OTEL_COLLECTOR"
 
@@ -76,6 +76,7 @@ receivers:
 exporters:
   file: {path: %[4]q}
 service:
+  telemetry: {metrics: {level: none}} # they would be served at a fixed port
   pipelines:
     metrics: {receivers: [otlp], exporters: [file]}
     logs: {receivers: [otlp], exporters: [file]}

@@ -18,16 +18,16 @@ import (
 // at most.
 func Run(t *testing.T, args ...string) *rig.Result {
 	t.Helper()
-	return run(t, true, args)
+	return runTracer(t, true, args)
 }
 
 // RunAlone does the same for the program and its children only.
 func RunAlone(t *testing.T, args ...string) *rig.Result {
 	t.Helper()
-	return run(t, false, args)
+	return runTracer(t, false, args)
 }
 
-func run(t *testing.T, everyone bool, args []string) *rig.Result {
+func runTracer(t *testing.T, everyone bool, args []string) *rig.Result {
 	t.Helper()
 	kerneltest.Require(t)
 	// Pauses are measured in an emulated machine only (vm.GuestEnv): the threads that wake up for it take part in

@@ -9,7 +9,7 @@ import (
 
 	"github.com/ingero-io/ingero/agent"
 	"github.com/ingero-io/ingero/capture/probe"
-	"github.com/ingero-io/ingero/explain/diagnose"
+	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/explain/report"
 	"github.com/ingero-io/ingero/internal/cudastub"
 	"github.com/ingero-io/ingero/internal/kerneltest"
@@ -30,11 +30,11 @@ var graphLoops = []struct {
 	{
 		"storm",
 		[]string{"--fault", "graph-recapture", "--fault-ms", "4", "--period-ms", "60", "--nested"},
-		diagnose.GraphRecapture, throughDriver,
+		event.CauseGraphRecapture, throughDriver,
 	},
-	{"hoarder", []string{"--fault", "graph-pool", "--fault-ms", "0", "--period-ms", "25"}, diagnose.GraphPool, ""},
-	{"lazy", []string{"--fault", "graph-lazy", "--period-ms", "300"}, diagnose.GraphCapture, ""},
-	{"eager", []string{"--fault", "graph-eager", "--start-after", "3.6"}, diagnose.GraphLaunchDrop, ""},
+	{"hoarder", []string{"--fault", "graph-pool", "--fault-ms", "0", "--period-ms", "25"}, event.CauseGraphPool, ""},
+	{"lazy", []string{"--fault", "graph-lazy", "--period-ms", "300"}, event.CauseGraphCapture, ""},
+	{"eager", []string{"--fault", "graph-eager", "--start-after", "3.6"}, event.CauseGraphLaunchDrop, ""},
 	{"healthy", []string{"--fault", "graph-eager", "--start-after", "60"}, "", throughDriver},
 }
 
@@ -112,7 +112,7 @@ func checkGraphCauses(t *testing.T, r *report.Report, pids map[uint32]int) {
 		if known && strings.HasPrefix(c.Cause.Kind, "graph_") {
 			found[i] = append(found[i], c.Cause.Kind)
 		}
-		if c.Cause.Kind == diagnose.GraphCapture && !strings.Contains(c.Cause.Detail, "called by create_workspace [victim]") {
+		if c.Cause.Kind == event.CauseGraphCapture && !strings.Contains(c.Cause.Detail, "called by create_workspace [victim]") {
 			t.Errorf("what invalidated the capture is reported as: %s", c.Cause.Detail)
 		}
 	}
@@ -141,7 +141,7 @@ func checkGraphViews(t *testing.T, db string, truths []cudastub.Truth) {
 			t.Errorf("%s: graph_execs has %v (graphs, launches, destroyed), want %v", l.name, got, want)
 		}
 		want = []string{fmt.Sprint(c["cudaStreamEndCapture"]), "0", "global", "<nil>"}
-		if l.kind == diagnose.GraphCapture {
+		if l.kind == event.CauseGraphCapture {
 			want = []string{want[0], want[0], "global", "cudaMalloc"}
 		}
 		if got := captures[pid]; strings.Join(got, " ") != strings.Join(want, " ") {

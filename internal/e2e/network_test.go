@@ -83,7 +83,7 @@ func TestLostPacketsExplainWaitsForTheNetwork(t *testing.T) {
 		t.Errorf("%d ns lost, of %d", c.LostNS, r.Truth.InjectedNS)
 	}
 	again := 0
-	for _, x := range r.Input.IO.Connections {
+	for _, x := range r.Input.Connections {
 		if x.Op == event.OpTCPRetransmit && x.Endpoint() == server && int(x.PID) == r.Truth.PID {
 			again++
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/ingero-io/ingero/cluster/health"
 	"github.com/ingero-io/ingero/cluster/ownwork"
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/event/stats"
 	"github.com/ingero-io/ingero/store"
 )
 
@@ -102,11 +103,10 @@ func (o *ownWork) pushed(ranks int) (x []float64, last health.Reply) {
 		}
 	}
 	for _, list := range of {
-		slices.Sort(list)
 		if len(list) == 0 {
 			return nil, last
 		}
-		x = append(x, list[len(list)/2])
+		x = append(x, stats.Upper(list))
 	}
 	return x, last
 }

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/ingero-io/ingero/bench/agent"
-	"github.com/ingero-io/ingero/explain/diagnose"
+	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/explain/report"
 	"github.com/ingero-io/ingero/internal/e2e"
 	"github.com/ingero-io/ingero/internal/rig"
@@ -30,24 +30,24 @@ const (
 
 var questions = []question{
 	{
-		name: "a lock held over fsync", kinds: []string{diagnose.BlockIO}, culprit: true,
+		name: "a lock held over fsync", kinds: []string{event.CauseBlockIO}, culprit: true,
 		args: []string{"--fault", "lock-io", "--fault-ms", "40", "--period-ms", "200", "--culprit", "ckpt-writer"},
 	},
 	{
 		name: "four data workers on one CPU", culprit: true, check: checkCrowd,
-		kinds: []string{diagnose.CPUContention, diagnose.InputStarvation},
+		kinds: []string{event.CauseCPUContention, event.CauseInputStarvation},
 		args: []string{
 			"--fault", "loader-crowd", "--fault-ms", "4", "--host-us", "1500", "--jitter", "30",
 			"--pin", strconv.Itoa(crowdPin), "--start-after", strconv.FormatFloat(crowdAfter, 'g', -1, 64),
 		},
 	},
 	{
-		name: "a step that changes in mid-run", kinds: []string{diagnose.ImplicitSync},
+		name: "a step that changes in mid-run", kinds: []string{event.CauseImplicitSync},
 		args: []string{"--fault", "implicit-sync", "--host-us", "1000", "--seconds", "6", "--start-after", "3"},
 	},
 	{
 		name: "a neighbour beside a GPU-bound program", culprit: true, check: checkNeighbour,
-		kinds: []string{diagnose.CPUContention},
+		kinds: []string{event.CauseCPUContention},
 		args: []string{
 			"--fault", "cpu-hog", "--culprit", "indexer", "--pin", "1", "--nice", "0",
 			"--sync-us", "8000", "--host-us", "3000", "--seconds", "6",
@@ -126,7 +126,7 @@ func checkNeighbour(t *testing.T, r *rig.Result) {
 	without := (1e9*r.Truth.Seconds - float64(r.Truth.InjectedNS)) / float64(r.Truth.Steps)
 	for i := range r.Report.Chains {
 		c := &r.Report.Chains[i]
-		if c.Cause.Kind == diagnose.GPUWait && !r.Disturbed() {
+		if c.Cause.Kind == event.CauseGPUWait && !r.Disturbed() {
 			t.Errorf("the GPU is blamed, too: %s", c.Summary)
 		}
 		if int(c.Cause.PID) != r.Truth.CulpritPID || !quiet(r) {

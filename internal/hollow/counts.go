@@ -102,7 +102,7 @@ func By(rows []Row, k Kind) map[string]uint64 {
 	return m
 }
 
-// Set replaces the settings (lines of key=value; docs/real.md lists them), also for running
+// Set replaces the settings (lines of key=value; DESIGN.md lists them), also for running
 // programs. Work that is already queued keeps its times.
 func Set(file, settings string) error {
 	if len(settings) >= settingsSize {

@@ -5,7 +5,7 @@
 // compared with it.
 //
 // gcc compiles the libraries into a cache folder when they are needed; nothing of NVIDIA's is
-// needed for that. docs/real.md lists the settings, and how it differs from a GPU.
+// needed for that. DESIGN.md lists the settings, and how it differs from a GPU.
 package hollow
 
 import (

@@ -123,7 +123,7 @@ func Run(ctx context.Context, t Target, p *Programs) Result {
 		fail("there was nothing to try")
 	}
 	if r.PeakMiB > t.MaxMiB {
-		fail("it took %d MiB, more than %d%s", r.PeakMiB, t.MaxMiB, most.text())
+		fail("it took %d MiB, more than %d%s", r.PeakMiB, t.MaxMiB, most.costText())
 	}
 	return r
 }
@@ -154,7 +154,7 @@ func (c *costly) note(log io.Writer, trier Trier, a Attack, refused bool, took t
 	fmt.Fprintf(log, "  %s: %s, %.1f s%s\n", a.Name, outcome, took.Seconds(), memory)
 }
 
-func (c *costly) text() string {
+func (c *costly) costText() string {
 	if c.name == "" {
 		return ""
 	}

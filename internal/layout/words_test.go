@@ -11,7 +11,7 @@ import (
 )
 
 // notTexts are folders whose files others wrote, or programs.
-var notTexts = []string{".git", ".cache", "bin", "dist", "node_modules", "investigations", "images"}
+var notTexts = []string{".git", ".cache", "bin", "dist", "node_modules", "investigations", "images", "releases"}
 
 // texts are the kinds of files that are read, beside Makefile.
 var texts = []string{".go", ".c", ".h", ".md", ".ts", ".tsx", ".py", ".sh", ".txtar", ".yaml", ".yml"}

@@ -23,14 +23,14 @@ var contentTools = []tool{
 		embedded("test://mixed-content-resource", "test"),
 	)},
 	{name: "test_error_handling", call: func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		r := text("This tool intentionally returns an error for testing")
+		r := textResult("This tool intentionally returns an error for testing")
 		r.IsError = true
 		return r, nil
 	}},
 	{
 		name: "json_schema_2020_12_tool", schema: schema202012(),
 		call: func(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			return text("called with " + string(r.Params.Arguments)), nil
+			return textResult("called with " + string(r.Params.Arguments)), nil
 		},
 	},
 	{name: "test_x_mcp_header", schema: object(map[string]any{
@@ -41,7 +41,7 @@ var contentTools = []tool{
 		if err := json.Unmarshal(r.Params.Arguments, &in); err != nil {
 			return nil, fmt.Errorf("read the arguments: %w", err)
 		}
-		return text("region=" + in.Region), nil
+		return textResult("region=" + in.Region), nil
 	}},
 }
 

@@ -16,7 +16,7 @@ var roundTools = []tool{
 		name: "test_input_required_result_elicitation",
 		call: func(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			if name := given(r.Params.InputResponses, "user_name", "name"); name != "" {
-				return text("Hello, " + name + "!"), nil
+				return textResult("Hello, " + name + "!"), nil
 			}
 			return need("", mcp.InputRequestMap{"user_name": askName()}), nil
 		},
@@ -25,7 +25,7 @@ var roundTools = []tool{
 		name: "test_input_required_result_sampling",
 		call: func(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			if answer, ok := sampled(r.Params.InputResponses, "capital_question"); ok {
-				return text("Sampling response: " + answer), nil
+				return textResult("Sampling response: " + answer), nil
 			}
 			return need("", mcp.InputRequestMap{"capital_question": sampling("What is the capital of France?")}), nil
 		},
@@ -34,7 +34,7 @@ var roundTools = []tool{
 		name: "test_input_required_result_list_roots",
 		call: func(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			if n, ok := roots(r.Params.InputResponses); ok {
-				return text(fmt.Sprintf("the client has %d roots", n)), nil
+				return textResult(fmt.Sprintf("the client has %d roots", n)), nil
 			}
 			return need("", mcp.InputRequestMap{"client_roots": &mcp.ListRootsParams{}}), nil
 		},
@@ -48,7 +48,7 @@ var roundTools = []tool{
 			name := given(in, "user_name", "name")
 			greeting, greeted := sampled(in, "greeting")
 			if n, ok := roots(in); ok && greeted && name != "" {
-				return text(fmt.Sprintf("%s, %s: %d roots", greeting, name, n)), nil
+				return textResult(fmt.Sprintf("%s, %s: %d roots", greeting, name, n)), nil
 			}
 			return need("all", mcp.InputRequestMap{
 				"user_name": askName(), "greeting": sampling("Generate a greeting"), "client_roots": &mcp.ListRootsParams{},
@@ -117,7 +117,7 @@ func confirmed(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, 
 	case state != "" && state != confirming:
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "this request state is not of this server"}
 	case state != "" && content(r.Params.InputResponses, "confirm") != nil:
-		return text("state-ok: confirmed"), nil
+		return textResult("state-ok: confirmed"), nil
 	}
 	return need(confirming, mcp.InputRequestMap{"confirm": ask("Please confirm", "ok", "boolean")}), nil
 }
@@ -133,14 +133,14 @@ func rounds(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, err
 		return need(second+given(in, "step1", "name"),
 			mcp.InputRequestMap{"step2": ask("Step 2: What is your favourite colour?", "color", "string")}), nil
 	default:
-		return text(name + " likes " + given(in, "step2", "color")), nil
+		return textResult(name + " likes " + given(in, "step2", "color")), nil
 	}
 }
 
 // capable asks only for what the client says that it can do.
 func capable(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	if len(r.Params.InputResponses) > 0 {
-		return text("the client answered"), nil
+		return textResult("the client answered"), nil
 	}
 	requests := mcp.InputRequestMap{}
 	if c := r.ClientCapabilities(); c != nil {
@@ -155,7 +155,7 @@ func capable(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, er
 		}
 	}
 	if len(requests) == 0 {
-		return text("the client can answer nothing"), nil
+		return textResult("the client can answer nothing"), nil
 	}
 	return need("", requests), nil
 }

@@ -24,7 +24,7 @@ func NewServer(ctx context.Context) *mcp.Server {
 	})
 	for _, list := range [][]tool{contentTools, sessionTools, roundTools, changeTools(s)} {
 		for _, t := range list {
-			t.add(s)
+			t.addTo(s)
 		}
 	}
 	addResources(s)
@@ -53,7 +53,7 @@ type tool struct {
 	schema map[string]any // of the arguments; nil: any
 }
 
-func (t tool) add(s *mcp.Server) {
+func (t tool) addTo(s *mcp.Server) {
 	schema := t.schema
 	if schema == nil {
 		schema = map[string]any{"type": "object"}
@@ -61,8 +61,8 @@ func (t tool) add(s *mcp.Server) {
 	s.AddTool(&mcp.Tool{Name: t.name, Description: "A tool for the conformance suite", InputSchema: schema}, t.call)
 }
 
-// text is a result of words.
-func text(s string) *mcp.CallToolResult {
+// textResult is a result of words.
+func textResult(s string) *mcp.CallToolResult {
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: s}}}
 }
 

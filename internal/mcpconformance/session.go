@@ -22,11 +22,11 @@ var sessionTools = []tool{
 			}
 			time.Sleep(step)
 		}
-		return text("logged"), nil
+		return textResult("logged"), nil
 	}},
 	{name: "test_logging_tool", call: func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		err := r.Session.Log(ctx, &mcp.LoggingMessageParams{Level: "info", Data: "logged if asked for"})
-		return text("logged if asked for"), err
+		return textResult("logged if asked for"), err
 	}},
 	{
 		name: "test_tool_with_progress",
@@ -39,7 +39,7 @@ var sessionTools = []tool{
 				}
 				time.Sleep(step)
 			}
-			return text(fmt.Sprint(token)), nil
+			return textResult(fmt.Sprint(token)), nil
 		},
 	},
 	{name: "test_reconnection", call: func(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -47,7 +47,7 @@ var sessionTools = []tool{
 			r.Extra.CloseSSEStream(mcp.CloseSSEStreamArgs{RetryAfter: step})
 		}
 		time.Sleep(5 * step) // for the client to come back
-		return text("Reconnection test completed successfully."), nil
+		return textResult("Reconnection test completed successfully."), nil
 	}},
 	{name: "test_sampling", schema: object(map[string]any{"prompt": map[string]any{"type": "string"}}), call: sample},
 	{
@@ -65,7 +65,7 @@ var sessionTools = []tool{
 	{name: "test_streaming_elicitation", call: always(&mcp.TextContent{Text: "nothing was asked"})},
 	{name: "test_missing_capability", call: func(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		if c := r.ClientCapabilities(); c != nil && c.Sampling != nil {
-			return text("the client can sample"), nil
+			return textResult("the client can sample"), nil
 		}
 		data, err := json.Marshal(mcp.MissingRequiredClientCapabilityData{
 			RequiredCapabilities: &mcp.ClientCapabilities{Sampling: &mcp.SamplingCapabilities{}},
@@ -91,7 +91,7 @@ func sample(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, e
 	if t, ok := got.Content.(*mcp.TextContent); ok {
 		said = t.Text
 	}
-	return text("LLM response: " + said), nil
+	return textResult("LLM response: " + said), nil
 }
 
 // sampling asks the client's model.
@@ -116,7 +116,7 @@ func elicit(schema map[string]any) func(context.Context, *mcp.CallToolRequest) (
 			return nil, err
 		}
 		content, err := json.Marshal(got.Content)
-		return text(fmt.Sprintf("User response: action=%s, content=%s", got.Action, content)), err
+		return textResult(fmt.Sprintf("User response: action=%s, content=%s", got.Action, content)), err
 	}
 }
 
@@ -147,12 +147,12 @@ func enums() map[string]any {
 func changeTools(s *mcp.Server) []tool {
 	return []tool{
 		{name: "test_trigger_tool_change", call: func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			tool{name: "test_passing", call: always()}.add(s)
-			return text("the list of tools has changed"), nil
+			tool{name: "test_passing", call: always()}.addTo(s)
+			return textResult("the list of tools has changed"), nil
 		}},
 		{name: "test_trigger_prompt_change", call: func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			s.AddPrompt(&mcp.Prompt{Description: described, Name: "test_passing"}, said(&mcp.TextContent{Text: "Hello"}))
-			return text("the list of prompts has changed"), nil
+			return textResult("the list of prompts has changed"), nil
 		}},
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/ingero-io/ingero/event"
-	"github.com/ingero-io/ingero/explain/diagnose"
 	"github.com/ingero-io/ingero/explain/report"
 )
 
@@ -24,7 +23,7 @@ func (r *Result) Wrong(c *report.Chain) string {
 	blamed := time.Duration(float64(c.LostNS) * c.ExplainedPct / 100)
 	most := time.Duration(float64(r.OtherTime)*(1+slackShare)) + slack
 	switch {
-	case c.Cause.Kind != diagnose.CPUContention:
+	case c.Cause.Kind != event.CauseCPUContention:
 		return fmt.Sprintf("nothing of kind %s was done", c.Cause.Kind)
 	case r.started(c.Cause.PID):
 		return fmt.Sprintf("it blames %s (%d), a process of the run", c.Cause.Process, c.Cause.PID)

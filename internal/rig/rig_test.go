@@ -31,7 +31,7 @@ func TestStolenTimeIsAShareOfTheBusyTime(t *testing.T) {
 		{"most of little", []store.Snapshot{{CPUPct: 10, StealPct: 5}}, 0.5, true},
 	}
 	for _, tt := range tests {
-		r := Result{Explanation: Explanation{Input: &diagnose.Input{Snapshots: tt.snapshots}}}
+		r := Result{Explanation: Explanation{Input: &diagnose.Input{Tables: store.Tables{Snapshots: tt.snapshots}}}}
 		if got := r.Stolen(); got != tt.want || r.Disturbed() != tt.disturbed {
 			t.Errorf("%s: %g stolen, disturbed: %v", tt.name, got, r.Disturbed())
 		}
@@ -69,12 +69,12 @@ func TestOthersUseTheCPUTimeThatTheRunDoesNot(t *testing.T) {
 func TestAFindingAboutAnotherProgramMustBeTrue(t *testing.T) {
 	self := uint32(os.Getpid())
 	r := Result{
-		Explanation: Explanation{Input: &diagnose.Input{
+		Explanation: Explanation{Input: &diagnose.Input{Tables: store.Tables{
 			Processes: []store.Process{{PID: 70, Parent: 60}, {PID: 60, Parent: 50}, {PID: 90, Parent: 1}},
-			Lives: []event.Life{{
+			Records: event.Records{Lives: []event.Life{{
 				Kind: event.LifeFork, Thread: event.Thread{PID: 80, TID: 80}, Parent: event.Thread{PID: self},
-			}},
-		}},
+			}}},
+		}}},
 		Traced: Traced{Truth: cudastub.Truth{PID: 50}, OtherTime: time.Second},
 	}
 	for name, tt := range map[string]struct {
@@ -83,14 +83,14 @@ func TestAFindingAboutAnotherProgramMustBeTrue(t *testing.T) {
 		lost time.Duration
 		want string
 	}{
-		"another program":            {diagnose.CPUContention, 90, 2 * time.Second, ""},
-		"one that is not recorded":   {diagnose.CPUContention, 91, 2 * time.Second, ""},
-		"more than there was":        {diagnose.CPUContention, 90, 3 * time.Second, "all other programs used 1s"},
-		"the traced program":         {diagnose.CPUContention, 50, time.Second, "a process of the run"},
-		"what it started":            {diagnose.CPUContention, 70, time.Second, "a process of the run"},
-		"the tracer":                 {diagnose.CPUContention, self, time.Second, "a process of the run"},
-		"what the test started":      {diagnose.CPUContention, 80, time.Second, "a process of the run"},
-		"what no other program does": {diagnose.GPUWait, 90, time.Second, "nothing of kind gpu_wait was done"},
+		"another program":            {event.CauseCPUContention, 90, 2 * time.Second, ""},
+		"one that is not recorded":   {event.CauseCPUContention, 91, 2 * time.Second, ""},
+		"more than there was":        {event.CauseCPUContention, 90, 3 * time.Second, "all other programs used 1s"},
+		"the traced program":         {event.CauseCPUContention, 50, time.Second, "a process of the run"},
+		"what it started":            {event.CauseCPUContention, 70, time.Second, "a process of the run"},
+		"the tracer":                 {event.CauseCPUContention, self, time.Second, "a process of the run"},
+		"what the test started":      {event.CauseCPUContention, 80, time.Second, "a process of the run"},
+		"what no other program does": {event.CauseGPUWait, 90, time.Second, "nothing of kind gpu_wait was done"},
 	} {
 		c := report.Chain{Cause: report.Cause{Kind: tt.kind, PID: tt.pid}, LostNS: uint64(tt.lost), ExplainedPct: 50}
 		if got := r.Wrong(&c); (got == "") != (tt.want == "") || !strings.Contains(got, tt.want) {

@@ -51,14 +51,14 @@ func newApt(ctx context.Context, dir string, k *Kernel, arch Arch) (*apt, error)
 	if err := os.WriteFile(filepath.Join(dir, "parts/kernel.sources"), []byte(source), 0o644); err != nil {
 		return nil, fmt.Errorf("get kernel %s: %w", k.Name(), err)
 	}
-	if _, err := a.run(ctx, "apt-get", "update", "-qq", "--error-on=any"); err != nil {
+	if _, err := a.runApt(ctx, "apt-get", "update", "-qq", "--error-on=any"); err != nil {
 		return nil, fmt.Errorf("read the list of %s of %s: %w", k.Suite, mirror, err)
 	}
 	return a, nil
 }
 
-// run runs one of apt's programs, away from the system's settings and state.
-func (a *apt) run(ctx context.Context, program string, args ...string) ([]byte, error) {
+// runApt runs one of apt's programs, away from the system's settings and state.
+func (a *apt) runApt(ctx context.Context, program string, args ...string) ([]byte, error) {
 	set := []string{
 		"Dir::Etc::SourceList=/dev/null", "Dir::Etc::SourceParts=" + filepath.Join(a.dir, "parts"),
 		"Dir::State::Lists=" + filepath.Join(a.dir, "lists"), "Dir::Cache=" + filepath.Join(a.dir, "cache"),
@@ -111,7 +111,7 @@ func (k *Kernel) Fetch(ctx context.Context, cache string, arch Arch) (image stri
 		}
 		return image, nil
 	}
-	names, err := a.run(ctx, "apt-cache", "pkgnames", "linux-")
+	names, err := a.runApt(ctx, "apt-cache", "pkgnames", "linux-")
 	if err != nil {
 		return "", fmt.Errorf("look for kernel %s: %w", k.Name(), err)
 	}
@@ -128,7 +128,7 @@ func (k *Kernel) Fetch(ctx context.Context, cache string, arch Arch) (image stri
 
 // unpack loads a package and unpacks it into a folder of the directory.
 func (a *apt) unpack(ctx context.Context, name, to string) error {
-	if _, err := a.run(ctx, "apt-get", "download", "-qq", name); err != nil {
+	if _, err := a.runApt(ctx, "apt-get", "download", "-qq", name); err != nil {
 		return err
 	}
 	files, err := filepath.Glob(filepath.Join(a.dir, name+"_*.deb"))

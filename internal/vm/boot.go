@@ -58,7 +58,7 @@ func (m *Machine) Boot(ctx context.Context) (*Result, error) {
 	quiet := time.AfterFunc(m.Silence, func() { hang(fmt.Errorf("nothing was heard of it for %s", m.Silence)) })
 	defer quiet.Stop()
 	c := console{log: m.Log, heard: func() { quiet.Reset(m.Silence) }}
-	c.read(r)
+	c.readConsole(r)
 	err := <-ended
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
@@ -93,7 +93,7 @@ type console struct {
 	result *Result
 }
 
-func (c *console) read(r io.Reader) {
+func (c *console) readConsole(r io.Reader) {
 	in := bufio.NewReader(r)
 	for {
 		text, err := in.ReadString('\n')

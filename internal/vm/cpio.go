@@ -29,12 +29,12 @@ const (
 
 // file adds a file; an existing one is kept.
 func (a *archive) file(name string, data []byte, perm fs.FileMode) {
-	a.add(name, modeFile|uint32(perm.Perm()), data)
+	a.addFile(name, modeFile|uint32(perm.Perm()), data)
 }
 
-func (a *archive) folder(name string) { a.add(name, modeFolder|0o755, nil) }
+func (a *archive) folder(name string) { a.addFile(name, modeFolder|0o755, nil) }
 
-func (a *archive) add(name string, mode uint32, data []byte) {
+func (a *archive) addFile(name string, mode uint32, data []byte) {
 	name = path.Clean(name)
 	if a.seen[name] {
 		return

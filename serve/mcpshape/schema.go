@@ -1,5 +1,5 @@
 // Package mcpshape has what MCP servers of this project have in common: schemas of tools' arguments and answers that
-// cost few tokens, and texts of others that a model takes for data. It knows no tool.
+// cost few tokens, lists in parts, and texts of others that a model takes for data. It knows no tool.
 package mcpshape
 
 import (

@@ -45,7 +45,7 @@ func (s *server) compare(ctx context.Context, in scope, baseline string) (*compa
 	}
 	var b *compare.Side
 	var c common
-	err = s.read(ctx, in, &c, func(v *view) (err error) {
+	err = s.readView(ctx, in, &c, func(v *view) (err error) {
 		b, err = compare.ReadView(ctx, v.View)
 		return err
 	})

@@ -10,8 +10,8 @@ import (
 
 	"github.com/ingero-io/ingero/demo"
 	"github.com/ingero-io/ingero/explain/recording"
+	"github.com/ingero-io/ingero/explain/source"
 	"github.com/ingero-io/ingero/serve/mcptool"
-	"github.com/ingero-io/ingero/store/source"
 )
 
 type comparedAnswer struct {

@@ -12,8 +12,8 @@ import (
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
+	"github.com/ingero-io/ingero/explain/source"
 	"github.com/ingero-io/ingero/serve/mcptool"
-	"github.com/ingero-io/ingero/store/source"
 )
 
 // script makes a database by a file of SQL.

@@ -4,21 +4,22 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/explain/report"
 )
 
 // finding is a chain of a report, with the fields that a model needs first.
 type finding struct {
-	ID           string   `json:"id"`
-	Severity     severity `json:"severity"`
-	Kind         string   `json:"kind"`
-	Summary      data     `json:"summary"`
-	LostNS       uint64   `json:"lost_ns" jsonschema:"of the thread"`
-	LostPct      float64  `json:"lost_pct" jsonschema:"of its time"`
-	ExplainedPct float64  `json:"explained_pct" jsonschema:"of lost_ns"`
-	Culprit      party    `json:"culprit"`
-	Evidence     []string `json:"evidence" jsonschema:"NODE:TIME of a call; with g gap between calls, o off CPU, c collective, p process"`
-	Fix          []data   `json:"fix"`
+	ID           string         `json:"id"`
+	Severity     event.Severity `json:"severity"`
+	Kind         string         `json:"kind"`
+	Summary      data           `json:"summary"`
+	LostNS       uint64         `json:"lost_ns" jsonschema:"of the thread"`
+	LostPct      float64        `json:"lost_pct" jsonschema:"of its time"`
+	ExplainedPct float64        `json:"explained_pct" jsonschema:"of lost_ns"`
+	Culprit      party          `json:"culprit"`
+	Evidence     []string       `json:"evidence" jsonschema:"NODE:TIME of a call; with g gap between calls, o off CPU, c collective, p process"`
+	Fix          []data         `json:"fix"`
 }
 
 // chain is a chain of a report with all its fields.
@@ -79,7 +80,7 @@ func partyOf(process string, pid, tid uint32, thread string) party {
 
 func findingOf(c *report.Chain) finding {
 	out := finding{
-		ID: c.ID, Severity: severity(c.Severity), Kind: c.Cause.Kind, Summary: prose(c.Summary),
+		ID: c.ID, Severity: c.Severity, Kind: c.Cause.Kind, Summary: prose(c.Summary),
 		LostNS: c.LostNS, LostPct: c.LostPct, ExplainedPct: c.ExplainedPct,
 		Culprit:  partyOf(c.Cause.Process, c.Cause.PID, c.Cause.TID, c.Cause.Thread),
 		Evidence: first(c.Evidence.EventIDs, maxEvidence), Fix: each(c.Recommendations, maxFixes, prose),

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ingero-io/ingero/explain/diagnose"
+	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/explain/report"
 	"github.com/ingero-io/ingero/serve/mcpshape"
 )
@@ -160,9 +160,9 @@ func nextOf(r *report.Report, at int, in *diagnoseIn) []question {
 	if at < len(r.Chains) {
 		c := &r.Chains[at]
 		switch {
-		case c.Cause.Kind == diagnose.MemoryLeak:
+		case c.Cause.Kind == event.CauseMemoryLeak:
 			q = append(q, question{"the code that made what is still allocated", "run_sql", map[string]any{"sql": leakQuery(c)}})
-		case c.Cause.Kind == diagnose.NUMAMisplacement:
+		case c.Cause.Kind == event.CauseNUMAMisplacement:
 			q = append(q, question{"on which CPUs its threads ran", "run_sql", map[string]any{"sql": cpusQuery(c)}})
 		case c.Effect.Op != betweenCalls && c.Effect.Op != "":
 			q = append(q, in.aboutCalls(c))

@@ -5,13 +5,15 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/explain/report"
+	"github.com/ingero-io/ingero/serve/mcpshape"
 )
 
 type chainsIn struct {
 	scope
-	Severity severity `json:"severity,omitempty" jsonschema:"at least; default LOW"`
-	Kind     kind     `json:"kind,omitempty" jsonschema:"only this cause; default all"`
+	Severity event.Severity `json:"severity,omitempty" jsonschema:"at least; default LOW"`
+	Kind     kind           `json:"kind,omitempty" jsonschema:"only this cause; default all"`
 	paging
 }
 
@@ -32,7 +34,7 @@ var causalChainsTool = tool[chainsIn, chainsOut]{
 	name:  "get_causal_chains",
 	about: "Each finding in full: what was slow, who caused it, how it is known.",
 	run: func(ctx context.Context, s *server, in chainsIn) (out chainsOut, err error) {
-		err = s.explained(ctx, in.of(in.scope), &out.common, func(r *report.Report) error {
+		err = s.explained(ctx, in.scopeOf(in.scope), &out.common, func(r *report.Report) error {
 			var list []chain
 			for i := range r.Chains {
 				c := &r.Chains[i]
@@ -43,7 +45,7 @@ var causalChainsTool = tool[chainsIn, chainsOut]{
 			out.NotExplained = []gap{}
 			if in.Cursor == "" {
 				out.rest(r)
-				in.taken = sizeOf(out.NotExplained)
+				in.taken = mcpshape.Size(out.NotExplained)
 			}
 			out.Chains, out.NextCursor, err = page(list, in.paging, in, &out.common)
 			return err
@@ -73,7 +75,4 @@ func (c *chainsOut) rest(r *report.Report) {
 }
 
 // atLeast reports whether a severity is at least the requested one.
-func atLeast(s string, want severity) bool {
-	rank := map[string]int{"LOW": 1, "MEDIUM": 2, "HIGH": 3}
-	return rank[s] >= rank[fmt.Sprint(want)]
-}
+func atLeast(s, want event.Severity) bool { return want == "" || event.CompareSeverity(s, want) <= 0 }

@@ -8,10 +8,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ingero-io/ingero/capture/doctor"
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/explain/recording"
 	"github.com/ingero-io/ingero/explain/report"
-	"github.com/ingero-io/ingero/internal/doctor"
 	"github.com/ingero-io/ingero/serve/mcpshape"
 	"github.com/ingero-io/ingero/store"
 )

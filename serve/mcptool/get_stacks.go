@@ -53,7 +53,7 @@ var stacksTool = tool[stacksIn, stacksOut]{
 		if err != nil {
 			return out, err
 		}
-		err = s.read(ctx, in.of(in.scope), &out.common, func(v *view) error {
+		err = s.readView(ctx, in.scopeOf(in.scope), &out.common, func(v *view) error {
 			v.Op = op
 			if v.CutsSecond() {
 				out.Note = joined(out.Note, "op_… and calls_without_stack are of the whole seconds that this window touches")

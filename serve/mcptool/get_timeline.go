@@ -11,6 +11,7 @@ import (
 
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/explain/recording"
+	"github.com/ingero-io/ingero/store"
 )
 
 type timelineIn struct {
@@ -50,7 +51,7 @@ var timelineTool = tool[timelineIn, timelineOut]{
 	name:  "get_timeline",
 	about: "When did it change? A thread's call rate, calls a step, step time, waits; with marks.",
 	run: func(ctx context.Context, s *server, in timelineIn) (out timelineOut, err error) {
-		err = s.read(ctx, in.scope, &out.common, func(v *view) error {
+		err = s.readView(ctx, in.scope, &out.common, func(v *view) error {
 			v.bySecond(&out.common)
 			buckets := min(cmp.Or(max(in.Buckets, 0), defaultBuckets), maxBuckets)
 			t, err := recording.ReadTimeline(ctx, v, v.Window, buckets, func(t event.Thread) bool {
@@ -83,7 +84,7 @@ func (v *view) nameThread(ctx context.Context, t event.Thread) (party, error) {
 	if err != nil {
 		return party{}, err
 	}
-	threads, err := v.Threads(ctx)
+	threads, err := store.List[store.ThreadInfo](ctx, v, store.Window{})
 	for i := range threads {
 		if threads[i].Thread == t {
 			return partyOf(names[t.PID], t.PID, t.TID, threads[i].Comm), err

@@ -89,13 +89,13 @@ var traceStatsTool = tool[statsIn, statsOut]{
 		if err != nil {
 			return out, err
 		}
-		err = s.read(ctx, in.of(in.scope), &out.common, func(v *view) error {
+		err = s.readView(ctx, in.scopeOf(in.scope), &out.common, func(v *view) error {
 			v.Op = op
 			v.bySecond(&out.common)
 			if v.whole() && !in.partly() {
 				out.Stored = v.Sum.Stored
 			}
-			list, err := v.OpStats(ctx, v.Window)
+			list, err := store.List[store.OpStat](ctx, v, v.Window)
 			if err != nil {
 				return err
 			}
@@ -127,7 +127,7 @@ func (in *statsIn) wants(v *view, pid uint32, op event.Op) bool {
 func (s *statsOut) addUp(ctx context.Context, v *view, in *statsIn, list []store.OpStat) (err error) {
 	var gaps []store.GapStat // nil: between calls is in none of them
 	if !in.partly() {
-		if gaps, err = v.GapStats(ctx, v.Window); err != nil {
+		if gaps, err = store.List[store.GapStat](ctx, v, v.Window); err != nil {
 			return err
 		}
 		if list, err = recording.Outermost(ctx, v, v.Window, list); err != nil {

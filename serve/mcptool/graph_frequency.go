@@ -47,7 +47,7 @@ var graphFrequencyTool = tool[frequencyIn, frequencyOut]{
 	about: "How often CUDA graphs are launched and made again.",
 	run: func(ctx context.Context, s *server, in frequencyIn) (out frequencyOut, err error) {
 		out.Processes, out.Graphs = []graphRate{}, []graphHeat{}
-		err = s.read(ctx, in.of(in.scope), &out.common, func(v *view) error {
+		err = s.readView(ctx, in.scopeOf(in.scope), &out.common, func(v *view) error {
 			v.bySecond(&out.common)
 			uses, err := v.graphUses(ctx)
 			if err != nil || len(uses) == 0 {

@@ -26,7 +26,7 @@ var graphLifecycleTool = tool[lifecycleIn, lifecycleOut]{
 	about: "CUDA graphs: capture, instantiation, launches, updates, destruction, failed captures.",
 	run: func(ctx context.Context, s *server, in lifecycleIn) (out lifecycleOut, err error) {
 		out.Processes, out.Graphs, out.Failed = []graphUse{}, []graphLife{}, []data{}
-		err = s.read(ctx, in.of(in.scope), &out.common, func(v *view) error {
+		err = s.readView(ctx, in.scopeOf(in.scope), &out.common, func(v *view) error {
 			v.bySecond(&out.common)
 			uses, err := v.graphUses(ctx)
 			if err != nil || len(uses) == 0 {

@@ -24,7 +24,7 @@ type graphUse struct {
 
 // graphUses adds up the graph operations of each process.
 func (v *view) graphUses(ctx context.Context) ([]graphUse, error) {
-	list, err := v.OpStats(ctx, v.Window)
+	list, err := store.List[store.OpStat](ctx, v, v.Window)
 	if err != nil {
 		return nil, err
 	}

@@ -177,7 +177,7 @@ func TestCallsWithoutAShownStackAreCounted(t *testing.T) {
 	began := time.Now().Add(-5 * time.Minute)
 	who := event.Thread{PID: 100, TID: 100}
 	b := &store.Batch{
-		Processes: []store.Process{{PID: 100, Name: "trainer", Rank: -1, LocalRank: -1, WorldSize: -1, Traced: true}},
+		Tables: store.Tables{Processes: []store.Process{{PID: 100, Name: "trainer", Rank: -1, LocalRank: -1, WorldSize: -1, Traced: true}}},
 		Stacks: []event.Stack{{
 			ID: 7, PID: 100,
 			Frames: []event.Frame{{Kind: event.FrameNative, Symbol: "step", Module: "trainer"}},

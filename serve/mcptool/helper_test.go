@@ -9,8 +9,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/ingero-io/ingero/explain/recording"
+	"github.com/ingero-io/ingero/explain/source"
 	"github.com/ingero-io/ingero/serve/mcptool"
-	"github.com/ingero-io/ingero/store/source"
 	"github.com/ingero-io/ingero/store/sqlite"
 	"github.com/ingero-io/ingero/store/sqlite/storetest"
 )
@@ -24,6 +24,7 @@ func connect(t testing.TB, path string, o mcptool.Options) *mcp.ClientSession {
 func connectTo(t testing.TB, src recording.Source, o mcptool.Options, c *mcp.ClientOptions) *mcp.ClientSession {
 	t.Helper()
 	t.Cleanup(func() { src.Close() })
+	o.Demos = knownFaults()
 	ours, theirs := mcp.NewInMemoryTransports()
 	ss, err := mcptool.NewServer(src, o).Connect(context.Background(), ours, nil)
 	if err != nil {

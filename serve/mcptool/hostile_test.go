@@ -16,8 +16,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"golang.org/x/sys/unix"
 
+	"github.com/ingero-io/ingero/explain/source"
 	"github.com/ingero-io/ingero/serve/mcptool"
-	"github.com/ingero-io/ingero/store/source"
 )
 
 // childEnv makes this test program a server of the recording it names.

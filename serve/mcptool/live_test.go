@@ -29,10 +29,10 @@ func writeCalls(t testing.TB, w *sqlite.Writer, from, n int) {
 	t.Helper()
 	who := event.Thread{PID: 100, TID: 100}
 	launch, _ := event.ByName("cudaLaunchKernel")
-	b := &store.Batch{
+	b := &store.Batch{Tables: store.Tables{
 		Processes: []store.Process{{PID: who.PID, Name: "trainer", Rank: -1, LocalRank: -1, WorldSize: -1, Traced: true}},
 		Threads:   []store.ThreadInfo{{Thread: who, Comm: "trainer", Dispatch: true}},
-	}
+	}}
 	at := uint64(time.Now().UnixNano())
 	for i := range n {
 		b.Calls = append(b.Calls,

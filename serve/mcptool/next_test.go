@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ingero-io/ingero/explain/diagnose"
+	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/explain/report"
 )
 
@@ -12,7 +12,7 @@ import (
 // others.
 func TestALeakLeadsToWhatIsStillAllocated(t *testing.T) {
 	r := &report.Report{Chains: []report.Chain{{
-		Cause:  report.Cause{Kind: diagnose.MemoryLeak},
+		Cause:  report.Cause{Kind: event.CauseMemoryLeak},
 		Effect: report.Effect{Op: "cudaMalloc", PID: 7},
 	}}}
 	q := nextOf(r, 0, &diagnoseIn{})
@@ -24,8 +24,8 @@ func TestALeakLeadsToWhatIsStillAllocated(t *testing.T) {
 // A finding that loses no time does not say how much, and leads to where the threads ran.
 func TestAWrongNodeLeadsToTheCPUs(t *testing.T) {
 	r := &report.Report{Chains: []report.Chain{
-		{Cause: report.Cause{Kind: diagnose.DriverCPU}, Effect: report.Effect{Op: "cudaMalloc", PID: 7}, LostNS: 1},
-		{Cause: report.Cause{Kind: diagnose.NUMAMisplacement}, Effect: report.Effect{Op: "cudaLaunchKernel", PID: 7}},
+		{Cause: report.Cause{Kind: event.CauseDriverCPU}, Effect: report.Effect{Op: "cudaMalloc", PID: 7}, LostNS: 1},
+		{Cause: report.Cause{Kind: event.CauseNUMAMisplacement}, Effect: report.Effect{Op: "cudaLaunchKernel", PID: 7}},
 	}}
 	if q := nextOf(r, 0, &diagnoseIn{}); len(q) == 0 || q[0].Why != "the next finding, numa_misplacement" {
 		t.Errorf("next is %+v", q)

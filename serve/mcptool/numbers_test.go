@@ -30,10 +30,10 @@ func opOf(t testing.TB, name string) event.Op {
 // trainer is a process with a thread that makes calls.
 func trainer() (event.Thread, *store.Batch) {
 	who := event.Thread{PID: 100, TID: 100}
-	return who, &store.Batch{
+	return who, &store.Batch{Tables: store.Tables{
 		Processes: []store.Process{{PID: who.PID, Name: "trainer", Rank: -1, LocalRank: -1, WorldSize: -1, Traced: true}},
 		Threads:   []store.ThreadInfo{{Thread: who, Comm: "trainer", Dispatch: true}},
-	}
+	}}
 }
 
 // TestNestedCallsCountOnce: a runtime call that sleeps in the driver sleeps once.

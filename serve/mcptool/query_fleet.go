@@ -6,8 +6,9 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/ingero-io/ingero/fleet"
+	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/serve/mcpshape"
+	"github.com/ingero-io/ingero/serve/nodes"
 )
 
 type fleetIn struct {
@@ -35,10 +36,10 @@ var queryFleetTool = tool[fleetIn, fleetOut]{
 			Notes: []data{"no nodes configured: this server answers for one recording; use diagnose, get_trace_stats or " +
 				"run_sql on it, and ask the server of each other node"},
 		}
-		if s.opts.Fleet == nil {
+		if s.opts.Nodes == nil {
 			return out, nil
 		}
-		t, err := askFleet(ctx, s.opts.Fleet, &in)
+		t, err := askFleet(ctx, s.opts.Nodes, &in)
 		if err != nil {
 			return out, err
 		}
@@ -49,14 +50,14 @@ var queryFleetTool = tool[fleetIn, fleetOut]{
 
 // fleetTable is what nodes answered, as rows.
 type fleetTable struct {
-	*fleet.Coverage
+	*nodes.Coverage
 	note    string
 	notes   []string // what sums are of
 	columns []string
 	rows    [][]any
 }
 
-func (t *fleetTable) add(values ...any) { t.rows = append(t.rows, values) }
+func (t *fleetTable) addRow(values ...any) { t.rows = append(t.rows, values) }
 
 // maxNotes bounds the notes on nodes that did not answer, and the like.
 const maxNotes = 6
@@ -85,9 +86,9 @@ func (f *fleetOut) fill(t *fleetTable) {
 	}
 }
 
-func askFleet(ctx context.Context, f *fleet.Fleet, in *fleetIn) (*fleetTable, error) {
+func askFleet(ctx context.Context, f *nodes.Client, in *fleetIn) (*fleetTable, error) {
 	span := scope{Since: in.Since}.span()
-	part := fleet.Scope{Since: span.Since, From: span.From, To: span.To}
+	part := nodes.Scope{Since: span.Since, From: span.From, To: span.To}
 	if (in.SQL != "") != (in.Action == "sql") {
 		return nil, errors.New("give sql with action sql, and only with it")
 	}
@@ -102,8 +103,8 @@ func askFleet(ctx context.Context, f *fleet.Fleet, in *fleetIn) (*fleetTable, er
 	return fleetChains(ctx, f, part)
 }
 
-func fleetSQL(ctx context.Context, f *fleet.Fleet, sql string) (*fleetTable, error) {
-	t, err := f.Query(ctx, sql, maxRows)
+func fleetSQL(ctx context.Context, f *nodes.Client, sql string) (*fleetTable, error) {
+	t, err := f.Query(ctx, sql, mcpshape.MaxRows)
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +119,7 @@ func fleetSQL(ctx context.Context, f *fleet.Fleet, sql string) (*fleetTable, err
 	return out, nil
 }
 
-func fleetChains(ctx context.Context, f *fleet.Fleet, part fleet.Scope) (*fleetTable, error) {
+func fleetChains(ctx context.Context, f *nodes.Client, part nodes.Scope) (*fleetTable, error) {
 	e, err := f.Explain(ctx, part)
 	if err != nil {
 		return nil, err
@@ -133,13 +134,13 @@ func fleetChains(ctx context.Context, f *fleet.Fleet, part fleet.Scope) (*fleetT
 		if len(c.Recommendations) > 0 {
 			fix = c.Recommendations[0]
 		}
-		t.add(c.Severity, string(name(c.Node)), c.Cause.Kind, string(prose(c.Summary)), c.LostNS, c.ExplainedPct,
+		t.addRow(c.Severity, string(name(c.Node)), c.Cause.Kind, string(prose(c.Summary)), c.LostNS, c.ExplainedPct,
 			string(name(c.Cause.Process)), c.Cause.PID, string(prose(fix)))
 	}
 	return t, nil
 }
 
-func fleetOps(ctx context.Context, f *fleet.Fleet, part fleet.Scope) (*fleetTable, error) {
+func fleetOps(ctx context.Context, f *nodes.Client, part nodes.Scope) (*fleetTable, error) {
 	nodes, h, err := f.Ops(ctx, part)
 	if err != nil {
 		return nil, err
@@ -150,14 +151,14 @@ func fleetOps(ctx context.Context, f *fleet.Fleet, part fleet.Scope) (*fleetTabl
 	}
 	for i := range nodes {
 		for _, o := range nodes[i].Ops {
-			t.add(string(name(nodes[i].Node)), string(name(o.Process)), o.PID, string(name(o.Op)), o.Calls, o.Errors, o.P50NS,
+			t.addRow(string(name(nodes[i].Node)), string(name(o.Process)), o.PID, string(name(o.Op)), o.Calls, o.Errors, o.P50NS,
 				o.P99NS, o.MaxNS, o.TotalNS)
 		}
 	}
 	return t, nil
 }
 
-func fleetOverview(ctx context.Context, f *fleet.Fleet, part fleet.Scope) (*fleetTable, error) {
+func fleetOverview(ctx context.Context, f *nodes.Client, part nodes.Scope) (*fleetTable, error) {
 	nodes, h, err := f.Overview(ctx, part)
 	if err != nil {
 		return nil, err
@@ -165,7 +166,8 @@ func fleetOverview(ctx context.Context, f *fleet.Fleet, part fleet.Scope) (*flee
 	t := &fleetTable{Coverage: &h, columns: []string{"node", "calls", "high", "medium", "low", "window", "verdict"}}
 	for i := range nodes {
 		n := &nodes[i]
-		t.add(string(name(n.Node)), n.Calls, n.Findings["HIGH"], n.Findings["MEDIUM"], n.Findings["LOW"],
+		of := n.Findings
+		t.addRow(string(name(n.Node)), n.Calls, of[event.SeverityHigh], of[event.SeverityMedium], of[event.SeverityLow],
 			clock(n.Window.FromNS)+"/"+clock(n.Window.ToNS), string(prose(n.Verdict)))
 	}
 	return t, nil

@@ -7,10 +7,10 @@ import (
 	"testing"
 
 	"github.com/ingero-io/ingero/demo"
-	"github.com/ingero-io/ingero/fleet"
+	"github.com/ingero-io/ingero/explain/source"
 	"github.com/ingero-io/ingero/serve/mcptool"
 	"github.com/ingero-io/ingero/serve/nodeapi"
-	"github.com/ingero-io/ingero/store/source"
+	"github.com/ingero-io/ingero/serve/nodes"
 	"github.com/ingero-io/ingero/store/sqlite/storetest"
 )
 
@@ -22,18 +22,18 @@ func TestQueryFleetAsksAllNodes(t *testing.T) {
 	must(t, err)
 	_, err = demo.Run(t.Context(), incident, demo.Options{Replay: "for a test", Keep: path})
 	must(t, err)
-	var nodes []string
+	var addresses []string
 	for i, p := range []string{path, made(t, storetest.Load{Calls: 2000})} {
 		src := source.New(p)
 		t.Cleanup(func() { src.Close() })
 		s := httptest.NewServer(nodeapi.New(src, nodeapi.Options{Node: fmt.Sprintf("host-%d", i)}))
 		t.Cleanup(s.Close)
-		nodes = append(nodes, s.Listener.Addr().String())
+		addresses = append(addresses, s.Listener.Addr().String())
 	}
-	f, err := fleet.New(fleet.Config{Nodes: append(nodes, "127.0.0.1:1")})
+	f, err := nodes.New(nodes.Config{Nodes: append(addresses, "127.0.0.1:1")})
 	must(t, err)
 	t.Cleanup(f.Close)
-	cs := connect(t, "nothing.db", mcptool.Options{Fleet: f})
+	cs := connect(t, "nothing.db", mcptool.Options{Nodes: f})
 	for _, c := range []struct {
 		args      map[string]any
 		rows      int // at least

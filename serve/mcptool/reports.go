@@ -46,7 +46,7 @@ func (k *reports) put(key string, r *report.Report) {
 
 // explained reads the explanation of a part of the recording.
 func (s *server) explained(ctx context.Context, in scope, c *common, f func(*report.Report) error) error {
-	return s.read(ctx, in, c, func(v *view) error {
+	return s.readView(ctx, in, c, func(v *view) error {
 		v.bySecond(c)
 		r, err := s.explain(ctx, v)
 		if err != nil {

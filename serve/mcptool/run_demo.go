@@ -2,9 +2,26 @@ package mcptool
 
 import (
 	"context"
+	"errors"
 
-	"github.com/ingero-io/ingero/demo"
+	"github.com/ingero-io/ingero/explain/report"
 )
+
+// Demos are recordings of known faults, which run_demo explains. Who makes the server hands them over: they are
+// explained by the program's own diagnosis, and some are made by running a program.
+type Demos struct {
+	Names   []string
+	Explain func(ctx context.Context, name string) (*Demo, error)
+}
+
+// Demo is what was found of a known fault.
+type Demo struct {
+	Story  string         // what the program does wrong
+	Expect string         // the kind of cause that is right
+	Right  bool           // it was found
+	Rank   int            // of its finding in the report, from 1; 0: it has none
+	Report *report.Report // of the recording
+}
 
 type demoIn struct {
 	Scenario scenario `json:"scenario" jsonschema:"which fault"`
@@ -30,18 +47,17 @@ func (d demoOut) rows() int {
 var runDemoTool = tool[demoIn, demoOut]{
 	name:  "run_demo",
 	about: "Explain a recording with a known fault.",
-	run: func(ctx context.Context, _ *server, in demoIn) (out demoOut, err error) {
-		sc, err := demo.Find(string(in.Scenario))
-		if err != nil {
-			return out, err
+	run: func(ctx context.Context, s *server, in demoIn) (out demoOut, err error) {
+		if s.opts.Demos.Explain == nil {
+			return out, errors.New("this server has no recordings of known faults; run: ingero demo")
 		}
-		r, err := demo.Run(ctx, sc, demo.Options{Replay: "only recordings are shown here"})
+		r, err := s.opts.Demos.Explain(ctx, string(in.Scenario))
 		if err != nil {
 			return out, err
 		}
 		quoteNames(r.Report)
 		out = demoOut{
-			Dropped: droppedOf(r.Report.Lost), Story: sc.Story, Expect: sc.Expect, Right: r.Right,
+			Dropped: droppedOf(r.Report.Lost), Story: r.Story, Expect: r.Expect, Right: r.Right,
 			Verdict: prose(r.Report.Verdict), Fix: []data{},
 		}
 		if len(r.Report.Chains) > 0 {

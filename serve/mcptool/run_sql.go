@@ -46,7 +46,7 @@ var runSQLTool = tool[sqlIn, sqlOut]{
 			return out, ctx.Err()
 		}
 		limits := recording.UntrustedLimits()
-		limits.Rows, limits.Bytes, limits.Time = longest+maxRows, 1<<30, s.opts.SQLTime
+		limits.Rows, limits.Bytes, limits.Time = longest+mcpshape.MaxRows, 1<<30, s.opts.SQLTime
 		rows, err := s.src.Query(ctx, in.SQL, limits)
 		if err != nil {
 			return out, err
@@ -76,10 +76,7 @@ func (s *sqlOut) fill(rows store.Rows, from int, in *sqlIn) error {
 	for _, c := range rows.Columns() {
 		s.Columns = append(s.Columns, data(mcpshape.Cut(mcpshape.Visible(c), maxName)))
 	}
-	room, count := budget, maxRows
-	if in.Limit > 0 {
-		room, count = most, min(in.Limit, maxRows)
-	}
+	room, count := mcpshape.Room(in.Limit, 0)
 	for n := 0; rows.Next(); n++ {
 		if n < from {
 			continue
@@ -91,7 +88,7 @@ func (s *sqlOut) fill(rows store.Rows, from int, in *sqlIn) error {
 		}
 		if room -= len(b) + 1; len(s.Rows) == count || len(s.Rows) > 0 && room < 0 {
 			if at := from + len(s.Rows); at <= longest {
-				s.NextCursor = next(at, in.SQL)
+				s.NextCursor = mcpshape.Cursor(at, in.SQL)
 			} else {
 				s.Note = "there are more rows than can be paged through; narrow the statement"
 			}
@@ -108,7 +105,7 @@ const exactly = 1 << 53
 
 // shown is a row as it is answered, and how many of its values were cut.
 func shown(values []any) (line []any, shortened int) {
-	room := budget / 2 // of a row with very many long values each gets less
+	room := mcpshape.Budget / 2 // of a row with very many long values each gets less
 	line = make([]any, len(values))
 	for i, v := range values {
 		v = store.JSONValue(v)

@@ -31,8 +31,8 @@ type common struct {
 // view is an open recording, cut to a scope.
 type view struct{ *recording.View }
 
-// read opens the recording for a call, and returns the fields of every answer on it.
-func (s *server) read(ctx context.Context, in scope, c *common, f func(*view) error) error {
+// readView opens the recording for a call, and returns the fields of every answer on it.
+func (s *server) readView(ctx context.Context, in scope, c *common, f func(*view) error) error {
 	return s.src.Read(ctx, func(r store.Recording) error {
 		v, err := recording.Ask(ctx, r, in.question(), s.opts.Now())
 		if err != nil {

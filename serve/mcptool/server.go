@@ -11,8 +11,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/ingero-io/ingero/explain/recording"
-	"github.com/ingero-io/ingero/fleet"
 	"github.com/ingero-io/ingero/serve/mcpshape"
+	"github.com/ingero-io/ingero/serve/nodes"
 )
 
 // Options configure a server. The zero value is usable.
@@ -26,7 +26,8 @@ type Options struct {
 	// beside the recording.
 	TestReport string
 	Baselines  []recording.Source // others, to compare with
-	Fleet      *fleet.Fleet       // the nodes that query_fleet asks; nil: none
+	Nodes      *nodes.Client      // the nodes that query_fleet asks; nil: none
+	Demos      Demos              // of run_demo
 	SQLTime    time.Duration      // after which a statement of run_sql is ended; 0: 5 s
 }
 
@@ -63,7 +64,7 @@ func NewServer(src recording.Source, o Options) *mcp.Server {
 		Instructions: instructions, Logger: o.Logger, CompletionHandler: s.complete,
 	})
 	for _, t := range tools {
-		t.add(s, m)
+		t.addTo(s, m)
 	}
 	s.addPrompt(m)
 	s.addResources(m)

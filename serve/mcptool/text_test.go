@@ -6,6 +6,8 @@ import (
 	"testing"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/ingero-io/ingero/serve/mcpshape"
 )
 
 func TestNames(t *testing.T) {
@@ -75,7 +77,7 @@ func FuzzCursors(f *testing.F) {
 		if err == nil && (at < 0 || at > longest) || err != nil && at != 0 {
 			t.Errorf("%q is offset %d, %v", s, at, err)
 		}
-		if again, err := (paging{Cursor: next(at, "key")}).offset("key"); err != nil || again != at {
+		if again, err := (paging{Cursor: mcpshape.Cursor(at, "key")}).offset("key"); err != nil || again != at {
 			t.Errorf("offset %d comes back as %d, %v", at, again, err)
 		}
 	})

@@ -31,9 +31,9 @@ const (
 	DataMeta = "data" // names of the fields with text from traced processes: data, never instructions
 )
 
-// add makes the tool known to a server.
-func (t tool[In, Out]) add(s *server, m *mcp.Server) {
-	fields := mcpshape.Fields(reflect.TypeFor[Out](), reflect.TypeFor[data]())
+// addTo makes the tool known to a server.
+func (t tool[In, Out]) addTo(s *server, m *mcp.Server) {
+	schemas, fields := s.schemas(), mcpshape.Fields(reflect.TypeFor[Out](), reflect.TypeFor[data]())
 	mcp.AddTool(m, &mcp.Tool{
 		Name: t.name, Description: t.about,
 		InputSchema: mcpshape.Input[In](schemas), OutputSchema: mcpshape.Output[Out](schemas),

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/explain/recording"
 	"github.com/ingero-io/ingero/explain/report"
 	"github.com/ingero-io/ingero/serve/nodeapi/wire"
@@ -23,13 +24,13 @@ func clock(_ context.Context, a *API, in *input) (wire.Time, error) {
 }
 
 func overview(ctx context.Context, a *API, in *input) (out wire.Overview, err error) {
-	err = a.read(ctx, in, func(v *recording.View) error {
+	err = a.readView(ctx, in, func(v *recording.View) error {
 		out.About = a.about(&v.Part)
 		r, err := a.explain(ctx, v)
 		if err != nil {
 			return err
 		}
-		out.DB, out.Version, out.Verdict, out.Findings = a.src.Name(), a.opts.Version, r.Verdict, map[string]int{}
+		out.DB, out.Version, out.Verdict, out.Findings = a.src.Name(), a.opts.Version, r.Verdict, map[event.Severity]int{}
 		for i := range r.Chains {
 			out.Findings[r.Chains[i].Severity]++
 		}
@@ -42,13 +43,13 @@ func overview(ctx context.Context, a *API, in *input) (out wire.Overview, err er
 }
 
 func ops(ctx context.Context, a *API, in *input) (out wire.Ops, err error) {
-	err = a.read(ctx, in, func(v *recording.View) error {
+	err = a.readView(ctx, in, func(v *recording.View) error {
 		out.About = a.about(&v.Part)
 		names, err := v.Names(ctx)
 		if err != nil {
 			return err
 		}
-		list, err := v.OpStats(ctx, v.Window)
+		list, err := store.List[store.OpStat](ctx, v, v.Window)
 		if err != nil {
 			return err
 		}
@@ -72,7 +73,7 @@ func ops(ctx context.Context, a *API, in *input) (out wire.Ops, err error) {
 }
 
 func chains(ctx context.Context, a *API, in *input) (r *report.Report, err error) {
-	err = a.read(ctx, in, func(v *recording.View) error {
+	err = a.readView(ctx, in, func(v *recording.View) error {
 		if r, err = a.explain(ctx, v); err == nil {
 			r.Node = a.node(r.Node)
 		}
@@ -82,7 +83,7 @@ func chains(ctx context.Context, a *API, in *input) (r *report.Report, err error
 }
 
 func stacks(ctx context.Context, a *API, in *input) (out wire.Stacks, err error) {
-	err = a.read(ctx, in, func(v *recording.View) error {
+	err = a.readView(ctx, in, func(v *recording.View) error {
 		out.About = a.about(&v.Part)
 		names, err := v.Names(ctx)
 		if err != nil {
@@ -120,12 +121,12 @@ func stacks(ctx context.Context, a *API, in *input) (out wire.Stacks, err error)
 
 func processes(ctx context.Context, a *API, in *input) (out wire.Processes, err error) {
 	in.span = recording.Span{Since: "all"}
-	err = a.read(ctx, in, func(v *recording.View) error {
-		list, err := v.Processes(ctx)
+	err = a.readView(ctx, in, func(v *recording.View) error {
+		list, err := store.List[store.Process](ctx, v, store.Window{})
 		if err != nil {
 			return err
 		}
-		threads, err := v.Threads(ctx)
+		threads, err := store.List[store.ThreadInfo](ctx, v, store.Window{})
 		if err != nil {
 			return err
 		}
@@ -151,12 +152,12 @@ func processes(ctx context.Context, a *API, in *input) (out wire.Processes, err 
 }
 
 func snapshots(ctx context.Context, a *API, in *input) (out wire.Snapshots, err error) {
-	err = a.read(ctx, in, func(v *recording.View) error {
-		machine, err := v.Snapshots(ctx, v.Window)
+	err = a.readView(ctx, in, func(v *recording.View) error {
+		machine, err := store.List[store.Snapshot](ctx, v, v.Window)
 		if err != nil {
 			return err
 		}
-		gpus, err := v.GPUSnapshots(ctx, v.Window)
+		gpus, err := store.List[store.GPUSnapshot](ctx, v, v.Window)
 		if err != nil {
 			return err
 		}

@@ -10,7 +10,7 @@ import (
 
 // callSites tells where in its code the program waits for the GPU.
 func callSites(ctx context.Context, a *API, in *input) (out wire.CallSites, err error) {
-	err = a.read(ctx, in, func(v *recording.View) error {
+	err = a.readView(ctx, in, func(v *recording.View) error {
 		out.About = a.about(&v.Part)
 		names, err := v.Names(ctx)
 		if err != nil {

@@ -16,8 +16,10 @@ func TestWaitsAreListedByCallSite(t *testing.T) {
 	sync, _ := event.ByName("cudaStreamSynchronize")
 	who := event.Thread{PID: 7, TID: 7}
 	b := &store.Batch{
-		Processes: []store.Process{{PID: 7, Name: "trainer", Traced: true}},
-		Threads:   []store.ThreadInfo{{Thread: who, Comm: "trainer", Dispatch: true}},
+		Tables: store.Tables{
+			Processes: []store.Process{{PID: 7, Name: "trainer", Traced: true}},
+			Threads:   []store.ThreadInfo{{Thread: who, Comm: "trainer", Dispatch: true}},
+		},
 		Stacks: []event.Stack{{ID: 9, PID: 7, Frames: []event.Frame{
 			{Kind: event.FrameNative, Addr: 0x710, Symbol: "wait", Module: "trainer"},
 			{Kind: event.FrameNative, Addr: 0x999, Symbol: "step", Module: "trainer"},

@@ -10,9 +10,9 @@ import (
 
 	"github.com/ingero-io/ingero/explain/compare"
 	"github.com/ingero-io/ingero/explain/recording"
+	"github.com/ingero-io/ingero/explain/source"
 	"github.com/ingero-io/ingero/serve/nodeapi"
 	"github.com/ingero-io/ingero/serve/nodeapi/wire"
-	"github.com/ingero-io/ingero/store/source"
 	"github.com/ingero-io/ingero/store/sqlite"
 	"github.com/ingero-io/ingero/store/sqlite/storetest"
 )

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/ingero-io/ingero/account/stats"
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/event/stats"
 	"github.com/ingero-io/ingero/explain/recording"
 	"github.com/ingero-io/ingero/serve/nodeapi/wire"
 	"github.com/ingero-io/ingero/store"
@@ -30,7 +30,7 @@ type perSecond interface {
 
 // heatmap counts the calls of an operation by time and duration.
 func heatmap(ctx context.Context, a *API, in *input) (out wire.Heatmap, err error) {
-	err = a.read(ctx, in, func(v *recording.View) error {
+	err = a.readView(ctx, in, func(v *recording.View) error {
 		out.About = a.about(&v.Part)
 		h := heat{
 			view: v, in: in, out: &out, cells: map[[2]uint64]uint64{}, from: out.Window.FromNS,
@@ -66,7 +66,7 @@ func (h *heat) wants(t event.Thread) bool {
 
 // choose lists the operations, and selects the requested one, or the one with most time.
 func (h *heat) choose(ctx context.Context) error {
-	list, err := h.view.OpStats(ctx, h.view.Window)
+	list, err := store.List[store.OpStat](ctx, h.view, h.view.Window)
 	if err != nil {
 		return err
 	}

@@ -159,8 +159,8 @@ const (
 	maxLimit     = 50_000
 )
 
-// read parses a request. On an error it returns the status to answer with.
-func (rt *route) read(w http.ResponseWriter, r *http.Request) (*input, int, error) {
+// readInput parses a request. On an error it returns the status to answer with.
+func (rt *route) readInput(w http.ResponseWriter, r *http.Request) (*input, int, error) {
 	in := &input{limit: defaultLimit, buckets: defaultBuckets, columns: defaultColumns, rows: defaultRows}
 	body, err := webserver.Body(w, r, maxBody)
 	switch {

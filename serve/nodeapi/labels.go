@@ -12,7 +12,7 @@ import (
 
 // labels tells what processes said they work on: if that is too much, what took longest.
 func labels(ctx context.Context, a *API, in *input) (out wire.Labels, err error) {
-	err = a.read(ctx, in, func(v *recording.View) error {
+	err = a.readView(ctx, in, func(v *recording.View) error {
 		out.About, out.Labels = a.about(&v.Part), []wire.Label{}
 		machines, done, err := recording.Machines(ctx, v.Recording)
 		if err != nil {
@@ -43,7 +43,7 @@ func labelsOf(ctx context.Context, a *API, m store.Reader, v *recording.View) (l
 	if err != nil {
 		return nil, err
 	}
-	found, err := m.Labels(ctx, v.Window)
+	found, err := store.List[store.Label](ctx, m, v.Window)
 	for i := range found {
 		l := &found[i]
 		if v.Wants(l.PID) {

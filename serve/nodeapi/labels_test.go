@@ -21,10 +21,10 @@ func TestTheLongestLabelsAreTold(t *testing.T) {
 	set := func(at uint64, key, value string) event.Label {
 		return event.Label{Arrived: begin + at, Since: begin + at, PID: 7, StartTime: 1, Key: key, Value: value}
 	}
-	b := &store.Batch{
+	b := &store.Batch{Tables: store.Tables{
 		Processes: []store.Process{{PID: 7, Name: "trainer", Traced: true}},
 		Labels:    []event.Label{set(0, "epoch", "1"), set(800, "epoch", "2"), set(1000, "epoch", "")},
-	}
+	}}
 	b.Calls = []event.Call{{Start: begin, Duration: 2000, Thread: event.Thread{PID: 7, TID: 7}, Op: launch.Op}}
 	for i := range uint64(10) {
 		b.Labels = append(b.Labels, set(i*100, "step", fmt.Sprint(i)))

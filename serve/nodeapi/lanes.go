@@ -35,7 +35,7 @@ type laneView struct {
 // laneTimes returns what each thread did: calls and waits one by one if they are few, else sums in
 // buckets of time.
 func laneTimes(ctx context.Context, a *API, in *input) (out wire.Lanes, err error) {
-	err = a.read(ctx, in, func(v *recording.View) error {
+	err = a.readView(ctx, in, func(v *recording.View) error {
 		out.About = a.about(&v.Part)
 		state := a.src.State()
 		return a.lanes.Use(ctx, state, &v.Sum, v.Recording, func(p *lanes.Pyramid, machines []store.Reader) error {
@@ -91,7 +91,7 @@ func (l *laneView) name(ctx context.Context, a *API) error {
 		if n.threads, err = recording.ThreadNames(ctx, r); err != nil {
 			return err
 		}
-		processes, err := r.Processes(ctx)
+		processes, err := store.List[store.Process](ctx, r, store.Window{})
 		if err != nil {
 			return err
 		}

@@ -11,9 +11,9 @@ import (
 	driver "zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
+	"github.com/ingero-io/ingero/explain/source"
 	"github.com/ingero-io/ingero/serve/nodeapi"
 	"github.com/ingero-io/ingero/serve/nodeapi/wire"
-	"github.com/ingero-io/ingero/store/source"
 	"github.com/ingero-io/ingero/store/sqlite"
 	"github.com/ingero-io/ingero/store/sqlite/storetest"
 )

@@ -9,7 +9,7 @@ import (
 )
 
 func ledgers(ctx context.Context, a *API, in *input) (out wire.Ledgers, err error) {
-	err = a.read(ctx, in, func(v *recording.View) error {
+	err = a.readView(ctx, in, func(v *recording.View) error {
 		out.About = a.about(&v.Part)
 		names, err := v.Names(ctx)
 		if err != nil {

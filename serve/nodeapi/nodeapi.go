@@ -81,7 +81,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusMethodNotAllowed, fmt.Errorf("%s needs the method %s", rt.path, rt.method))
 		return
 	}
-	in, code, err := rt.read(w, r)
+	in, code, err := rt.readInput(w, r)
 	if err != nil {
 		fail(w, code, err)
 		return
@@ -97,7 +97,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		defer leave()
 	}
-	out, err := a.run(r.Context(), rt, in)
+	out, err := a.runRoute(r.Context(), rt, in)
 	if err != nil {
 		fail(w, statusOf(err), err)
 		return
@@ -105,8 +105,8 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer(w, out)
 }
 
-// run turns a panic into an error of one request: the process may also be tracing.
-func (a *API) run(ctx context.Context, rt *route, in *input) (out any, err error) {
+// runRoute turns a panic into an error of one request: the process may also be tracing.
+func (a *API) runRoute(ctx context.Context, rt *route, in *input) (out any, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			a.opts.Logger.Error("a request failed inside; please report it", "path", rt.path, "err", fmt.Sprint(p), "stack",

@@ -24,10 +24,10 @@ import (
 	zombie "zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
+	"github.com/ingero-io/ingero/explain/source"
 	"github.com/ingero-io/ingero/internal/servetest"
 	"github.com/ingero-io/ingero/serve/nodeapi"
 	"github.com/ingero-io/ingero/serve/webserver"
-	"github.com/ingero-io/ingero/store/source"
 	"github.com/ingero-io/ingero/store/sqlite"
 	"github.com/ingero-io/ingero/store/sqlite/storetest"
 )

@@ -12,7 +12,7 @@ import (
 // timeline returns calls and intervals one by one: together at most limit, and none that begin
 // after next_ns.
 func timeline(ctx context.Context, a *API, in *input) (out wire.Timeline, err error) {
-	err = a.read(ctx, in, func(v *recording.View) error {
+	err = a.readView(ctx, in, func(v *recording.View) error {
 		out.About = a.about(&v.Part)
 		out.Calls, out.OffCPU = []wire.Call{}, []wire.OffCPU{}
 		wanted := func(t event.Thread, op event.Op) bool {

@@ -14,8 +14,8 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// read opens the recording for a request.
-func (a *API) read(ctx context.Context, in *input, f func(*recording.View) error) error {
+// readView opens the recording for a request.
+func (a *API) readView(ctx context.Context, in *input, f func(*recording.View) error) error {
 	return a.src.Read(ctx, func(r store.Recording) error {
 		q := recording.Question{Span: in.span, Scope: recording.Scope{PIDs: in.pids, Process: in.process, Op: in.op}}
 		v, err := recording.Ask(ctx, r, q, a.opts.Now())

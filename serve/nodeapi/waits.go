@@ -22,7 +22,7 @@ type waitKey struct {
 
 // waits sums up off-CPU time by wait site.
 func waits(ctx context.Context, a *API, in *input) (out wire.Waits, err error) {
-	err = a.read(ctx, in, func(v *recording.View) error {
+	err = a.readView(ctx, in, func(v *recording.View) error {
 		out.About = a.about(&v.Part)
 		names, err := v.Names(ctx)
 		if err != nil {

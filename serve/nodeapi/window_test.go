@@ -33,11 +33,11 @@ func recordedOnce(t *testing.T, b *store.Batch) string {
 func TestEachAnswerCoversTheWholeRecording(t *testing.T) {
 	launch, _ := event.ByName("cudaLaunchKernel")
 	who := event.Thread{PID: 7, TID: 7}
-	b := &store.Batch{
+	b := &store.Batch{Tables: store.Tables{
 		Processes: []store.Process{{PID: 7, Name: "trainer", Traced: true}},
 		Threads:   []store.ThreadInfo{{Thread: who, Comm: "trainer", Dispatch: true}},
 		Losses:    []event.Loss{{Kind: event.LostHealed, Count: 24}},
-	}
+	}}
 	first := uint64(time.Now().Add(-14 * time.Minute).UnixNano())
 	for i := range uint64(6000) {
 		b.Calls = append(b.Calls, event.Call{
@@ -72,7 +72,7 @@ func TestLedgersAddUpToNoMoreThanThereIs(t *testing.T) {
 	for seed := range uint64(10) {
 		rng := rand.New(rand.NewPCG(seed, 16))
 		who := event.Thread{PID: 7, TID: 7}
-		b := &store.Batch{Threads: []store.ThreadInfo{{Thread: who, Comm: "trainer", Dispatch: true}}}
+		b := &store.Batch{Tables: store.Tables{Threads: []store.ThreadInfo{{Thread: who, Comm: "trainer", Dispatch: true}}}}
 		first := uint64(1_700_000_000_000_000_000) + rng.Uint64N(1e9)
 		at, inCalls := first, uint64(0)
 		for range 300 {
@@ -116,7 +116,7 @@ func TestLedgersAddUpToNoMoreThanThereIs(t *testing.T) {
 func TestAnswersOfSQLHaveNotesOnSums(t *testing.T) {
 	who, first := event.Thread{PID: 7, TID: 7}, uint64(1_700_000_000_000_000_000)
 	launch, _ := event.ByName("cudaLaunchKernel")
-	h := api(t, recordedOnce(t, &store.Batch{
+	h := api(t, recordedOnce(t, &store.Batch{Tables: store.Tables{
 		Records: event.Records{
 			Calls: []event.Call{
 				{Start: first, Duration: 10, Thread: who, Op: launch.Op},
@@ -128,7 +128,7 @@ func TestAnswersOfSQLHaveNotesOnSums(t *testing.T) {
 				NS: [event.NumClasses]uint64{event.Sleep: 4_916_000_000},
 			}},
 		},
-	}))
+	}}))
 	for sql, want := range map[string]string{
 		"select sum(duration_ns) from off_cpu":     "off_cpu_times: sum(duration_ns) = 4916000000",
 		"select sum(duration_ns) from cuda_events": "sum(duration_ns) = 10",

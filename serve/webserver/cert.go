@@ -19,7 +19,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ingero-io/ingero/internal/smallfile"
+	"github.com/ingero-io/ingero/lib/smallfile"
 )
 
 // certLife is how long a generated certificate is valid: the maximum that clients accept.

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ingero-io/ingero/internal/crosssite"
+	"github.com/ingero-io/ingero/lib/crosssite"
 )
 
 // Options say who may send requests.

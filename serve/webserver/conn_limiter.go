@@ -87,11 +87,11 @@ func working(ctx context.Context) func() {
 	if !ok {
 		return func() {}
 	}
-	g.add(1)
-	return func() { g.add(-1) }
+	g.addRunning(1)
+	return func() { g.addRunning(-1) }
 }
 
-func (g *limitedConn) add(n int) {
+func (g *limitedConn) addRunning(n int) {
 	g.connLimiter.mu.Lock()
 	defer g.connLimiter.mu.Unlock()
 	g.running += n

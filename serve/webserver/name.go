@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ingero-io/ingero/internal/crosssite"
+	"github.com/ingero-io/ingero/lib/crosssite"
 )
 
 // named reports whether requests for this host are allowed.

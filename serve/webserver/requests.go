@@ -41,11 +41,11 @@ func (a *Requests) Pending() bool {
 func (a *Requests) addListener(ln net.Listener) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.add(ln, ln)
+	a.addSocket(ln, ln)
 }
 
-// add keeps the socket behind a listener or connection.
-func (a *Requests) add(key, socket any) {
+// addSocket keeps the socket behind a listener or connection.
+func (a *Requests) addSocket(key, socket any) {
 	s, ok := socket.(syscall.Conn)
 	if !ok {
 		return
@@ -68,7 +68,7 @@ func (a *Requests) state(conn net.Conn, s http.ConnState) {
 		if t, ok := conn.(interface{ NetConn() net.Conn }); ok {
 			socket = t.NetConn()
 		}
-		a.add(conn, socket)
+		a.addSocket(conn, socket)
 		if a.begun == nil {
 			a.begun = map[net.Conn]bool{}
 		}
@@ -81,19 +81,19 @@ func (a *Requests) state(conn net.Conn, s http.ConnState) {
 	}
 }
 
-// count counts the requests that are being answered. Event streams are not counted: they
+// counting counts the requests that are being answered. Event streams are not counted: they
 // stay open until the client leaves.
-func (a *Requests) count(next http.Handler) http.Handler {
+func (a *Requests) counting(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet || !strings.Contains(r.Header.Get("Accept"), "text/event-stream") {
-			a.run(1)
-			defer a.run(-1)
+			a.addRunning(1)
+			defer a.addRunning(-1)
 		}
 		next.ServeHTTP(w, r)
 	})
 }
 
-func (a *Requests) run(n int) {
+func (a *Requests) addRunning(n int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.running += n

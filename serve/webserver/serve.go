@@ -40,7 +40,7 @@ func Serve(ctx context.Context, ln net.Listener, h http.Handler, cert *tls.Certi
 	}
 	if a := o.Requests; a != nil {
 		a.addListener(ln)
-		hs.Handler = a.count(hs.Handler)
+		hs.Handler = a.counting(hs.Handler)
 		hs.ConnState = func(conn net.Conn, s http.ConnState) {
 			c.state(conn, s)
 			a.state(conn, s)

@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/ingero-io/ingero/internal/crosssite/crosssitetest"
+	"github.com/ingero-io/ingero/lib/crosssite/crosssitetest"
 	"github.com/ingero-io/ingero/serve/webserver"
 )
 

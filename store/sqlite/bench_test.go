@@ -106,17 +106,17 @@ func readAll(tb testing.TB, path string) {
 	ctx, all := tb.Context(), store.Window{}
 	_, err := r.Summary(ctx)
 	must(tb, err)
-	_, err = r.OpStats(ctx, all)
+	_, err = store.List[store.OpStat](ctx, r, all)
 	must(tb, err)
-	_, err = r.GapStats(ctx, all)
+	_, err = store.List[store.GapStat](ctx, r, all)
 	must(tb, err)
 	must(tb, r.NotableCalls(ctx, all, func(*event.Call) bool { return true }))
 	must(tb, r.NotableGaps(ctx, all, func(*event.Gap) bool { return true }))
 	must(tb, r.OffCPU(ctx, all, func(*event.OffCPU) bool { return true }))
 	must(tb, r.ThreadTimes(ctx, all, func(*event.ThreadTime) bool { return true }))
-	_, err = r.Processes(ctx)
+	_, err = store.List[store.Process](ctx, r, store.Window{})
 	must(tb, err)
-	_, err = r.Threads(ctx)
+	_, err = store.List[store.ThreadInfo](ctx, r, store.Window{})
 	must(tb, err)
 }
 
@@ -127,7 +127,7 @@ func BenchmarkOpStats60s(b *testing.B) {
 	}
 	r := reader(b, path)
 	for b.Loop() {
-		if _, err := r.OpStats(b.Context(), store.Window{}); err != nil {
+		if _, err := store.List[store.OpStat](b.Context(), r, store.Window{}); err != nil {
 			b.Fatal(err)
 		}
 	}

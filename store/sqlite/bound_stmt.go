@@ -87,7 +87,7 @@ func (b *boundStmt) ledger(i int, l *event.Ledger) {
 	b.opt(i+int(event.NumClasses)+1, int64(l.Involuntary))
 }
 
-func (b *boundStmt) run() error {
+func (b *boundStmt) runStmt() error {
 	_, err := b.stmt.Step()
 	if err != nil {
 		return err // Step has reset the statement
@@ -110,7 +110,7 @@ func (b *boundStmt) runAt(ts uint64) (uint64, error) {
 	}
 	for range maxBump {
 		b.set(1, int64(ts))
-		err := b.run()
+		err := b.runStmt()
 		if sqlite.ErrCode(err) != sqlite.ResultConstraintPrimaryKey {
 			b.given = ts
 			return ts, err

@@ -99,10 +99,10 @@ func TestCallsThatAreAddedAreSeen(t *testing.T) {
 	wait := opOf(t, "cudaStreamSynchronize")
 	r := (*sqlite.Reader)(nil)
 	for i := range uint64(5) {
-		must(t, w.Write(&store.Batch{Records: event.Records{Calls: []event.Call{{
+		must(t, w.Write(&store.Batch{Tables: store.Tables{Records: event.Records{Calls: []event.Call{{
 			Start: t0 + 1000*i, Duration: 5,
 			Thread: engine, Op: wait, GPU: event.NoGPU, Ret: 1,
-		}}}}))
+		}}}}}))
 		must(t, w.Flush(t.Context()))
 		if r == nil {
 			r = reader(t, path)

@@ -123,7 +123,7 @@ func (w *Writer) insertChunk(rows []rowOrder) (int, error) {
 		b.set(i*width+1, int64(o.ts))
 		w.bindCall(b, i*width, width, &w.pending[o.index])
 	}
-	err := b.run()
+	err := b.runStmt()
 	if sqlite.ErrCode(err) == sqlite.ResultConstraintPrimaryKey {
 		return w.conn.Changes(), nil
 	}
@@ -174,14 +174,14 @@ func (w *Writer) bindCall(b *boundStmt, at, width int, c *pendingCall) {
 func (w *Writer) insertDetail(ts uint64, c *pendingCall) error {
 	if c.notable {
 		w.ins.notable.set(1, int64(ts))
-		if err := w.ins.notable.run(); err != nil {
+		if err := w.ins.notable.runStmt(); err != nil {
 			return err
 		}
 	}
 	if c.mixed {
 		w.ins.restSize.set(1, int64(ts))
 		w.ins.restSize.set(2, int64(c.restSize))
-		if err := w.ins.restSize.run(); err != nil {
+		if err := w.ins.restSize.runStmt(); err != nil {
 			return err
 		}
 	}
@@ -190,7 +190,7 @@ func (w *Writer) insertDetail(ts uint64, c *pendingCall) error {
 	}
 	w.ins.ledger.set(1, int64(ts))
 	w.ins.ledger.ledger(2, &c.Ledger)
-	return w.ins.ledger.run()
+	return w.ins.ledger.runStmt()
 }
 
 // endSeries ends what is counted of a thread.
@@ -204,10 +204,9 @@ func (w *Writer) endSeries(id event.Thread) {
 	clear(w.recent[:])
 }
 
-// beginThreads tells apart the threads whose ids others have since, before records of a batch are written.
-func (w *Writer) beginThreads(b *store.Batch) {
+// applyLives tells apart the threads that had the same ids in a batch, before records of it are written.
+func (w *Writer) applyLives(b *store.Batch) {
 	reused := slices.SortedFunc(slices.Values(b.Reused), func(x, y store.Reuse) int { return cmp.Compare(x.At, y.At) })
-	ended := map[event.Thread]uint64{}
 	for i := range b.Lives {
 		l := &b.Lives[i]
 		for len(reused) > 0 && reused[0].At <= l.At {
@@ -216,10 +215,9 @@ func (w *Writer) beginThreads(b *store.Batch) {
 		}
 		switch l.Kind {
 		case event.LifeExit:
-			ended[l.Thread] = l.At
+			w.threads.end(l.Thread, l.At)
 		case event.LifeFork:
-			w.beginThread(l.Thread, l.At, ended[l.Thread])
-			delete(ended, l.Thread)
+			w.beginThread(l.Thread, l.At, 0)
 		}
 	}
 	for _, u := range reused {
@@ -238,12 +236,11 @@ func (w *Writer) beginThread(id event.Thread, at, exit uint64) {
 	}
 }
 
-// endThreads ends the threads that ended in a batch.
-func (w *Writer) endThreads(b *store.Batch) {
+// endAllSeries ends what is counted of the threads that ended in a batch.
+func (w *Writer) endAllSeries(b *store.Batch) {
 	for i := range b.Lives {
 		if l := &b.Lives[i]; l.Kind == event.LifeExit {
 			w.endSeries(l.Thread)
-			w.threads.end(l.Thread, l.At)
 		}
 	}
 }

@@ -17,10 +17,10 @@ func rank(t *testing.T, n int32, operations int, ahead int64, queued uint64, boo
 	node := fmt.Sprintf("node-%d", n)
 	w, path := create(t, sqlite.Options{Session: store.Session{Node: node, Host: node, Boot: boot, Started: t0}})
 	th := event.Thread{PID: 100, TID: 100}
-	b := &store.Batch{Processes: []store.Process{{
+	b := &store.Batch{Tables: store.Tables{Processes: []store.Process{{
 		PID: th.PID, Name: "rank", Rank: int(n), LocalRank: 0, WorldSize: 2,
 		Traced: true,
-	}}}
+	}}}}
 	for i := range uint64(operations) {
 		clock := func(at uint64) uint64 { return uint64(int64(t0+i*10_000_000+at) + ahead) }
 		end := 1_000_000 + i%3*1000 // not all notice it as soon

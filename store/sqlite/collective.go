@@ -12,7 +12,7 @@ import (
 // collectiveKind is the ranks' parts in collective operations.
 var collectiveKind = &kind[event.Collective]{
 	tables:     []table{{name: "collective", prune: "ts"}},
-	rows:       func(b *store.Batch) []event.Collective { return b.Collectives },
+	rows:       func(t *store.Tables) *[]event.Collective { return &t.Collectives },
 	statements: []string{"insert into collective values (" + values(21) + ")"},
 	insert:     insertCollective,
 	query:      "select * from collective where ts between ? and ? order by ts",
@@ -68,9 +68,4 @@ func orMinusOne(s *sqlite.Stmt, i int) int32 {
 		return -1
 	}
 	return int32(s.ColumnInt64(i))
-}
-
-// Collectives implements store.Reader.
-func (r *Reader) Collectives(ctx context.Context, w store.Window) ([]event.Collective, error) {
-	return collectiveKind.read(ctx, r, bounds(w))
 }

@@ -39,12 +39,12 @@ func TestCollectivesAreReadBack(t *testing.T) {
 	b := collectiveBatch(t)
 	must(t, w.Write(b))
 	must(t, w.Close())
-	got, err := reader(t, path).Collectives(t.Context(), store.Window{})
+	got, err := store.List[event.Collective](t.Context(), reader(t, path), store.Window{})
 	must(t, err)
 	if d := cmp.Diff(b.Collectives, got); d != "" {
 		t.Errorf("collectives (-want +got):\n%s", d)
 	}
-	got, err = reader(t, path).Collectives(t.Context(), store.Window{From: t0 + 4100, To: t0 + 4101})
+	got, err = store.List[event.Collective](t.Context(), reader(t, path), store.Window{From: t0 + 4100, To: t0 + 4101})
 	if err != nil || len(got) != 1 || got[0].Rank != 1 {
 		t.Errorf("in a window: %+v, %v", got, err)
 	}

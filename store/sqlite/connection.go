@@ -13,7 +13,7 @@ import (
 // connectionKind is events on TCP connections.
 var connectionKind = &kind[event.Connection]{
 	tables:     []table{{name: "tcp", prune: "ts", unsaid: true}},
-	rows:       func(b *store.Batch) []event.Connection { return b.Connections },
+	rows:       func(t *store.Tables) *[]event.Connection { return &t.Connections },
 	statements: []string{"insert into tcp values (" + values(15) + ")"},
 	insert: func(w *Writer, s []*boundStmt, c *event.Connection) error {
 		w.session.count(c.At, c.At, 0)

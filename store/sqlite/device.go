@@ -12,7 +12,7 @@ import (
 // deviceKind is the names of block devices.
 var deviceKind = &kind[event.DeviceName]{
 	tables: []table{{name: "device"}},
-	rows:   func(b *store.Batch) []event.DeviceName { return b.Devices },
+	rows:   func(t *store.Tables) *[]event.DeviceName { return &t.Devices },
 	hold:   keepEach[event.DeviceName],
 	insert: func(w *Writer, _ []*boundStmt, d *event.DeviceName) error {
 		return exec(w.conn, "insert or replace into device values (?, ?, ?)", w.session.id, int64(d.Device), d.Name)

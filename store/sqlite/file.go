@@ -12,7 +12,7 @@ import (
 // fileKind is the files that threads waited for.
 var fileKind = &kind[event.File]{
 	tables: []table{{name: "file"}},
-	rows:   func(b *store.Batch) []event.File { return b.Files },
+	rows:   func(t *store.Tables) *[]event.File { return &t.Files },
 	hold:   keepEach[event.File],
 	insert: func(w *Writer, _ []*boundStmt, f *event.File) error {
 		return exec(w.conn, "insert or replace into file values (?, ?, ?, ?)",

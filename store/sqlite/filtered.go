@@ -106,18 +106,20 @@ func threadTimesViews(b *strings.Builder) {
 	fmt.Fprintf(b, `
 -- What each traced thread's time went to, exactly: some ten rows a second of its being
 -- accounted for. timestamp is the begin of a row's time, and duration_ns its length, the sum
--- of all other columns in ns.
+-- of all other columns in ns but the last: kernel_ns is the part of on_cpu_ns in the kernel, by
+-- timer ticks; null: not known.
 create view thread_times as
 with totals as (
   select x.*, t.session, t.pid, t.tid, t.comm, %s as total
   from thread_time x join thread t on t.id = x.thread
 ), pairs as (
   select *, lag(ts) over w as ts_before, coalesce(lag(total) over w, 0) as total_before,
-    lag(ts) over w is not null%s as goes_on%s
+    lag(ts) over w is not null%s as goes_on, lag(kernel) over w as kernel_before%s
   from totals window w as (partition by session, pid, tid order by ts)
 )
 select case when goes_on then ts_before else ts - total end as timestamp,
-  total - case when goes_on then total_before else 0 end as duration_ns, s.node, p.pid, p.tid, p.comm%s
+  total - case when goes_on then total_before else 0 end as duration_ns, s.node, p.pid, p.tid, p.comm%s,
+  case when goes_on then max(coalesce(p.kernel, 0) - p.kernel_before, 0) end as kernel_ns
 from pairs p left join session s on s.id = p.session;
 
 -- The same time off the CPU, a row for each class: the sums that those over off_cpu are a part of.

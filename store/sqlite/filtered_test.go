@@ -137,10 +137,10 @@ func TestNotesHaveTheExactNumber(t *testing.T) {
 func TestNotesNameOnlyWhatTheRecordingHas(t *testing.T) {
 	t.Parallel()
 	w, bare := create(t, sqlite.Options{})
-	must(t, w.Write(&store.Batch{Records: event.Records{OffCPU: []event.OffCPU{{
+	must(t, w.Write(&store.Batch{Tables: store.Tables{Records: event.Records{OffCPU: []event.OffCPU{{
 		Start: t0, Duration: 200_000,
 		Thread: event.Thread{PID: 9, TID: 9},
-	}}}}))
+	}}}}}))
 	must(t, w.Close())
 	w, older := create(t, sqlite.Options{RawRate: 50})
 	waitingCalls(t, w, 2)
@@ -210,7 +210,7 @@ func TestThreadTimesAddUp(t *testing.T) {
 		}
 	}
 	slices.SortFunc(all, func(a, b event.ThreadTime) int { return int(int64(a.At) - int64(b.At)) })
-	must(t, w.Write(&store.Batch{Records: event.Records{ThreadTimes: all}}))
+	must(t, w.Write(&store.Batch{Tables: store.Tables{Records: event.Records{ThreadTimes: all}}}))
 	must(t, w.Close())
 	sums := map[string]uint64{}
 	for _, r := range query(t, path, "select class, sum(duration_ns) from off_cpu_times group by class") {

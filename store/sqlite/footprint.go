@@ -8,7 +8,6 @@ import (
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
-	"github.com/ingero-io/ingero/account/footprint"
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/store"
 )
@@ -31,7 +30,7 @@ func (w *Writer) insertFootprint(f *event.Footprint) error {
 	}
 	for _, e := range f.Errors {
 		put("insert or replace into syscall_error values (?, ?, ?, ?, ?, ?)", id, int64(e.PID), int64(e.Nr), int64(e.Errno),
-			footprint.ErrnoName(e.Errno), int64(e.Count))
+			event.ErrnoName(e.Errno), int64(e.Count))
 	}
 	for i := range f.Touched {
 		t := &f.Touched[i]
@@ -46,7 +45,7 @@ func (w *Writer) insertFootprint(f *event.Footprint) error {
 	}
 	for _, m := range f.Misses {
 		put("insert or replace into path_miss values (?, ?, ?, ?, ?, ?)", id, int64(m.PID), int64(m.Errno), m.Path,
-			footprint.ErrnoName(m.Errno), int64(m.Count))
+			event.ErrnoName(m.Errno), int64(m.Count))
 	}
 	for _, p := range f.Programs {
 		args, _ := json.Marshal(append([]string{}, p.Args...)) // strings cannot fail

@@ -45,16 +45,17 @@ func TestLittleIsKeptInMemoryOfWhatWasWritten(t *testing.T) {
 		t.Errorf("%d stacks, %d frames and %d with frames are known", s, f, len(w.framed))
 	}
 	for range unusedCommits + 2 { // seconds later
-		write(&store.Batch{Threads: []store.ThreadInfo{{Thread: event.Thread{PID: 1, TID: 1}, Comm: "waker"}}})
+		write(&store.Batch{Tables: store.Tables{Threads: []store.ThreadInfo{{Thread: event.Thread{PID: 1, TID: 1}, Comm: "waker"}}}})
 	}
 	w.threads.trimAt = 0
-	write(&store.Batch{Threads: []store.ThreadInfo{{Thread: event.Thread{PID: 1, TID: 1}, Comm: "waker"}}})
+	write(&store.Batch{Tables: store.Tables{Threads: []store.ThreadInfo{{Thread: event.Thread{PID: 1, TID: 1}, Comm: "waker"}}}})
 	if n := len(w.threads.now); n != 1 || len(w.procs) > keptProcesses+each {
 		t.Errorf("%d threads and %d processes are known", n, len(w.procs))
 	}
 
 	// What is not known any more is one with what is in the file.
-	b := &store.Batch{Stacks: []event.Stack{stack(5)}, Processes: []store.Process{{PID: 6, Name: "another name"}}}
+	b := &store.Batch{Stacks: []event.Stack{stack(5)}}
+	b.Processes = []store.Process{{PID: 6, Name: "another name"}}
 	b.Calls = []event.Call{{
 		Start: 1e18, Duration: 5e6, Thread: event.Thread{PID: 6, TID: 6}, Op: 1, Stack: stack(5).ID, Ret: 1,
 	}}
@@ -71,7 +72,7 @@ func TestLittleIsKeptInMemoryOfWhatWasWritten(t *testing.T) {
 	if err != nil || len(got.Frames) != 1 || got.Frames[0].Addr != 5 {
 		t.Errorf("the stack is %+v, %v", got, err)
 	}
-	list, err := r.Processes(t.Context())
+	list, err := store.List[store.Process](t.Context(), r, store.Window{})
 	if err != nil {
 		t.Fatal(err)
 	}

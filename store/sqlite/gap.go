@@ -12,7 +12,7 @@ import (
 // gapKind is the gaps between outermost calls in which a thread was switched off the CPU.
 var gapKind = &kind[event.Gap]{
 	tables: []table{{name: "gap", initial: true, prune: "ts"}},
-	rows:   func(b *store.Batch) []event.Gap { return b.Gaps },
+	rows:   func(t *store.Tables) *[]event.Gap { return &t.Gaps },
 	statements: []string{
 		"insert into gap (ts, thread, next, dur, notable, " + ledgerColumns + ") values (" + values(5+ledgerWidth) + ")",
 	},

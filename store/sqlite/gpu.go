@@ -20,7 +20,7 @@ const (
 // gpuKind is readings of GPUs.
 var gpuKind = &kind[store.GPUSnapshot]{
 	tables: []table{{name: "gpu_snapshot", prune: "ts", machine: true}},
-	rows:   func(b *store.Batch) []store.GPUSnapshot { return b.GPUs },
+	rows:   func(t *store.Tables) *[]store.GPUSnapshot { return &t.GPUs },
 	statements: []string{
 		"insert into gpu_snapshot (ts, gpu, " + gpuColumns + ", session) values (" + values(3+int(store.NumGPUColumns)) + ")",
 	},
@@ -38,10 +38,11 @@ var gpuKind = &kind[store.GPUSnapshot]{
 		_, err := b.runAt(g.At)
 		return err
 	},
+	list: (*Reader).gpuSnapshots,
 }
 
-// GPUSnapshots implements store.Reader.
-func (r *Reader) GPUSnapshots(ctx context.Context, w store.Window) ([]store.GPUSnapshot, error) {
+// gpuSnapshots reads the columns that the schema has.
+func (r *Reader) gpuSnapshots(ctx context.Context, w store.Window) ([]store.GPUSnapshot, error) {
 	columns := gpuColumns
 	if ok, err := r.has(ctx, "gpu_device"); err != nil {
 		return nil, err

@@ -6,7 +6,7 @@ import "github.com/ingero-io/ingero/store"
 // no Reader.
 var gpuClockKind = &kind[store.GPUClockChange]{
 	tables:     []table{{name: "gpu_clock_change", prune: "ts", machine: true}},
-	rows:       func(b *store.Batch) []store.GPUClockChange { return b.GPUClocks },
+	rows:       func(t *store.Tables) *[]store.GPUClockChange { return &t.GPUClocks },
 	hold:       keepEach[store.GPUClockChange],
 	statements: []string{"insert into gpu_clock_change values (" + values(7) + ")"},
 	insert: func(w *Writer, s []*boundStmt, c *store.GPUClockChange) error {

@@ -11,7 +11,7 @@ import (
 // gpuDeviceKind is what GPUs there are.
 var gpuDeviceKind = &kind[store.GPUDevice]{
 	tables: []table{{name: "gpu_device"}},
-	rows:   func(b *store.Batch) []store.GPUDevice { return b.GPUDevices },
+	rows:   func(t *store.Tables) *[]store.GPUDevice { return &t.GPUDevices },
 	hold:   keepEach[store.GPUDevice],
 	insert: func(w *Writer, _ []*boundStmt, d *store.GPUDevice) error {
 		var node any // null
@@ -32,9 +32,4 @@ var gpuDeviceKind = &kind[store.GPUDevice]{
 		}
 		return d, nil
 	},
-}
-
-// GPUDevices implements store.Reader.
-func (r *Reader) GPUDevices(ctx context.Context) ([]store.GPUDevice, error) {
-	return gpuDeviceKind.read(ctx, r, nil)
 }

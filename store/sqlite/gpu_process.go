@@ -11,7 +11,7 @@ import (
 // gpuProcessKind is what processes have of GPUs' memory, when it changed.
 var gpuProcessKind = &kind[store.GPUProcess]{
 	tables: []table{{name: "gpu_process", prune: "ts"}},
-	rows:   func(b *store.Batch) []store.GPUProcess { return b.GPUMemory },
+	rows:   func(t *store.Tables) *[]store.GPUProcess { return &t.GPUMemory },
 	hold:   keepEach[store.GPUProcess],
 	insert: func(w *Writer, _ []*boundStmt, p *store.GPUProcess) error {
 		var bytes any // null
@@ -28,9 +28,4 @@ var gpuProcessKind = &kind[store.GPUProcess]{
 			Bytes: number(s, 3), Known: !s.ColumnIsNull(3),
 		}, nil
 	},
-}
-
-// GPUMemory implements store.Reader.
-func (r *Reader) GPUMemory(ctx context.Context, w store.Window) ([]store.GPUProcess, error) {
-	return gpuProcessKind.read(ctx, r, bounds(w))
 }

@@ -25,7 +25,7 @@ type kindWriter[T any] struct {
 const maxHeld = 4096
 
 func (k *kindWriter[T]) insert(b *store.Batch) error {
-	rows := k.kind.rows(b)
+	rows := k.kind.of(b)
 	if k.kind.hold != nil {
 		k.w.txRows += k.skip(b)
 		rows = k.held[k.inserted:]
@@ -42,7 +42,7 @@ func (k *kindWriter[T]) insert(b *store.Batch) error {
 }
 
 func (k *kindWriter[T]) skip(b *store.Batch) (lost uint64) {
-	rows := k.kind.rows(b)
+	rows := k.kind.of(b)
 	if k.kind.hold == nil {
 		return uint64(len(rows))
 	}

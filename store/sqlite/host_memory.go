@@ -12,7 +12,7 @@ import (
 // hostMemoryKind is how processes used the host's memory.
 var hostMemoryKind = &kind[event.HostMemory]{
 	tables:     []table{{name: "host_memory", prune: "ts"}},
-	rows:       func(b *store.Batch) []event.HostMemory { return b.HostMemory },
+	rows:       func(t *store.Tables) *[]event.HostMemory { return &t.HostMemory },
 	statements: []string{"insert into host_memory values (" + values(7) + ")"},
 	insert: func(w *Writer, s []*boundStmt, m *event.HostMemory) error {
 		b := s[0]

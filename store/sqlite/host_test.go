@@ -18,15 +18,16 @@ func TestRecordingsWithoutReclaimsAreRead(t *testing.T) {
 	must(t, w.Close())
 	sqlite.Downgrade(t, path, 3)
 	r := reader(t, path)
-	reclaims, err := r.Reclaims(t.Context(), store.Window{})
+	reclaims, err := store.List[event.Reclaim](t.Context(), r, store.Window{})
 	must(t, err)
-	if limits, err := r.MemoryLimits(t.Context()); len(limits) != 0 || err != nil {
+	if limits, err := store.List[store.MemoryLimit](t.Context(), r, store.Window{}); len(limits) != 0 || err != nil {
 		t.Errorf("memory limits: %v, %v", limits, err)
 	}
-	if kernels, err := r.Kernels(t.Context()); len(kernels) != 0 || err != nil {
+	if kernels, err := store.List[store.Kernel](t.Context(), r, store.Window{}); len(kernels) != 0 || err != nil {
 		t.Errorf("kernels: %v, %v", kernels, err)
 	}
-	if procs, err := r.Processes(t.Context()); len(procs) == 0 || procs[0].Owner != (owner.Owner{}) || err != nil {
+	procs, err := store.List[store.Process](t.Context(), r, store.Window{})
+	if len(procs) == 0 || procs[0].Owner != (owner.Owner{}) || err != nil {
 		t.Errorf("processes: %v, %v", procs, err)
 	}
 	waits, sockets := 0, 0
@@ -44,7 +45,8 @@ func TestRecordingsWithoutReclaimsAreRead(t *testing.T) {
 	w = open(t, path, sqlite.Options{})
 	must(t, w.Write(fullBatch(t)))
 	must(t, w.Close())
-	if reclaims, err = reader(t, path).Reclaims(t.Context(), store.Window{}); len(reclaims) != 1 || err != nil {
+	reclaims, err = store.List[event.Reclaim](t.Context(), reader(t, path), store.Window{})
+	if len(reclaims) != 1 || err != nil {
 		t.Errorf("after another run: %v, %v", reclaims, err)
 	}
 }
@@ -53,13 +55,13 @@ func TestRecordingsWithoutReclaimsAreRead(t *testing.T) {
 func TestTheControlGroupOfAProcessIsKept(t *testing.T) {
 	t.Parallel()
 	w, path := create(t, sqlite.Options{})
-	must(t, w.Write(&store.Batch{Processes: []store.Process{{
+	must(t, w.Write(&store.Batch{Tables: store.Tables{Processes: []store.Process{{
 		PID: 7, Name: "engine", Cgroup: "/a", Rank: -1, LocalRank: -1,
 		WorldSize: -1,
-	}}}))
+	}}}}))
 	must(t, w.Flush(t.Context()))
 	must(t, w.Close())
-	procs, err := reader(t, path).Processes(t.Context())
+	procs, err := store.List[store.Process](t.Context(), reader(t, path), store.Window{})
 	if err != nil || len(procs) != 1 || procs[0].Cgroup != "/a" {
 		t.Errorf("processes %+v, %v", procs, err)
 	}

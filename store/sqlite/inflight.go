@@ -19,7 +19,7 @@ var inFlightKind = &kind[event.InFlight]{
 		name: "in_flight", prune: "max(seen, coalesce(end_ns, 0))",
 		refs: map[string]string{"holder": "thread", "kernel": "stack"},
 	}},
-	rows: func(b *store.Batch) []event.InFlight { return b.InFlight },
+	rows: func(t *store.Tables) *[]event.InFlight { return &t.InFlight },
 	hold: latestOfCall,
 	statements: []string{
 		"insert or replace into in_flight values (" + values(flightColumns+int(event.NumClasses)) + ")",
@@ -87,12 +87,7 @@ func insertInFlight(w *Writer, s []*boundStmt, f *event.InFlight) error {
 	for c, ns := range f.NS {
 		b.opt(flightColumns+1+c, int64(ns))
 	}
-	return b.run()
-}
-
-// InFlight implements store.Reader.
-func (r *Reader) InFlight(ctx context.Context, w store.Window) ([]event.InFlight, error) {
-	return inFlightKind.read(ctx, r, bounds(w))
+	return b.runStmt()
 }
 
 func scanInFlight(ctx context.Context, r *Reader, s *sqlite.Stmt) (f event.InFlight, err error) {

@@ -18,16 +18,16 @@ func TestACallInFlightIsOneRow(t *testing.T) {
 		Thread: event.Thread{PID: 1, TID: 2}, Comm: "a", Op: i.Op, Start: t0, At: t0 + 1e9,
 		Doing: event.Running, GPU: event.NoGPU, Syscall: -1,
 	}
-	must(t, w.Write(&store.Batch{InFlight: []event.InFlight{f}}))
+	must(t, w.Write(&store.Batch{Tables: store.Tables{InFlight: []event.InFlight{f}}}))
 	f.At, f.Comm = t0+2e9, "b"
-	must(t, w.Write(&store.Batch{InFlight: []event.InFlight{f}}))
-	must(t, w.Write(&store.Batch{Records: event.Records{Lives: []event.Life{
+	must(t, w.Write(&store.Batch{Tables: store.Tables{InFlight: []event.InFlight{f}}}))
+	must(t, w.Write(&store.Batch{Tables: store.Tables{Records: event.Records{Lives: []event.Life{
 		{At: t0 + 3e9, Kind: event.LifeUnfinished, Thread: f.Thread, Comm: "b", Op: i.Op, Duration: 3e9},
 		{At: t0 + 3e9, Kind: event.LifeExit, Thread: f.Thread, Comm: "b"},
 		{At: t0 + 4e9, Kind: event.LifeUnfinished, Thread: event.Thread{PID: 1, TID: 3}, Comm: "c", Op: i.Op, Duration: 5e6},
-	}}}))
+	}}}}))
 	f.Outcome, f.End = event.Died, t0+3e9
-	must(t, w.Write(&store.Batch{InFlight: []event.InFlight{f}}))
+	must(t, w.Write(&store.Batch{Tables: store.Tables{InFlight: []event.InFlight{f}}}))
 	must(t, w.Close())
 	for query, want := range map[string]string{
 		"select count(*) || outcome || comm || duration_ns from long_calls": "1diedb3000000000",

@@ -73,8 +73,8 @@ func (w *Writer) argsID(a *[event.NumArgs]uint64) int64 {
 // knownStacks and knownFrames bound those that are known without asking the file: programs whose addresses differ each
 // time that they are started have ever new ones.
 const (
-	knownStacks = 1 << 16
-	knownFrames = 1 << 16
+	knownStacks = 1 << 14
+	knownFrames = 1 << 14
 )
 
 // stackID is the id of a stack; 0 if it has none, or if the file cannot be asked.

@@ -55,7 +55,7 @@ func TestAKilledTransactionIsNotRead(t *testing.T) {
 	if sum.Calls != 2 {
 		t.Errorf("%d calls", sum.Calls)
 	}
-	stats, err := r.OpStats(t.Context(), store.Window{})
+	stats, err := store.List[store.OpStat](t.Context(), r, store.Window{})
 	must(t, err)
 	if len(stats) == 0 {
 		t.Error("no statistics")

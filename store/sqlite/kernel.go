@@ -11,7 +11,7 @@ import (
 // kernelKind is the names of the kernels that processes launch.
 var kernelKind = &kind[store.Kernel]{
 	tables: []table{{name: "kernel"}},
-	rows:   func(b *store.Batch) []store.Kernel { return b.Kernels },
+	rows:   func(t *store.Tables) *[]store.Kernel { return &t.Kernels },
 	hold:   keepEach[store.Kernel],
 	insert: func(w *Writer, _ []*boundStmt, k *store.Kernel) error {
 		return exec(w.conn, "insert or replace into kernel values (?, ?, ?, ?, ?, ?)",
@@ -26,18 +26,13 @@ var kernelKind = &kind[store.Kernel]{
 	},
 }
 
-// Kernels implements store.Reader.
-func (r *Reader) Kernels(ctx context.Context) ([]store.Kernel, error) {
-	return kernelKind.read(ctx, r, nil)
-}
-
 var kernelLaunchesQuery = `select c.thread, a.a0, sum(coalesce(c.weight, 1)), count(*)
 from call c join args a on a.id = c.args
 where c.ts between ? and ? and coalesce(c.depth, 0) = 0 and c.op in (` + opsThat(launchesKernel) + `)
 group by c.thread, a.a0`
 
-// KernelLaunches implements store.Reader.
-func (r *Reader) KernelLaunches(ctx context.Context, w store.Window) (list []store.KernelLaunches, err error) {
+// kernelLaunches adds up how often each thread launched each kernel. Launches within other calls do not count again.
+func (r *Reader) kernelLaunches(ctx context.Context, w store.Window) (list []store.KernelLaunches, err error) {
 	err = r.optional(ctx, "args", kernelLaunchesQuery, bounds(w), func(s *sqlite.Stmt) error {
 		t, err := r.thread(ctx, s.ColumnInt64(0))
 		if err != nil {

@@ -38,12 +38,12 @@ func TestLaunchesAreCountedByKernel(t *testing.T) {
 			calls = append(calls, in, c)
 		}
 		for n := 0; n < len(calls); n += 500 {
-			must(t, w.Write(&store.Batch{Records: event.Records{Calls: calls[n : n+500]}}))
+			must(t, w.Write(&store.Batch{Tables: store.Tables{Records: event.Records{Calls: calls[n : n+500]}}}))
 		}
 		must(t, w.Close())
 		r, err := sqlite.Open(path)
 		must(t, err)
-		list, err := r.KernelLaunches(t.Context(), store.Window{})
+		list, err := store.List[store.KernelLaunches](t.Context(), r, store.Window{})
 		must(t, err)
 		if len(list) != len(want) {
 			t.Fatalf("%d kernels, want %d: %+v", len(list), len(want), list)
@@ -60,7 +60,7 @@ func TestLaunchesAreCountedByKernel(t *testing.T) {
 					l.Stored, n, bound)
 			}
 		}
-		half, err := r.KernelLaunches(t.Context(), store.Window{From: t0, To: t0 + 5e9})
+		half, err := store.List[store.KernelLaunches](t.Context(), r, store.Window{From: t0, To: t0 + 5e9})
 		must(t, err)
 		var sum uint64
 		for _, l := range half {

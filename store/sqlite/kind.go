@@ -45,13 +45,14 @@ var kinds = []recordKind{
 	rankEventKind,
 	rankStepKind,
 	pauseKind,
+	codeSampleKind,
 }
 
 // kind is all that the store knows of a kind of record: its tables, and how its rows are written
 // and read. Its tables are created by a migration.
 type kind[T any] struct {
-	tables []table                // the first one has the rows
-	rows   func(*store.Batch) []T // of a batch
+	tables []table                  // the first one has the rows
+	rows   func(*store.Tables) *[]T // where they are; nil: the Writer makes them itself
 
 	// hold adds a row to those that are held until they are committed, so that it survives a transaction
 	// that fails, and a full disk: for rows that come only when something begins, ends or changes, as
@@ -65,9 +66,12 @@ type kind[T any] struct {
 
 	view string // the statement that makes a view of the rows for SQL; empty: views.sql has it
 
-	// What read runs, if a Reader returns the rows as they are.
-	query string
+	// How rows are read, one by one by query and scan, or all by list. Kinds without either are for SQL only, or have
+	// visitors.
+	query string // with the bounds of the window, if rows have a time
 	scan  func(ctx context.Context, r *Reader, s *sqlite.Stmt) (T, error)
+	list  func(*Reader, context.Context, store.Window) ([]T, error)
+	alone bool // they are not read with all of store.Tables: a diagnosis needs none
 }
 
 // table is a table of a kind.
@@ -95,6 +99,8 @@ type recordKind interface {
 	in() []table
 	sql() string // of its view
 	count(b *store.Batch) int
+	initial() bool // recordings of every schema have its table
+	filler[*Reader]
 	// prepare returns what writes rows of this kind.
 	prepare(w *Writer) (rowWriter, error)
 }
@@ -103,7 +109,17 @@ func (k *kind[T]) in() []table { return k.tables }
 
 func (k *kind[T]) sql() string { return k.view }
 
-func (k *kind[T]) count(b *store.Batch) int { return len(k.rows(b)) }
+func (k *kind[T]) initial() bool { return k.tables[0].initial }
+
+func (k *kind[T]) count(b *store.Batch) int { return len(k.of(b)) }
+
+// of are the rows of a batch.
+func (k *kind[T]) of(b *store.Batch) []T {
+	if k.rows == nil {
+		return nil
+	}
+	return *k.rows(&b.Tables)
+}
 
 func (k *kind[T]) prepare(w *Writer) (rowWriter, error) {
 	kw := &kindWriter[T]{w: w, kind: k}
@@ -117,8 +133,23 @@ func (k *kind[T]) prepare(w *Writer) (rowWriter, error) {
 	return kw, nil
 }
 
-// read returns the rows that the query finds with args.
-func (k *kind[T]) read(ctx context.Context, r *Reader, args []int64) ([]T, error) {
+func (k *kind[T]) fill(ctx context.Context, r *Reader, w store.Window, list any) (bool, error) {
+	of := listOf[*Reader, T]{rows: k.rows, list: k.list}
+	if k.alone {
+		of.rows = nil
+	}
+	if k.query != "" {
+		of.list = k.read
+	}
+	return of.fill(ctx, r, w, list)
+}
+
+// read returns the rows that the query finds in the window.
+func (k *kind[T]) read(r *Reader, ctx context.Context, w store.Window) ([]T, error) {
+	var args []int64
+	if strings.Contains(k.query, "?") {
+		args = bounds(w)
+	}
 	rows := r.rows
 	if t := &k.tables[0]; !t.initial {
 		rows = func(ctx context.Context, query string, args []int64, f func(*sqlite.Stmt) error) error {

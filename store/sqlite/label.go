@@ -13,7 +13,7 @@ import (
 // that merging keeps them where another recording of the machine has the process's calls.
 var labelKind = &kind[event.Label]{
 	tables:     []table{{name: "label", prune: labelUsed}},
-	rows:       func(b *store.Batch) []event.Label { return b.Labels },
+	rows:       func(t *store.Tables) *[]event.Label { return &t.Labels },
 	hold:       keepEach[event.Label],
 	statements: []string{"insert into label values (" + values(11) + ")"},
 	insert: func(w *Writer, s []*boundStmt, l *event.Label) error {
@@ -85,7 +85,7 @@ const (
 	rangeValue  = `case when ` + stepRange + ` then cast(cast(substr(r.text, 14) as integer) as text) else r.text end`
 )
 
-// readLabels is the query of Labels. It reads tables and no views, which may be of several machines.
+// readLabels is the query of labels. It reads tables and no views, which may be of several machines.
 var readLabels = heldLabels + `
 select since as began, ended as until_, pid, 0, key, value, until is not null from label_held
 where value is not null and ended > since and since <= ?2 and ended > ?1
@@ -95,8 +95,8 @@ from (` + markRanges() + `) r
 where r.text is not null and r.ended > r.timestamp and r.timestamp <= ?2 and r.ended > ?1
 order by began, until_`
 
-// Labels implements store.Reader.
-func (r *Reader) Labels(ctx context.Context, w store.Window) (list []store.Label, err error) {
+// labels returns what processes said they worked on in the window, cut at its borders, by begin.
+func (r *Reader) labels(ctx context.Context, w store.Window) (list []store.Label, err error) {
 	b := bounds(w)
 	err = r.optional(ctx, "label", readLabels, b, func(s *sqlite.Stmt) error {
 		list = append(list, store.Label{

@@ -28,7 +28,7 @@ func TestLabelsHoldUntilTheyAreSetAgain(t *testing.T) {
 	other.StartTime = 60
 	ended := set(5, "gone", "x") // of one that had ended when it came
 	ended.StartTime, ended.Until = 0, t0+6
-	must(t, w.Write(&store.Batch{
+	must(t, w.Write(&store.Batch{Tables: store.Tables{
 		Processes: []store.Process{{PID: 7, Name: "train"}},
 		Labels: []event.Label{
 			set(10, "step", "1"), set(10, "epoch", "1"), set(20, "step", "2"), set(30, "step", ""), set(40, "step", "3"),
@@ -43,7 +43,7 @@ func TestLabelsHoldUntilTheyAreSetAgain(t *testing.T) {
 			{Op: opOf(t, "nvtxRangePop"), Start: t0 + 60, Duration: 1, Thread: event.Thread{PID: 7, TID: 8}},
 			{Op: opOf(t, "nvtxRangePop"), Start: t0 + 70, Duration: 1, Thread: event.Thread{PID: 7, TID: 8}},
 		}},
-	}))
+	}}))
 	must(t, w.Close())
 	var got []string
 	for _, r := range query(t, path, fmt.Sprintf("select timestamp - %d, ended - %[1]d, duration_ns, key, value, kind, source, "+
@@ -67,7 +67,7 @@ func TestLabelsHoldUntilTheyAreSetAgain(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
-	list, err := reader(t, path).Labels(t.Context(), store.Window{From: t0 + 18, To: t0 + 35})
+	list, err := store.List[store.Label](t.Context(), reader(t, path), store.Window{From: t0 + 18, To: t0 + 35})
 	must(t, err)
 	at := func(from, to uint64, key, value string, span bool) store.Label {
 		return store.Label{From: t0 + from, To: t0 + to, PID: 7, Key: key, Value: value, Span: span}
@@ -78,7 +78,7 @@ func TestLabelsHoldUntilTheyAreSetAgain(t *testing.T) {
 	}, list); d != "" {
 		t.Errorf("read back (-want +got):\n%s", d)
 	}
-	list, err = reader(t, path).Labels(t.Context(), store.Window{From: t0 + 50, To: t0 + 65})
+	list, err = store.List[store.Label](t.Context(), reader(t, path), store.Window{From: t0 + 50, To: t0 + 65})
 	must(t, err)
 	forward := at(55, 60, "nvtx", "forward", true)
 	forward.TID = 8
@@ -113,7 +113,7 @@ func labelled(t *testing.T, calls []event.Call, seed uint64) (path string, of []
 	}
 	next := 0
 	for n := 0; n < len(calls); n += 500 {
-		b := &store.Batch{Records: event.Records{Calls: calls[n:min(n+500, len(calls))]}}
+		b := &store.Batch{Tables: store.Tables{Records: event.Records{Calls: calls[n:min(n+500, len(calls))]}}}
 		last := slices.MaxFunc(b.Calls, func(a, c event.Call) int { return int(int64(a.Start - c.Start)) }).Start
 		for ; next < len(labels) && labels[next].Since <= last; next++ {
 			b.Labels = append(b.Labels, labels[next])
@@ -166,7 +166,7 @@ func TestMergedRecordingsKeepLabels(t *testing.T) {
 	must(t, err)
 	for i, m := range machines {
 		defer m.Close()
-		list, err := m.Labels(t.Context(), store.Window{})
+		list, err := store.List[store.Label](t.Context(), m, store.Window{})
 		must(t, err)
 		if want := query(t, []string{a, b}[i], "select count(*) from labels")[0][0]; int64(len(list)) != want {
 			t.Errorf("machine %d has %d labels, want %v", i, len(list), want)
@@ -182,10 +182,10 @@ func TestMergedRecordingsKeepLabels(t *testing.T) {
 func TestALongLabelOutlivesPruning(t *testing.T) {
 	t.Parallel()
 	w, path := create(t, sqlite.Options{MaxBytes: 3 << 20, RawRate: 1 << 30})
-	must(t, w.Write(&store.Batch{Labels: []event.Label{set(0, "epoch", "1"), set(0, "step", "1"), set(1000, "step", "2")}}))
+	must(t, w.Write(&store.Batch{Tables: store.Tables{Labels: []event.Label{set(0, "epoch", "1"), set(0, "step", "1"), set(1000, "step", "2")}}}))
 	calls := fastCalls(t, 3, 120_000)
 	for n := 0; n < len(calls); n += 5000 {
-		must(t, w.Write(&store.Batch{Records: event.Records{Calls: calls[n : n+5000]}}))
+		must(t, w.Write(&store.Batch{Tables: store.Tables{Records: event.Records{Calls: calls[n : n+5000]}}}))
 		must(t, w.Flush(t.Context()))
 	}
 	must(t, w.Close())

@@ -28,7 +28,7 @@ func TestRecordsAfterTheEndAreOfTheThreadThatEnded(t *testing.T) {
 			waitOf(worker, "other", reuseBase+6e9, 0), waitOf(engine, "engine", reuseBase+7e9, 2001),
 		}},
 	} {
-		if err := w.Write(&store.Batch{Records: r}); err != nil {
+		if err := w.Write(&store.Batch{Tables: store.Tables{Records: r}}); err != nil {
 			t.Fatal(err)
 		}
 	}

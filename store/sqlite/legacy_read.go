@@ -39,15 +39,15 @@ func (r *legacyReader) Summary(ctx context.Context) (store.Summary, error) {
 
 // CallsIn implements store.Recording.
 func (r *legacyReader) CallsIn(ctx context.Context, w store.Window) (n uint64, err error) {
-	list, err := r.OpStats(ctx, w)
+	list, err := r.opStats(ctx, w)
 	for i := range list {
 		n += list[i].Calls
 	}
 	return n, err
 }
 
-// Processes implements store.Reader.
-func (r *legacyReader) Processes(ctx context.Context) ([]store.Process, error) {
+// processes returns those that have a name, and those with calls.
+func (r *legacyReader) processes(ctx context.Context, _ store.Window) ([]store.Process, error) {
 	e, err := r.load(ctx)
 	if err != nil {
 		return nil, err
@@ -70,8 +70,8 @@ func (r *legacyReader) Processes(ctx context.Context) ([]store.Process, error) {
 	return out, nil
 }
 
-// Threads implements store.Reader: those with calls or with intervals.
-func (r *legacyReader) Threads(ctx context.Context) ([]store.ThreadInfo, error) {
+// threads returns those with calls or with intervals.
+func (r *legacyReader) threads(ctx context.Context, _ store.Window) ([]store.ThreadInfo, error) {
 	e, err := r.load(ctx)
 	if err != nil {
 		return nil, err
@@ -93,19 +93,14 @@ func (r *legacyReader) Threads(ctx context.Context) ([]store.ThreadInfo, error) 
 	return out, nil
 }
 
-// OpStats implements store.Reader. They are exact where the file counts calls that it does not
+// opStats are exact where the file counts calls that it does not
 // list. Counts of a minute that is only partly in the window are left out.
-func (r *legacyReader) OpStats(ctx context.Context, w store.Window) ([]store.OpStat, error) {
+func (r *legacyReader) opStats(ctx context.Context, w store.Window) ([]store.OpStat, error) {
 	e, err := r.load(ctx)
 	if err != nil {
 		return nil, err
 	}
 	return e.opStats(w), nil
-}
-
-// GapStats implements store.Reader: an earlier Ingero recorded no gaps.
-func (r *legacyReader) GapStats(context.Context, store.Window) ([]store.GapStat, error) {
-	return nil, nil
 }
 
 // NotableGaps implements store.Reader.
@@ -123,16 +118,6 @@ func (r *legacyReader) Reaching(ctx context.Context, at uint64, call func(*event
 // ThreadTimes implements store.Reader.
 func (r *legacyReader) ThreadTimes(context.Context, store.Window, func(*event.ThreadTime) bool) error {
 	return nil
-}
-
-// Throttles implements store.Reader.
-func (r *legacyReader) Throttles(context.Context, store.Window) ([]store.Throttle, error) {
-	return nil, nil
-}
-
-// Stalls implements store.Reader.
-func (r *legacyReader) Stalls(context.Context, store.Window) ([]event.Stall, error) {
-	return nil, nil
 }
 
 // OpSeries implements store.Reader: earlier versions kept no statistics by second.
@@ -166,9 +151,6 @@ func (r *legacyReader) CallsOf(ctx context.Context, w store.Window, ops []event.
 ) error {
 	return r.visitCalls(ctx, w, func(c *event.Call) bool { return slices.Contains(ops, c.Op) }, visit)
 }
-
-// Scheduling implements store.Reader: earlier versions did not record it.
-func (r *legacyReader) Scheduling(context.Context) ([]store.Scheduling, error) { return nil, nil }
 
 // CallTimes implements store.Reader.
 func (r *legacyReader) CallTimes(ctx context.Context, w store.Window, visit func(*event.CallTime) bool) error {
@@ -235,8 +217,8 @@ func (e *legacyRows) comm(t event.Thread) string {
 	return cmp.Or(e.names[t.TID], e.shared[t.TID&pid], e.names[t.PID], e.shared[t.PID&pid])
 }
 
-// Lives implements store.Reader.
-func (r *legacyReader) Lives(ctx context.Context, w store.Window) ([]event.Life, error) {
+// readLives returns what the file says of begins and ends.
+func (r *legacyReader) readLives(ctx context.Context, w store.Window) ([]event.Life, error) {
 	e, err := r.load(ctx)
 	if err != nil {
 		return nil, err
@@ -250,8 +232,8 @@ func (r *legacyReader) Lives(ctx context.Context, w store.Window) ([]event.Life,
 	return lives, nil
 }
 
-// Snapshots implements store.Reader.
-func (r *legacyReader) Snapshots(ctx context.Context, w store.Window) ([]store.Snapshot, error) {
+// snapshots returns the states of the machine.
+func (r *legacyReader) snapshots(ctx context.Context, w store.Window) ([]store.Snapshot, error) {
 	var out []store.Snapshot
 	err := r.Reader.rows(ctx,
 		`select timestamp, cpu_pct, mem_pct, mem_avail, swap_mb, load_avg from earlier_system_snapshots

@@ -98,7 +98,7 @@ func TestLegacyIntervalsBeginBeforeTheirRecord(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("intervals (-want +got):\n%s", d)
 	}
-	lives, err := r.Lives(t.Context(), store.Window{})
+	lives, err := store.List[event.Life](t.Context(), r, store.Window{})
 	must(t, err)
 	if len(lives) != 1 || lives[0].Kind != event.LifeFork || lives[0].TID != 101 || lives[0].Parent.TID != 100 {
 		t.Errorf("life cycle %+v", lives)
@@ -108,7 +108,7 @@ func TestLegacyIntervalsBeginBeforeTheirRecord(t *testing.T) {
 func TestLegacyStatisticsCountUnlistedCalls(t *testing.T) {
 	t.Parallel()
 	r := openLegacy(t, legacy(t, "0.8"))
-	stats, err := r.OpStats(t.Context(), store.Window{})
+	stats, err := store.List[store.OpStat](t.Context(), r, store.Window{})
 	must(t, err)
 	i := slices.IndexFunc(stats, func(o store.OpStat) bool { return o.Op == opOf(t, "cudaLaunchKernel") })
 	o := stats[i]
@@ -119,7 +119,7 @@ func TestLegacyStatisticsCountUnlistedCalls(t *testing.T) {
 		t.Errorf("median %d", p50)
 	}
 	// A window that cuts the minute has what is listed only.
-	stats, err = r.OpStats(t.Context(), store.Window{From: 1_030_500_000})
+	stats, err = store.List[store.OpStat](t.Context(), r, store.Window{From: 1_030_500_000})
 	must(t, err)
 	if stats[0].Calls != 1 || stats[0].MaxNS != 9_006_000 {
 		t.Errorf("half a minute: %+v", stats[0])
@@ -182,7 +182,7 @@ func TestLegacyNodesDoNotMix(t *testing.T) {
 	path := legacy(t, "0.9")
 	r := openLegacy(t, path)
 	off := map[string]uint64{}
-	procs, err := r.Processes(t.Context())
+	procs, err := store.List[store.Process](t.Context(), r, store.Window{})
 	must(t, err)
 	names := map[uint32]store.Process{}
 	for _, p := range procs {

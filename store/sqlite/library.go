@@ -12,7 +12,7 @@ import (
 // footprints.
 var libraryKind = &kind[store.Library]{
 	tables: []table{{name: "library"}},
-	rows:   func(b *store.Batch) []store.Library { return b.Libraries },
+	rows:   func(t *store.Tables) *[]store.Library { return &t.Libraries },
 	hold:   keepEach[store.Library],
 	insert: func(w *Writer, _ []*boundStmt, l *store.Library) error {
 		return exec(w.conn, "insert or ignore into library values (?, ?, ?, ?, ?, ?, ?, ?)", w.session.id,
@@ -30,9 +30,4 @@ select l.seen as timestamp, s.node, l.pid,
   (select p.name from process p where p.session = l.session and p.pid = l.pid order by p.id desc limit 1) as process,
   l.name, l.version, nullif(l.build_id, '') as build_id, l.path, nullif(l.size, 0) as size
 from library l join session s on s.id = l.session;`,
-}
-
-// Libraries implements store.Reader.
-func (r *Reader) Libraries(ctx context.Context) ([]store.Library, error) {
-	return libraryKind.read(ctx, r, nil)
 }

@@ -25,14 +25,14 @@ func TestTheLibrariesOfProcesses(t *testing.T) {
 	replaced.BuildID, replaced.Size = "cd", 8
 	other.PID, other.Version, other.BuildID, other.Size = 200, "", "", 0
 	processes := []store.Process{{PID: 100, Name: "engine"}, {PID: 200, Name: "worker"}}
-	a := recordingOf(t, "gpu-01", store.Session{Boot: "x", PID: 50}, &store.Batch{
+	a := recordingOf(t, "gpu-01", store.Session{Boot: "x", PID: 50}, &store.Batch{Tables: store.Tables{
 		Processes: processes, Libraries: []store.Library{cudart, again, other, replaced},
-	})
-	b := recordingOf(t, "gpu-02", store.Session{Boot: "y", PID: 60}, &store.Batch{
+	}})
+	b := recordingOf(t, "gpu-02", store.Session{Boot: "y", PID: 60}, &store.Batch{Tables: store.Tables{
 		Processes: processes, Libraries: []store.Library{replaced},
-	})
+	}})
 	r := reader(t, a)
-	libraries, err := r.Libraries(t.Context())
+	libraries, err := store.List[store.Library](t.Context(), r, store.Window{})
 	must(t, err)
 	if d := cmp.Diff([]store.Library{cudart, replaced, other}, libraries); d != "" {
 		t.Errorf("-want +got:\n%s", d)
@@ -55,13 +55,13 @@ func TestTheLibrariesOfProcesses(t *testing.T) {
 // A recording from before libraries were recorded has none.
 func TestARecordingWithoutLibrariesHasNone(t *testing.T) {
 	t.Parallel()
-	path := recordingOf(t, "gpu-01", store.Session{}, &store.Batch{Processes: []store.Process{{PID: 100, Name: "engine"}}})
+	path := recordingOf(t, "gpu-01", store.Session{}, &store.Batch{Tables: store.Tables{Processes: []store.Process{{PID: 100, Name: "engine"}}}})
 	c, err := zsqlite.OpenConn(path, zsqlite.OpenReadWrite)
 	must(t, err)
 	must(t, sqlitex.ExecuteScript(c, "drop view gpu_libraries; drop table library; pragma user_version = 25;", nil))
 	must(t, c.Close())
 	r := reader(t, path)
-	if libraries, err := r.Libraries(t.Context()); len(libraries) != 0 || err != nil {
+	if libraries, err := store.List[store.Library](t.Context(), r, store.Window{}); len(libraries) != 0 || err != nil {
 		t.Errorf("%v, %v", libraries, err)
 	}
 	if rows := query(t, path, librariesInSQL); len(rows) != 0 {

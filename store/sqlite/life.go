@@ -12,7 +12,7 @@ import (
 // lifeKind is starts and ends of processes and threads.
 var lifeKind = &kind[event.Life]{
 	tables:     []table{{name: "life", initial: true, prune: "ts", refs: map[string]string{"parent": "thread"}}},
-	rows:       func(b *store.Batch) []event.Life { return b.Lives },
+	rows:       func(t *store.Tables) *[]event.Life { return &t.Lives },
 	hold:       keepEach[event.Life],
 	statements: []string{"insert into life values (" + values(6) + ")"},
 	insert: func(w *Writer, s []*boundStmt, l *event.Life) error {
@@ -42,9 +42,4 @@ var lifeKind = &kind[event.Life]{
 			Parent: parent.Thread, Op: event.Op(s.ColumnInt64(4)), Duration: number(s, 5),
 		}, err
 	},
-}
-
-// Lives implements store.Reader.
-func (r *Reader) Lives(ctx context.Context, w store.Window) ([]event.Life, error) {
-	return lifeKind.read(ctx, r, bounds(w))
 }

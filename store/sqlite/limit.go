@@ -11,7 +11,7 @@ import (
 // limitKind is the memory limits of processes. Its column cgroup is a text.
 var limitKind = &kind[store.MemoryLimit]{
 	tables: []table{{name: "memory_limit", refs: map[string]string{"cgroup": ""}}},
-	rows:   func(b *store.Batch) []store.MemoryLimit { return b.Limits },
+	rows:   func(t *store.Tables) *[]store.MemoryLimit { return &t.Limits },
 	hold:   keepEach[store.MemoryLimit],
 	insert: func(w *Writer, _ []*boundStmt, l *store.MemoryLimit) error {
 		return exec(w.conn, "insert or replace into memory_limit values (?, ?, ?, ?)",
@@ -21,9 +21,4 @@ var limitKind = &kind[store.MemoryLimit]{
 	scan: func(_ context.Context, _ *Reader, s *sqlite.Stmt) (store.MemoryLimit, error) {
 		return store.MemoryLimit{PID: uint32(s.ColumnInt64(0)), Cgroup: s.ColumnText(1), Bytes: number(s, 2)}, nil
 	},
-}
-
-// MemoryLimits implements store.Reader.
-func (r *Reader) MemoryLimits(ctx context.Context) ([]store.MemoryLimit, error) {
-	return limitKind.read(ctx, r, nil)
 }

@@ -135,6 +135,11 @@ func arrange(c *sqlite.Conn, sessions []int64, ids *reuse) error {
 			what = strings.Join(list, ", ")
 		}
 		where := whereSession(name, columns, sessions)
+		if ids != nil {
+			if known := ids.known(name, columns); known != "" {
+				where += map[bool]string{true: " where ", false: " and "}[where == ""] + known
+			}
+		}
 		if where != "" || other {
 			fmt.Fprintf(&script, "create temp view %q as select %s from main.%[1]q x%[3]s;\n", name, what, where)
 		}

@@ -10,7 +10,7 @@ import (
 // markKind is ranges and marks that programs set themselves.
 var markKind = &kind[event.Mark]{
 	tables:     []table{{name: "mark", prune: "ts"}},
-	rows:       func(b *store.Batch) []event.Mark { return b.Marks },
+	rows:       func(t *store.Tables) *[]event.Mark { return &t.Marks },
 	statements: []string{"insert into mark values (" + values(9) + ")"},
 	insert: func(w *Writer, s []*boundStmt, m *event.Mark) error {
 		w.session.count(m.Start, m.End(), 0)

@@ -51,7 +51,8 @@ func TestRangesOfMarksAreMatched(t *testing.T) {
 	w, err := storetest.OpenWriter(path, sqlite.Options{})
 	must(t, err)
 	const at = 1_700_000_000_000_000_000
-	must(t, w.Write(&store.Batch{Records: event.Records{Marks: marksOf(t, event.Thread{PID: 5, TID: 6}, at)}}))
+	marks := marksOf(t, event.Thread{PID: 5, TID: 6}, at)
+	must(t, w.Write(&store.Batch{Tables: store.Tables{Records: event.Records{Marks: marks}}}))
 	must(t, w.Close())
 	var got []string
 	for _, r := range query(t, path, fmt.Sprintf(

@@ -17,7 +17,7 @@ func (w *Writer) mainThread(pid uint32, at uint64) int64 {
 // memoryKind is the memory that processes had allocated and not freed.
 var memoryKind = &kind[event.Memory]{
 	tables:     []table{{name: "memory_second", prune: "ts"}},
-	rows:       func(b *store.Batch) []event.Memory { return b.Memory },
+	rows:       func(t *store.Tables) *[]event.Memory { return &t.Memory },
 	statements: []string{"insert into memory_second values (" + values(14) + ")"},
 	insert: func(w *Writer, s []*boundStmt, m *event.Memory) error {
 		w.session.count(m.At, m.At, 0)
@@ -48,7 +48,7 @@ var memoryKind = &kind[event.Memory]{
 // memorySiteKind is the call sites of that memory, when they changed.
 var memorySiteKind = &kind[event.MemorySite]{
 	tables:     []table{{name: "memory_site", prune: "ts"}},
-	rows:       func(b *store.Batch) []event.MemorySite { return b.MemorySites },
+	rows:       func(t *store.Tables) *[]event.MemorySite { return &t.MemorySites },
 	statements: []string{"insert into memory_site values (" + values(8) + ")"},
 	insert: func(w *Writer, s []*boundStmt, m *event.MemorySite) error {
 		w.session.count(m.At, m.At, 0)
@@ -76,14 +76,4 @@ var memorySiteKind = &kind[event.MemorySite]{
 			LiveBytes: i(5), LiveCount: i(6), Oldest: i(7),
 		}, err
 	},
-}
-
-// Memory implements store.Reader.
-func (r *Reader) Memory(ctx context.Context, w store.Window) ([]event.Memory, error) {
-	return memoryKind.read(ctx, r, bounds(w))
-}
-
-// MemorySites implements store.Reader.
-func (r *Reader) MemorySites(ctx context.Context, w store.Window) ([]event.MemorySite, error) {
-	return memorySiteKind.read(ctx, r, bounds(w))
 }

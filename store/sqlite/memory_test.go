@@ -37,18 +37,18 @@ func TestMemoryIsReadBack(t *testing.T) {
 	must(t, w.Write(b))
 	must(t, w.Close())
 	r, ctx := reader(t, path), t.Context()
-	got, err := r.Memory(ctx, store.Window{})
+	got, err := store.List[event.Memory](ctx, r, store.Window{})
 	must(t, err)
 	if d := cmp.Diff(b.Memory, got); d != "" {
 		t.Errorf("memory (-want +got):\n%s", d)
 	}
-	sites, err := r.MemorySites(ctx, store.Window{})
+	sites, err := store.List[event.MemorySite](ctx, r, store.Window{})
 	must(t, err)
 	if d := cmp.Diff(b.MemorySites, sites); d != "" {
 		t.Errorf("sites (-want +got):\n%s", d)
 	}
-	if got, err = r.Memory(ctx, store.Window{From: t0 + 51, To: t0 + 52}); err != nil || len(got) != 1 ||
-		got[0].Space != event.PinnedMemory {
+	got, err = store.List[event.Memory](ctx, r, store.Window{From: t0 + 51, To: t0 + 52})
+	if err != nil || len(got) != 1 || got[0].Space != event.PinnedMemory {
 		t.Errorf("in a window: %+v, %v", got, err)
 	}
 }

@@ -18,8 +18,8 @@ func (c *mergeCopy) dictionaries() error {
 	return nil
 }
 
-// run runs statements. ?1 is the number that is added to a dictionary's ids.
-func (c *mergeCopy) run(base int64, statements ...string) error {
+// runStatements runs statements. ?1 is the number that is added to a dictionary's ids.
+func (c *mergeCopy) runStatements(base int64, statements ...string) error {
 	for _, s := range statements {
 		if err := sqlitex.Execute(c.conn, s, &sqlitex.ExecOptions{Args: []any{base}[:min(1, countParams(s))]}); err != nil {
 			return err
@@ -40,7 +40,7 @@ func countParams(s string) int {
 func (c *mergeCopy) args() error {
 	const same = "o.a0 = coalesce(x.a0, 0) and o.a1 = coalesce(x.a1, 0) and o.a2 = coalesce(x.a2, " +
 		"0) and o.a3 = coalesce(x.a3, 0)"
-	return c.run(c.base["args"],
+	return c.runStatements(c.base["args"],
 		"insert or ignore into temp.args_of select coalesce(a0, 0), coalesce(a1, 0), coalesce(a2, 0), coalesce(a3, 0), id "+
 			"+ ?1 from src.args",
 		"insert into temp.args_map select x.id, o.id from src.args x join temp.args_of o on "+same,
@@ -49,7 +49,7 @@ func (c *mergeCopy) args() error {
 }
 
 func (c *mergeCopy) cgroups() error {
-	return c.run(c.base["cgroup"],
+	return c.runStatements(c.base["cgroup"],
 		"insert into temp.cgroup_map select x.id, coalesce((select y.id from main.cgroup y where y.path = x.path), x.id + "+
 			"?1) from src.cgroup x",
 		"insert into main.cgroup select m.new, x.path from temp.cgroup_map m join src.cgroup x on x.id = m.old where "+
@@ -62,7 +62,7 @@ func (c *mergeCopy) frames() error {
 		"x.module, coalesce(x.offset, 0), " + build
 	const same = "o.kind = x.kind and o.addr = coalesce(x.addr, 0) and o.symbol = x.symbol and o.file = x.file and " +
 		"o.line = coalesce(x.line, 0) and o.module = x.module and o.offset = coalesce(x.offset, 0) and o.build_id = " + build
-	return c.run(c.base["frame"],
+	return c.runStatements(c.base["frame"],
 		"insert or ignore into temp.frame_of select "+columns+", x.id + ?1 from src.frame x",
 		"insert into temp.frame_map select x.id, o.id from src.frame x join temp.frame_of o on "+same,
 		"insert into main.frame select m.new, x.kind, x.addr, x.symbol, x.file, x.line, x.module, x.offset from "+
@@ -74,7 +74,7 @@ func (c *mergeCopy) frames() error {
 // stacks adds the stacks. Stacks with the same hash are the same, unless their frames differ:
 // machines may have different code at the same addresses.
 func (c *mergeCopy) stacks() error {
-	err := c.run(c.base["stack"],
+	err := c.runStatements(c.base["stack"],
 		"insert into temp.stack_map select x.id, x.id + ?1 from src.stack x where not exists (select 1 from main.stack y "+
 			"where y.hash = x.hash)")
 	if err != nil {
@@ -91,7 +91,7 @@ func (c *mergeCopy) stacks() error {
 	if err != nil {
 		return err
 	}
-	err = c.run(0,
+	err = c.runStatements(0,
 		"insert into main.stack select m.new, x.hash, x.pid from temp.stack_map m join src.stack x on x.id = m.old")
 	if err != nil {
 		return err
@@ -101,7 +101,7 @@ func (c *mergeCopy) stacks() error {
 			return err
 		}
 	}
-	return c.run(c.base["stack"],
+	return c.runStatements(c.base["stack"],
 		"insert into main.stack_entry select m.new, e.depth, f.new from temp.stack_map m join src.stack_entry e on "+
 			"e.stack = m.old join temp.frame_map f on f.old = e.frame where m.new = m.old + ?1",
 		"insert or ignore into main.stack_cut select m.new from temp.stack_map m join src.stack_cut k on k.stack = m.old "+

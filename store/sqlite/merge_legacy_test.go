@@ -97,7 +97,7 @@ func TestMergedLegacyRecordingsAreReadByNode(t *testing.T) {
 		sum.Sessions[1].Node != "two" {
 		t.Errorf("summary %+v", sum)
 	}
-	procs, err := r.Processes(t.Context())
+	procs, err := store.List[store.Process](t.Context(), r, store.Window{})
 	must(t, err)
 	names := map[uint32]store.Process{}
 	var got []string
@@ -110,7 +110,7 @@ func TestMergedLegacyRecordingsAreReadByNode(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("processes (-want +got):\n%s", d)
 	}
-	stats, err := r.OpStats(t.Context(), store.Window{})
+	stats, err := store.List[store.OpStat](t.Context(), r, store.Window{})
 	must(t, err)
 	launches := map[string]uint64{}
 	for _, o := range stats {

@@ -142,7 +142,7 @@ func TestMergingHostileRecordings(t *testing.T) {
 		}
 	}
 	// Ids so large that there is no room behind them.
-	makeDB(t, b, fmt.Sprintf("insert into thread values (%d, 1, 1, 1, '', 0, null)", math.MaxInt64))
+	makeDB(t, b, fmt.Sprintf("insert into thread values (%d, 1, 1, 1, '', 0, null, null)", math.MaxInt64))
 	_, err := sqlite.Merge(t.Context(), filepath.Join(t.TempDir(), "m.db"), []sqlite.MergeInput{{Path: a}, {Path: b}},
 		sqlite.MergeOptions{})
 	checkError(t, err, sqlite.ErrMerge, []string{"two.db", "thread"})

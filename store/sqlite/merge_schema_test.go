@@ -39,10 +39,10 @@ func TestMergingAnOlderSchema(t *testing.T) {
 	now := filepath.Join(dir, "now.db")
 	w, err := OpenWriter(now, Options{Session: store.Session{Node: "one", Host: "one", Boot: "x"}})
 	must(err)
-	must(w.Write(&store.Batch{Records: event.Records{Calls: []event.Call{{
+	must(w.Write(&store.Batch{Tables: store.Tables{Records: event.Records{Calls: []event.Call{{
 		Start: 2000, Duration: 5,
 		Thread: event.Thread{PID: 5, TID: 5}, Op: 257, GPU: event.NoGPU,
-	}}}}))
+	}}}}}))
 	must(w.Close())
 
 	out := filepath.Join(dir, "merged.db")

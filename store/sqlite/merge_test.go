@@ -99,13 +99,13 @@ func everything(t testing.TB, r store.Reader) string {
 		sum.Sessions[i].ID = 0 // their own in each file
 	}
 	say(sum, err)
-	processes, err := r.Processes(ctx)
+	processes, err := store.List[store.Process](ctx, r, store.Window{})
 	say(processes, err)
-	threads, err := r.Threads(ctx)
+	threads, err := store.List[store.ThreadInfo](ctx, r, store.Window{})
 	say(threads, err)
-	libraries, err := r.Libraries(ctx)
+	libraries, err := store.List[store.Library](ctx, r, store.Window{})
 	say(libraries, err)
-	stats, err := r.OpStats(ctx, w)
+	stats, err := store.List[store.OpStat](ctx, r, w)
 	must(t, err)
 	for _, s := range stats {
 		h, err := s.Hist.AppendBinary(nil)
@@ -113,45 +113,46 @@ func everything(t testing.TB, r store.Reader) string {
 		say(s, err)
 		say(h, nil)
 	}
-	gaps, err := r.GapStats(ctx, w)
+	gaps, err := store.List[store.GapStat](ctx, r, w)
 	say(gaps, err)
 	say("calls", r.NotableCalls(ctx, w, func(c *event.Call) bool { say(*c, nil); return true }))
 	say("times", r.CallTimes(ctx, w, func(c *event.CallTime) bool { say(*c, nil); return true }))
 	say("gaps", r.NotableGaps(ctx, w, func(g *event.Gap) bool { say(*g, nil); return true }))
 	say("intervals", r.OffCPU(ctx, w, func(o *event.OffCPU) bool { say(*o, nil); return true }))
 	say("totals", r.ThreadTimes(ctx, w, func(o *event.ThreadTime) bool { say(*o, nil); return true }))
-	throttles, err := r.Throttles(ctx, w)
+	throttles, err := store.List[store.Throttle](ctx, r, w)
 	say(throttles, err)
-	limits, err := r.MemoryLimits(ctx)
+	limits, err := store.List[store.MemoryLimit](ctx, r, store.Window{})
 	say(limits, err)
-	scheduling, err := r.Scheduling(ctx)
+	scheduling, err := store.List[store.Scheduling](ctx, r, store.Window{})
 	say(scheduling, err)
-	lives, err := r.Lives(ctx, w)
+	lives, err := store.List[event.Life](ctx, r, w)
 	say(lives, err)
-	stalls, err := r.Stalls(ctx, w)
+	stalls, err := store.List[event.Stall](ctx, r, w)
 	say(stalls, err)
-	reclaims, err := r.Reclaims(ctx, w)
+	reclaims, err := store.List[event.Reclaim](ctx, r, w)
 	say(reclaims, err)
-	snapshots, err := r.Snapshots(ctx, w)
+	snapshots, err := store.List[store.Snapshot](ctx, r, w)
 	say(snapshots, err)
-	gpus, err := r.GPUSnapshots(ctx, w)
+	gpus, err := store.List[store.GPUSnapshot](ctx, r, w)
 	say(gpus, err)
-	devices, err := r.GPUDevices(ctx)
+	devices, err := store.List[store.GPUDevice](ctx, r, store.Window{})
 	say(devices, err)
 	series, err := r.OpSeries(ctx, w, 1)
 	say(series, err)
-	memory, err := r.Memory(ctx, w)
+	memory, err := store.List[event.Memory](ctx, r, w)
 	say(memory, err)
-	sites, err := r.MemorySites(ctx, w)
+	sites, err := store.List[event.MemorySite](ctx, r, w)
 	say(sites, err)
-	collectives, err := r.Collectives(ctx, w)
+	collectives, err := store.List[event.Collective](ctx, r, w)
 	say(collectives, err)
-	flights, err := r.InFlight(ctx, w)
+	flights, err := store.List[event.InFlight](ctx, r, w)
 	say(flights, err)
-	kernels, err := r.Kernels(ctx)
+	kernels, err := store.List[store.Kernel](ctx, r, store.Window{})
 	say(kernels, err)
-	io, err := r.HostIO(ctx, w)
-	say(io, err)
+	var io store.Tables
+	say(r.Tables(ctx, w, &io.RequestSums, &io.Devices, &io.Files, &io.Connections, &io.HostMemory, &io.Pages), nil)
+	say(io, nil)
 	footprint, err := r.Footprint(ctx, w)
 	say(footprint, err)
 	stack, err := r.Stack(ctx, 77)
@@ -252,7 +253,7 @@ func TestMergingChangesNoID(t *testing.T) {
 func TestTwoTracersOfOneMachine(t *testing.T) {
 	t.Parallel()
 	rank := func(own, other uint32, every uint64) *store.Batch {
-		b := &store.Batch{
+		b := &store.Batch{Tables: store.Tables{
 			Processes: []store.Process{
 				{
 					PID: own, Name: fmt.Sprintf("rank-%d", own), Command: "train", Rank: int(own), LocalRank: -1, WorldSize: -1,
@@ -261,7 +262,7 @@ func TestTwoTracersOfOneMachine(t *testing.T) {
 				{PID: other, Name: "seen from outside", Rank: -1, LocalRank: -1, WorldSize: -1},
 			},
 			Snapshots: []store.Snapshot{{At: t0 + uint64(own)*1000, CPUPct: 50}},
-		}
+		}}
 		for i := range uint64(10) {
 			b.Calls = append(b.Calls, event.Call{
 				Start: t0 + i*1_000_000 + uint64(own), Duration: 100,
@@ -300,7 +301,7 @@ func TestTwoTracersOfOneMachine(t *testing.T) {
 	if got := query(t, out, "select count(*) from culprits"); got[0][0] != int64(20) {
 		t.Errorf("%v culprits", got)
 	}
-	ps, err := re.Processes(t.Context())
+	ps, err := store.List[store.Process](t.Context(), re, store.Window{})
 	must(t, err)
 	for _, p := range ps {
 		if p.PID > 1 && (p.Command != "train" || p.Rank != int(p.PID)) {

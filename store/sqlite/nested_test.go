@@ -30,7 +30,7 @@ func TestStatisticsSeparateNestedCalls(t *testing.T) {
 	must(t, w.Write(b))
 	must(t, w.Close())
 	r := reader(t, path)
-	list, err := r.OpStats(t.Context(), store.Window{})
+	list, err := store.List[store.OpStat](t.Context(), r, store.Window{})
 	must(t, err)
 	if len(list) != 1 || !list[0].NestedKnown || list[0].Calls != n || list[0].Nested != want {
 		t.Fatalf("%d calls, nested %+v, want %+v", list[0].Calls, list[0].Nested, want)
@@ -49,7 +49,7 @@ func TestStatisticsSeparateNestedCalls(t *testing.T) {
 	}
 	must(t, r.Close())
 	sqlite.Downgrade(t, path, 17)
-	list, err = reader(t, path).OpStats(t.Context(), store.Window{})
+	list, err = store.List[store.OpStat](t.Context(), reader(t, path), store.Window{})
 	must(t, err)
 	if len(list) != 1 || list[0].NestedKnown || list[0].Nested.Calls != 0 {
 		t.Errorf("of an older recording: %+v", list)

@@ -19,7 +19,7 @@ var offCPUKind = &kind[event.OffCPU]{
 		{name: "culprit", initial: true, prune: "off_cpu", parent: "interval", key: "off_cpu"},
 		{name: "socket", prune: "ts", parent: "interval", key: "ts"},
 	},
-	rows: func(b *store.Batch) []event.OffCPU { return b.OffCPU },
+	rows: func(t *store.Tables) *[]event.OffCPU { return &t.OffCPU },
 	statements: []string{
 		"insert into interval values (" + values(20) + ")",
 		"insert or replace into culprit values (?, ?, ?, ?)",
@@ -47,7 +47,7 @@ func insertOffCPU(w *Writer, s []*boundStmt, o *event.OffCPU) error {
 	if o.Waker == (event.Thread{}) && o.WakerComm == "" {
 		b.null(14)
 	} else {
-		b.set(14, w.threads.get(o.Waker, o.WakerComm, end).id)
+		b.set(14, w.threads.bornAt(o.Waker, o.WakerComm, w.unixOf(o.WakerBorn), end, end).id)
 	}
 	b.opt(15, int64(o.WakerFutex))
 	syscallOrNull(b, 16, o.WakerSyscall)
@@ -69,9 +69,9 @@ func insertOffCPU(w *Writer, s []*boundStmt, o *event.OffCPU) error {
 		c, b := &o.Culprits[n], s[1]
 		b.set(1, int64(ts))
 		b.set(2, int64(n))
-		b.set(3, w.threads.within(c.Thread, c.Comm, o.Start, end).id)
+		b.set(3, w.threads.bornAt(c.Thread, c.Comm, w.unixOf(c.Born), o.Start, end).id)
 		b.set(4, int64(c.NS))
-		if err := b.run(); err != nil {
+		if err := b.runStmt(); err != nil {
 			return err
 		}
 	}
@@ -99,7 +99,7 @@ func insertSocket(b *boundStmt, ts uint64, s *event.Socket) error {
 	}
 	b.opt(6, int64(s.Peer))
 	b.flag(7, s.Bound)
-	return b.run()
+	return b.runStmt()
 }
 
 const offCPUQuery = `select x.ts, x.thread, x.dur, x.runq, x.op, x.class, x.syscall, x.state, x.dispatch, x.followed,

@@ -8,7 +8,7 @@ import (
 	"zombiezen.com/go/sqlite"
 
 	"github.com/ingero-io/ingero/event"
-	"github.com/ingero-io/ingero/internal/lists"
+	"github.com/ingero-io/ingero/event/lists"
 	"github.com/ingero-io/ingero/store"
 )
 
@@ -63,7 +63,7 @@ func (w *Writer) Skip(b *store.Batch) {
 	w.count(b, w.dropCalls)
 	w.dropCalls()
 	w.skipKinds(b)
-	w.endThreads(b)
+	w.endAllSeries(b)
 	if w.outage.from != 0 {
 		w.outage.to = uint64(w.opt.Now().UnixNano())
 	}

@@ -173,7 +173,7 @@ func (r *recorded) check(path string, lost uint64, pause store.Pause) {
 	if s.Calls != r.calls || len(s.Sessions) != 1 || s.Sessions[0].Stopped == 0 {
 		t.Errorf("%d calls of %d in %+v", s.Calls, r.calls, s.Sessions)
 	}
-	ops, err := x.OpStats(t.Context(), store.Window{})
+	ops, err := store.List[store.OpStat](t.Context(), x, store.Window{})
 	if err != nil || len(ops) != 1 || ops[0].Calls != r.calls {
 		t.Errorf("statistics are of %+v (%v), not of %d calls", ops, err, r.calls)
 	}
@@ -181,10 +181,10 @@ func (r *recorded) check(path string, lost uint64, pause store.Pause) {
 		s.Stored+lost != r.calls {
 		t.Errorf("%d of %d rows are stored, %d lost; losses are %+v", s.Stored, r.calls, lost, s.Losses)
 	}
-	if lives, err := x.Lives(t.Context(), store.Window{}); err != nil || len(lives) != r.lives {
+	if lives, err := store.List[event.Life](t.Context(), x, store.Window{}); err != nil || len(lives) != r.lives {
 		t.Errorf("%d processes began of %d (%v)", len(lives), r.lives, err)
 	}
-	if p, err := x.Pauses(t.Context(), store.Window{}); err != nil || len(p) != 1 || p[0] != pause {
+	if p, err := store.List[store.Pause](t.Context(), x, store.Window{}); err != nil || len(p) != 1 || p[0] != pause {
 		t.Errorf("pauses are %+v (%v), want %+v", p, err, pause)
 	}
 }

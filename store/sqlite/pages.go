@@ -12,7 +12,7 @@ import (
 // pageKind is the page allocations of processes.
 var pageKind = &kind[event.PageSum]{
 	tables:     []table{{name: "page_second", prune: "ts"}},
-	rows:       func(b *store.Batch) []event.PageSum { return b.Pages },
+	rows:       func(t *store.Tables) *[]event.PageSum { return &t.Pages },
 	statements: []string{"insert into page_second values (" + values(8) + ")"},
 	insert: func(w *Writer, s []*boundStmt, p *event.PageSum) error {
 		b := s[0]

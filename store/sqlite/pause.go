@@ -12,7 +12,6 @@ import (
 // outage.
 var pauseKind = &kind[store.Pause]{
 	tables: []table{{name: "pause"}},
-	rows:   func(*store.Batch) []store.Pause { return nil },
 	view: `create view pauses as
 select p.ts as timestamp, s.node, p.until, p.until - p.ts as duration_ns, p.why
 from pause p join session s on s.id = p.session;`,
@@ -20,9 +19,4 @@ from pause p join session s on s.id = p.session;`,
 	scan: func(_ context.Context, _ *Reader, s *sqlite.Stmt) (store.Pause, error) {
 		return store.Pause{From: number(s, 0), To: number(s, 1), Why: s.ColumnText(2)}, nil
 	},
-}
-
-// Pauses implements store.Reader.
-func (r *Reader) Pauses(ctx context.Context, w store.Window) ([]store.Pause, error) {
-	return pauseKind.read(ctx, r, bounds(w))
 }

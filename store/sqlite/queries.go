@@ -116,7 +116,7 @@ func (q *Queries) keep(c *sqlite.Conn) bool {
 	return true
 }
 
-// Close closes the file. Rows have to be closed before.
+// Close closes the file. Close all Rows first.
 func (q *Queries) Close() error {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 // rankEventKind is what a fleet said of the ranks on this node.
 var rankEventKind = &kind[store.RankEvent]{
 	tables: []table{{name: "rank_event", prune: "ts"}},
-	rows:   func(b *store.Batch) []store.RankEvent { return b.RankEvents },
+	rows:   func(t *store.Tables) *[]store.RankEvent { return &t.RankEvents },
 	hold:   keepEach[store.RankEvent],
 	insert: func(w *Writer, _ []*boundStmt, e *store.RankEvent) error {
 		w.session.count(e.At, e.At, 0) // a recording may end with it
@@ -43,9 +43,4 @@ from rank_event e join session s on s.id = e.session;`,
 			CauseNS: number(s, 16), Explained: s.ColumnFloat(17), Summary: s.ColumnText(18),
 		}, nil
 	},
-}
-
-// RankEvents implements store.Reader.
-func (r *Reader) RankEvents(ctx context.Context, w store.Window) ([]store.RankEvent, error) {
-	return rankEventKind.read(ctx, r, bounds(w))
 }

@@ -17,7 +17,7 @@ import (
 // rankStepKind is the steps of ranks. SQL sees their sums by the second; a blob has each of them.
 var rankStepKind = &kind[store.RankSteps]{
 	tables: []table{{name: "rank_step", prune: "ts"}},
-	rows:   func(b *store.Batch) []store.RankSteps { return b.RankSteps },
+	rows:   func(t *store.Tables) *[]store.RankSteps { return &t.RankSteps },
 	insert: func(w *Writer, _ []*boundStmt, r *store.RankSteps) error {
 		w.session.count(r.At, r.At, 0)
 		waits, err := waitsText(&r.Waits)
@@ -49,6 +49,7 @@ select t.ts as timestamp, s.node, t.pid,
   when 1 then 'device' when 0 then 'host' end as measured, t.why, coalesce(t.skipped, 0) as skipped,
   coalesce(t.spare, 0) as spare, t.entered, coalesce(t.open_ns, 0) as open_ns, t.waits, coalesce(t.ended, 0) as ended
 from rank_step t join session s on s.id = t.session;`,
+	alone: true,
 	query: `select pid, coalesce(rank, -1), ranks, comm, every, key, why, skipped, pairs, spare, entered, open_ns, waits,
 		ended, data from rank_step where ts between ? and ? order by ts`,
 	scan: func(_ context.Context, _ *Reader, s *sqlite.Stmt) (store.RankSteps, error) {
@@ -65,12 +66,6 @@ from rank_step t join session s on s.id = t.session;`,
 		}
 		return r, readWaits(s.ColumnText(12), &r.Waits)
 	},
-}
-
-// RankSteps returns what was measured of ranks in the window, by time. Steps of several processes that were measured
-// at once have one time.
-func (r *Reader) RankSteps(ctx context.Context, w store.Window) ([]store.RankSteps, error) {
-	return rankStepKind.read(ctx, r, bounds(w))
 }
 
 // stepSums are what SQL sees of steps.

@@ -38,7 +38,7 @@ func twoProcesses(t *testing.T) (path string, calls []event.Call) {
 		}
 	}
 	w, path := create(t, sqlite.Options{RawRate: 1 << 30})
-	must(t, w.Write(&store.Batch{Records: event.Records{Calls: slices.Clone(calls)}}))
+	must(t, w.Write(&store.Batch{Tables: store.Tables{Records: event.Records{Calls: slices.Clone(calls)}}}))
 	must(t, w.Close())
 	return path, calls
 }
@@ -47,7 +47,7 @@ func TestOpSeriesAddsUpToOpStats(t *testing.T) {
 	t.Parallel()
 	path, _ := twoProcesses(t)
 	r := reader(t, path)
-	total, err := r.OpStats(t.Context(), store.Window{})
+	total, err := store.List[store.OpStat](t.Context(), r, store.Window{})
 	must(t, err)
 	for _, step := range []uint64{0, 1, 3} {
 		series, err := r.OpSeries(t.Context(), store.Window{}, step)
@@ -100,7 +100,7 @@ func TestWaitSeriesAddsUpToTheLedgers(t *testing.T) {
 		gaps = append(gaps, event.Gap{Start: at + 5_000_000, Duration: 3_000_000, Thread: thread, Ledger: between})
 	}
 	w, path := create(t, sqlite.Options{RawRate: 1 << 30})
-	must(t, w.Write(&store.Batch{Records: event.Records{Calls: calls, Gaps: gaps}}))
+	must(t, w.Write(&store.Batch{Tables: store.Tables{Records: event.Records{Calls: calls, Gaps: gaps}}}))
 	must(t, w.Close())
 	for _, step := range []uint64{0, 1, 4} {
 		series, err := reader(t, path).WaitSeries(t.Context(), store.Window{}, step)
@@ -161,7 +161,7 @@ func TestARecordingWithoutGPUReadingsHasNone(t *testing.T) {
 	must(t, sqlitex.ExecuteScript(c, "drop view system_snapshots; drop view gpu_snapshots; drop table gpu_snapshot; "+
 		"drop view gpus; drop table gpu_device; pragma user_version = 1;", nil))
 	must(t, c.Close())
-	gpus, err := reader(t, path).GPUSnapshots(t.Context(), store.Window{})
+	gpus, err := store.List[store.GPUSnapshot](t.Context(), reader(t, path), store.Window{})
 	if err != nil || len(gpus) != 0 {
 		t.Errorf("%v, %v", gpus, err)
 	}
@@ -178,7 +178,7 @@ func TestSystemSnapshotsHaveTheirGPUs(t *testing.T) {
 		}
 		return bits
 	}
-	must(t, w.Write(&store.Batch{
+	must(t, w.Write(&store.Batch{Tables: store.Tables{
 		Snapshots: []store.Snapshot{{At: t0}, {At: t0 + 2*second, CPUPct: 12.5}, {At: t0 + 9*second}},
 		GPUs: []store.GPUSnapshot{
 			{At: t0 + second/2, UtilPct: 10, TempC: 95, Reasons: store.ThrottleHWThermal, MemMB: 1, PowerMW: 1000},
@@ -191,7 +191,7 @@ func TestSystemSnapshotsHaveTheirGPUs(t *testing.T) {
 				Unknown: unknown(store.GPUUtil, store.GPUPower, store.GPUCorrected, store.GPUUncorrected),
 			},
 		},
-	}))
+	}}))
 	must(t, w.Close())
 	var got []string
 	rows, err := sqlite.Query(t.Context(), path,
@@ -227,7 +227,7 @@ func TestTheSpanOfARecordingIncludesGPUErrors(t *testing.T) {
 		must(t, err)
 		win, _, err := recording.Span{Since: recording.DefaultSince}.Window(sum, time.Unix(0, int64(at)))
 		must(t, err)
-		xids, err := r.Xids(t.Context(), win)
+		xids, err := store.List[store.Xid](t.Context(), r, win)
 		must(t, err)
 		if len(xids) != 1 || xids[0].At != at {
 			t.Errorf("at %d: %+v in %+v", at, xids, win)
@@ -246,14 +246,14 @@ func TestChangesOfClocksAreReadBack(t *testing.T) {
 		}
 		return list
 	}
-	a := recordingOf(t, "gpu-01", store.Session{Boot: "x", PID: 50}, &store.Batch{GPUClocks: []store.GPUClockChange{
+	a := recordingOf(t, "gpu-01", store.Session{Boot: "x", PID: 50}, &store.Batch{Tables: store.Tables{GPUClocks: []store.GPUClockChange{
 		{At: t0 + 5, GPU: 1, FromMHz: 1980, ToMHz: 1200, ToReasons: store.ThrottleHWThermal},
 		{At: t0 + 5, FromMHz: 345, ToMHz: 1980, ReasonsUnknown: true}, // moves up
 		{At: t0 + 7, GPU: 2, FromReasons: store.ThrottlePowerCap},
-	}})
-	b := recordingOf(t, "gpu-02", store.Session{Boot: "y", PID: 60}, &store.Batch{GPUClocks: []store.GPUClockChange{
+	}}})
+	b := recordingOf(t, "gpu-02", store.Session{Boot: "y", PID: 60}, &store.Batch{Tables: store.Tables{GPUClocks: []store.GPUClockChange{
 		{At: t0 + 5, FromMHz: 1980, ToMHz: 210, FromReasons: 0, ToReasons: 1},
-	}})
+	}}})
 	ofA := []string{
 		"6 0 345 1980 <nil> <nil> gpu-01", "5 1 1980 1200 0 64 gpu-01", "7 2 <nil> <nil> 4 0 gpu-01",
 	}

@@ -8,9 +8,9 @@ import (
 
 	"zombiezen.com/go/sqlite"
 
-	"github.com/ingero-io/ingero/account/stats"
 	"github.com/ingero-io/ingero/capture/host/framework"
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/event/stats"
 	"github.com/ingero-io/ingero/store"
 )
 
@@ -73,8 +73,8 @@ func (r *Reader) losses(ctx context.Context) (list []event.Loss, err error) {
 	return list, err
 }
 
-// Losses implements store.Reader.
-func (r *Reader) Losses(ctx context.Context, w store.Window) (list []store.Loss, err error) {
+// lossSeconds is what could not be recorded, by second.
+func (r *Reader) lossSeconds(ctx context.Context, w store.Window) (list []store.Loss, err error) {
 	const query = `select second * 1000000000, kind, sum(count) from loss
 		where second between ?1 / 1000000000 and ?2 / 1000000000 group by second, kind order by second, kind`
 	err = r.optional(ctx, "loss", query, bounds(w), func(s *sqlite.Stmt) error {
@@ -86,9 +86,9 @@ func (r *Reader) Losses(ctx context.Context, w store.Window) (list []store.Loss,
 	return list, err
 }
 
-// Processes implements store.Reader: the described ones in their latest state, and those known only
+// processes returns the described ones in their latest state, and those known only
 // by the names of their threads.
-func (r *Reader) Processes(ctx context.Context) ([]store.Process, error) {
+func (r *Reader) processes(ctx context.Context, _ store.Window) ([]store.Process, error) {
 	found := make(map[uint32]store.Process)
 	type life struct{ from, to int64 }
 	during := make(map[uint32]life) // by process, the session whose description is used
@@ -153,8 +153,8 @@ func orMinus(s *sqlite.Stmt, i int) int {
 	return int(s.ColumnInt64(i))
 }
 
-// Threads implements store.Reader: each thread once, under its latest name.
-func (r *Reader) Threads(ctx context.Context) ([]store.ThreadInfo, error) {
+// threads returns each thread once, under its latest name.
+func (r *Reader) threads(ctx context.Context, _ store.Window) ([]store.ThreadInfo, error) {
 	found := make(map[event.Thread]store.ThreadInfo)
 	err := r.loadThreads(ctx, func(_ int64, t store.ThreadInfo) {
 		old := found[t.Thread]
@@ -199,8 +199,8 @@ type opStatKey struct {
 	op event.Op
 }
 
-// OpStats implements store.Reader. The window grows to whole seconds.
-func (r *Reader) OpStats(ctx context.Context, w store.Window) ([]store.OpStat, error) {
+// opStats adds up the statistics of seconds. The window grows to whole seconds.
+func (r *Reader) opStats(ctx context.Context, w store.Window) ([]store.OpStat, error) {
 	found := make(map[opStatKey]*store.OpStat)
 	err := r.OpSeconds(ctx, w, func(_ uint64, x *store.OpStat) bool {
 		o := opStatOf(found, opStatKey{x.Thread, x.Op})
@@ -285,8 +285,8 @@ func opStatOf(found map[opStatKey]*store.OpStat, key opStatKey) *store.OpStat {
 
 var gapStatQuery = expand("select thread, gaps, sum, %s from gap_second where id between ? and ?")
 
-// GapStats implements store.Reader. The window grows to whole seconds.
-func (r *Reader) GapStats(ctx context.Context, w store.Window) ([]store.GapStat, error) {
+// gapStats adds up the statistics of seconds. The window grows to whole seconds.
+func (r *Reader) gapStats(ctx context.Context, w store.Window) ([]store.GapStat, error) {
 	found := make(map[event.Thread]*store.GapStat)
 	var ledger event.Ledger
 	err := r.rows(ctx, gapStatQuery, seconds(w), func(s *sqlite.Stmt) error {

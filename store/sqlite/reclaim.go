@@ -12,7 +12,7 @@ import (
 // reclaimKind is time in which threads had to reclaim memory.
 var reclaimKind = &kind[event.Reclaim]{
 	tables:     []table{{name: "reclaim", prune: "ts"}},
-	rows:       func(b *store.Batch) []event.Reclaim { return b.Reclaims },
+	rows:       func(t *store.Tables) *[]event.Reclaim { return &t.Reclaims },
 	statements: []string{"insert into reclaim values (" + values(6) + ")"},
 	insert: func(w *Writer, s []*boundStmt, r *event.Reclaim) error {
 		w.session.count(r.Start, r.End(), 0)
@@ -33,9 +33,4 @@ var reclaimKind = &kind[event.Reclaim]{
 			Kind: event.ReclaimKind(s.ColumnInt64(4)), Parts: uint32(s.ColumnInt64(5)),
 		}, err
 	},
-}
-
-// Reclaims implements store.Reader.
-func (r *Reader) Reclaims(ctx context.Context, w store.Window) ([]event.Reclaim, error) {
-	return reclaimKind.read(ctx, r, bounds(w))
 }

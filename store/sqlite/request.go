@@ -12,7 +12,7 @@ import (
 // requestKind is single requests to block devices. Only SQL reads them; the sums cover all of them.
 var requestKind = &kind[event.Request]{
 	tables:     []table{{name: "request", prune: "ts"}},
-	rows:       func(b *store.Batch) []event.Request { return b.Requests },
+	rows:       func(t *store.Tables) *[]event.Request { return &t.Requests },
 	statements: []string{"insert into request values (" + values(12) + ")"},
 	insert: func(w *Writer, s []*boundStmt, r *event.Request) error {
 		w.session.count(r.Start, r.End(), 0)
@@ -36,7 +36,7 @@ var requestKind = &kind[event.Request]{
 // requestSumKind is their sums, by process and second.
 var requestSumKind = &kind[event.RequestSum]{
 	tables:     []table{{name: "request_second", prune: "ts"}},
-	rows:       func(b *store.Batch) []event.RequestSum { return b.RequestSums },
+	rows:       func(t *store.Tables) *[]event.RequestSum { return &t.RequestSums },
 	statements: []string{"insert into request_second values (" + values(11) + ")"},
 	insert: func(w *Writer, st []*boundStmt, s *event.RequestSum) error {
 		b := st[0]
@@ -52,7 +52,7 @@ var requestSumKind = &kind[event.RequestSum]{
 		return err
 	},
 	query: `select second, thread, op, dev, requests, errors, bytes, queue, device, max
-		from request_second where ts between ? and ? order by ts`,
+		from request_second where ts between ?1 - 1000000000 and ?2 order by ts`, // it is stored under the second's start
 	scan: func(ctx context.Context, r *Reader, s *sqlite.Stmt) (event.RequestSum, error) {
 		i := func(n int) uint64 { return number(s, n) }
 		t, err := r.thread(ctx, s.ColumnInt64(1))

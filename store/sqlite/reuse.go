@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"zombiezen.com/go/sqlite"
 
@@ -57,6 +58,7 @@ type threadRow struct {
 	session  int // index
 	pid, tid uint32
 	ended    uint64 // 0: not known to have ended; such a row is the last one
+	born     uint64 // of its process, 0: not known
 	comm     string
 	user     *user
 }
@@ -70,6 +72,11 @@ type reuse struct {
 	index    map[int64]int
 	threads  []threadRow
 	users    map[uint32][]*user // by number
+
+	// What is read later may be of users that came since: of a higher row of thread or process, or, as a process's row is
+	// that of the last one with the id, of one that began at another time.
+	lastThread, lastProcess int64
+	births                  map[sessionPID]uint64
 }
 
 // sessionTime is the time of a session, Unix ns.
@@ -93,8 +100,12 @@ func (r *reuse) add(id uint32, u *user) {
 // findReuse finds the users of ids; nil if every id means the same in the whole recording.
 func (s *source) findReuse(c *sqlite.Conn) (*reuse, error) {
 	r := &reuse{source: s, index: map[int64]int{}, users: map[uint32][]*user{}}
+	if err := exec(c, "begin"); err != nil { // all of one moment
+		return nil, err
+	}
+	defer func() { _ = exec(c, "commit") }() // nothing was written
 	for _, read := range []func(*sqlite.Conn) error{
-		r.readSessions, r.readThreads, r.readProcesses, r.readTracers,
+		r.readSessions, r.readBirths, r.readThreads, r.readProcesses, r.readTracers,
 	} {
 		if err := cmp.Or(read(c), r.err); err != nil {
 			return nil, err
@@ -135,19 +146,24 @@ func (r *reuse) readSessions(c *sqlite.Conn) error {
 // readThreads reads the rows of thread, and finds the users of their ids. Rows of processes come first: a thread is
 // of one.
 func (r *reuse) readThreads(c *sqlite.Conn) error {
-	ended := "null"
-	if ok, err := hasColumn(c, "thread", "ended"); err != nil {
-		return err
-	} else if ok {
-		ended = "ended"
+	columns := []string{"id", "session", "pid", "tid", "comm"}
+	for _, name := range []string{"ended", "born"} { // of later versions
+		ok, err := hasColumn(c, "thread", name)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			name = "null"
+		}
+		columns = append(columns, name)
 	}
-	query := "select id, session, pid, tid, " + ended + ", comm from thread"
-	err := r.source.query(c, query, func(s *sqlite.Stmt) error {
+	err := r.source.query(c, "select "+strings.Join(columns, ", ")+" from thread", func(s *sqlite.Stmt) error {
+		r.lastThread = max(r.lastThread, s.ColumnInt64(0))
 		n, ok := r.index[s.ColumnInt64(1)]
 		if ok {
 			r.threads = append(r.threads, threadRow{
 				id: s.ColumnInt64(0), session: n, pid: uint32(s.ColumnInt64(2)), tid: uint32(s.ColumnInt64(3)),
-				ended: number(s, 4), comm: s.ColumnText(5),
+				comm: s.ColumnText(4), ended: number(s, 5), born: number(s, 6),
 			})
 		}
 		return nil
@@ -159,13 +175,9 @@ func (r *reuse) readThreads(c *sqlite.Conn) error {
 	slices.SortFunc(r.threads, func(a, b threadRow) int {
 		return cmp.Or(cmp.Compare(a.session, b.session), cmp.Compare(a.ended-1, b.ended-1), cmp.Compare(a.id, b.id))
 	})
-	born, err := r.readBorn(c)
-	if err != nil {
-		return err
-	}
 	for i := range r.threads {
 		if t := &r.threads[i]; t.pid == t.tid && r.err == nil {
-			t.user = r.process(t.session, t.pid, t.ended, t.comm, born)
+			t.user = r.process(t.session, t.pid, stay{ended: t.ended, born: t.born}, t.comm)
 			t.user.last = max(t.user.last, t.id)
 		}
 	}
@@ -174,9 +186,9 @@ func (r *reuse) readThreads(c *sqlite.Conn) error {
 		if t.pid == t.tid || r.err != nil {
 			continue
 		}
-		p := r.at(t.session, t.pid, t.ended)
+		p := r.at(t.session, t.pid, t.ended, t.born)
 		if p == nil {
-			p = r.process(t.session, t.pid, 0, "", born)
+			p = r.process(t.session, t.pid, stay{born: t.born}, "")
 		}
 		t.user = r.thread(p, t)
 		t.user.last = max(t.user.last, t.id)
@@ -189,16 +201,16 @@ type sessionPID struct {
 	pid     uint32
 }
 
-// readBorn reads when processes began, by the process that had an id last in a session.
-func (r *reuse) readBorn(c *sqlite.Conn) (map[sessionPID]uint64, error) {
-	born := map[sessionPID]uint64{}
+// readBirths reads when processes began, by the process that had an id last in a session.
+func (r *reuse) readBirths(c *sqlite.Conn) error {
+	r.births = map[sessionPID]uint64{}
 	if ok, err := hasColumn(c, "process", "born"); err != nil || !ok {
-		return born, err
+		return err
 	}
 	const query = "select session, pid, born from process where born is not null order by id"
-	return born, r.source.query(c, query, func(s *sqlite.Stmt) error {
+	return r.source.query(c, query, func(s *sqlite.Stmt) error {
 		if n, ok := r.index[s.ColumnInt64(0)]; ok {
-			born[sessionPID{n, uint32(s.ColumnInt64(1))}] = number(s, 2)
+			r.births[sessionPID{n, uint32(s.ColumnInt64(1))}] = number(s, 2)
 		}
 		return nil
 	})
@@ -206,15 +218,12 @@ func (r *reuse) readBorn(c *sqlite.Conn) (map[sessionPID]uint64, error) {
 
 // readProcesses adds the processes that have no row in thread.
 func (r *reuse) readProcesses(c *sqlite.Conn) error {
-	born, err := r.readBorn(c)
-	if err != nil {
-		return err
-	}
-	const query = "select session, pid, name from process order by session, id"
+	const query = "select session, pid, name, id from process order by session, id"
 	return r.source.query(c, query, func(s *sqlite.Stmt) error {
+		r.lastProcess = max(r.lastProcess, s.ColumnInt64(3))
 		n, ok := r.index[s.ColumnInt64(0)]
-		if pid := uint32(s.ColumnInt64(1)); ok && r.at(n, pid, 0) == nil {
-			r.process(n, pid, 0, s.ColumnText(2), born)
+		if pid := uint32(s.ColumnInt64(1)); ok && r.at(n, pid, 0, 0) == nil {
+			r.process(n, pid, stay{}, s.ColumnText(2))
 		}
 		return nil
 	})
@@ -225,22 +234,22 @@ func (r *reuse) readTracers(c *sqlite.Conn) error {
 	const query = "select id, tracer from session where tracer <> 0 order by id"
 	return r.source.query(c, query, func(s *sqlite.Stmt) error {
 		n, pid := r.index[s.ColumnInt64(0)], uint32(s.ColumnInt64(1))
-		if r.at(n, pid, 0) == nil {
-			r.process(n, pid, 0, "ingero", nil)
+		if r.at(n, pid, 0, 0) == nil {
+			r.process(n, pid, stay{}, "ingero")
 		}
 		return nil
 	})
 }
 
-// process finds or adds the process that had an id in a session up to a time, 0 if it is not known to have ended.
-// Processes come in the order of their ends, that which has not ended last.
-func (r *reuse) process(session int, pid uint32, ended uint64, name string, born map[sessionPID]uint64) *user {
-	now := stay{session: session, ended: ended, names: map[string]bool{}}
+// process finds or adds the process that had an id in a session, up to the time when it ended. Processes come in the
+// order of their ends, that which has not ended last.
+func (r *reuse) process(session int, pid uint32, now stay, name string) *user {
+	now.session, now.names = session, map[string]bool{}
 	if name != "" {
 		now.names[name] = true
 	}
-	if ended == 0 {
-		now.born = born[sessionPID{session, pid}] // what is described is the last one
+	if now.ended == 0 && now.born == 0 {
+		now.born = r.births[sessionPID{session, pid}] // what is described is the last one
 	}
 	first := true // of this session
 	list := r.users[pid]
@@ -251,8 +260,9 @@ func (r *reuse) process(session int, pid uint32, ended uint64, name string, born
 		}
 		p := &u.parts[len(u.parts)-1]
 		if p.session == session {
-			if p.ended == ended {
+			if p.ended == now.ended && (p.born == 0 || now.born == 0 || p.born == now.born) {
 				p.names[name] = p.names[name] || name != ""
+				p.born = max(p.born, now.born)
 				return u
 			}
 			first = false
@@ -297,7 +307,8 @@ func (r *reuse) same(before, now *stay, first bool) bool {
 func distance(a, b uint64) uint64 { return max(a, b) - min(a, b) }
 
 // at returns the process that had an id in a session when one of its threads ended, 0: at the end; nil if none had.
-func (r *reuse) at(session int, pid uint32, ended uint64) *user {
+// born is when it began, 0: not known.
+func (r *reuse) at(session int, pid uint32, ended, born uint64) *user {
 	var found *user
 	var until uint64
 	for _, u := range r.users[pid] {
@@ -306,10 +317,10 @@ func (r *reuse) at(session int, pid uint32, ended uint64) *user {
 		}
 		for i := range u.parts {
 			p := &u.parts[i]
-			if p.session != session {
+			if p.session != session || born != 0 && p.born != 0 && p.born != born {
 				continue
 			}
-			if ended != 0 && p.ended == ended { // it ended with this process: see threads.end
+			if born != 0 && p.born == born || ended != 0 && p.ended == ended { // it ended with it: see threads.end
 				return u
 			}
 			fits := ended != 0 && p.end()+threadSlack >= ended

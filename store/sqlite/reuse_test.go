@@ -74,18 +74,18 @@ const reuseBase = 1_700_000_000_000_000_000
 func TestHolderIsNotOfAnEarlierSession(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.db")
 	churn, engine := event.Thread{PID: 1364, TID: 1364}, event.Thread{PID: 2000, TID: 2000}
-	reuseSession(t, path, reuseBase, &store.Batch{
+	reuseSession(t, path, reuseBase, &store.Batch{Tables: store.Tables{
 		Processes: []store.Process{{PID: 1364, Name: "churn", Born: 7}},
 		Records:   event.Records{OffCPU: []event.OffCPU{waitOf(churn, "churn", reuseBase+1e9, 0)}},
-	})
-	reuseSession(t, path, reuseBase+1500e9, &store.Batch{
+	}})
+	reuseSession(t, path, reuseBase+1500e9, &store.Batch{Tables: store.Tables{
 		Processes: []store.Process{{PID: 2000, Name: "engine", Born: 99}},
 		Records: event.Records{OffCPU: []event.OffCPU{
 			waitOf(engine, "engine", reuseBase+1501e9, 1364),
 			waitOf(event.Thread{PID: 2000, TID: 2001}, "loader", reuseBase+1502e9, 0),
 			waitOf(event.Thread{PID: 2000, TID: 1364}, "saver", reuseBase+1503e9, 0),
 		}},
-	})
+	}})
 	d := distinctReader(t, path)
 	waits := waitsIn(t, d)
 	old, now := waits[0].Thread, waits[3].Thread
@@ -104,10 +104,10 @@ func TestAReusedIDOfAnUntracedProcessIsOfTwo(t *testing.T) {
 	batch := func(at uint64, name string) *store.Batch {
 		wait := waitOf(waiter, "waits", at, 0)
 		wait.Culprits = []event.Culprit{{Thread: culprit, Comm: name, NS: 5}}
-		return &store.Batch{
+		return &store.Batch{Tables: store.Tables{
 			Processes: []store.Process{{PID: 20, Name: name}},
 			Records:   event.Records{OffCPU: []event.OffCPU{wait}},
-		}
+		}}
 	}
 	later := batch(reuseBase+3e9, "after")
 	later.Reused = []store.Reuse{{PID: 20, At: reuseBase + 2e9}}
@@ -120,7 +120,7 @@ func TestAReusedIDOfAnUntracedProcessIsOfTwo(t *testing.T) {
 	if len(who) != 3 || who[0].PID == who[1].PID || who[1].PID != who[2].PID || who[1].PID != 20 {
 		t.Errorf("culprits are %+v", who)
 	}
-	list, err := d.Processes(t.Context())
+	list, err := store.List[store.Process](t.Context(), d, store.Window{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,5 +128,65 @@ func TestAReusedIDOfAnUntracedProcessIsOfTwo(t *testing.T) {
 		if p.PID == who[0].PID && p.Name == "after" {
 			t.Errorf("the first one has the name of the second: %+v", p)
 		}
+	}
+}
+
+// Who had an id is found out once. A process that gets it later, while a reader reads, is none of those.
+func TestProcessesThatComeWhileOneReadsAreNobodyKnown(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "r.db")
+	const tick = 10_000_000 // ns
+	waiter := event.Thread{PID: 10, TID: 10}
+	batch := func(at uint64, pid uint32, name string, born uint64) *store.Batch {
+		wait := waitOf(waiter, "waits", at, 0)
+		wait.Culprits = []event.Culprit{{Thread: event.Thread{PID: pid, TID: pid}, Comm: name, NS: 5, Born: born * tick}}
+		return &store.Batch{Tables: store.Tables{
+			Processes: []store.Process{{PID: pid, Name: name, Born: born}},
+			Records:   event.Records{OffCPU: []event.OffCPU{wait}},
+		}}
+	}
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	w, err := OpenWriter(path, Options{
+		Session: store.Session{Node: "n", Boot: "b", Started: reuseBase, Booted: reuseBase - 100e9},
+	})
+	must(err)
+	defer w.Close()
+	write := func(b *store.Batch, reused ...uint32) {
+		t.Helper()
+		for _, pid := range reused {
+			b.Reused = append(b.Reused, store.Reuse{PID: pid, At: b.OffCPU[0].Start - 5e8})
+		}
+		must(w.Write(b))
+		must(w.Flush(t.Context()))
+	}
+	write(batch(reuseBase+1e9, 20, "first", 100))
+	write(batch(reuseBase+2e9, 20, "second", 200), 20)
+	write(batch(reuseBase+3e9, 30, "other", 150))
+	d := distinctReader(t, path)
+	write(batch(reuseBase+4e9, 20, "late", 400), 20)
+	write(batch(reuseBase+5e9, 30, "later", 500), 30)
+	write(batch(reuseBase+6e9, 40, "new", 600))
+
+	list, err := store.List[store.Process](t.Context(), d, store.Window{})
+	must(err)
+	for _, p := range list {
+		if want := map[uint32]string{20: "second", 30: "other"}[p.PID]; want != "" && p.Name != want && p.Name != "" {
+			t.Errorf("process %d is %q, and was %q", p.PID, p.Name, want)
+		}
+	}
+	who := map[uint32]string{}
+	for _, o := range waitsIn(t, d) {
+		c := o.Culprits[0]
+		if name, ok := who[c.PID]; ok && name != c.Comm {
+			t.Errorf("%s and %s are one process, %d", name, c.Comm, c.PID)
+		}
+		who[c.PID] = c.Comm
+	}
+	if who[20] != "second" || who[30] == "" {
+		t.Errorf("culprits %v", who)
 	}
 }

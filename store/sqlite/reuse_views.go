@@ -19,21 +19,30 @@ func (r *reuse) tell(c *sqlite.Conn) error {
 		create temp table reused_user (
 			id integer, session integer, process integer, ended integer, is_id integer,
 			primary key (id, session, process, ended, is_id)
+		) without rowid;
+		create temp table reused_birth (
+			session integer, pid integer, born integer, primary key (session, pid)
 		) without rowid;`
 	if err := execAll(c, script); err != nil {
 		return err
+	}
+	for k, born := range r.births {
+		err := runQuery(c, "insert into reused_birth values (?, ?, ?)", r.ids[k.session], int64(k.pid), int64(born))
+		if err != nil {
+			return err
+		}
 	}
 	for n, list := range r.users {
 		if !r.ambiguous(list) {
 			continue
 		}
-		if err := run(c, "insert into reused_id values (?)", int64(n)); err != nil {
+		if err := runQuery(c, "insert into reused_id values (?)", int64(n)); err != nil {
 			return err
 		}
 		for _, u := range list {
 			for i := range u.parts {
 				p := &u.parts[i]
-				err := run(c, "insert or ignore into reused_user values (?, ?, ?, ?, ?)", int64(n), r.ids[p.session],
+				err := runQuery(c, "insert or ignore into reused_user values (?, ?, ?, ?, ?)", int64(n), r.ids[p.session],
 					u.process == u, int64(p.end()), int64(u.id))
 				if err != nil {
 					return err
@@ -50,7 +59,8 @@ func (r *reuse) tell(c *sqlite.Conn) error {
 		if t.user.id == event.ReusedID(t.tid, event.MaxReused) {
 			name = ""
 		}
-		err := run(c, "insert into reused_thread values (?, ?, ?, ?)", t.id, int64(t.user.process.id), int64(t.user.id), name)
+		const query = "insert into reused_thread values (?, ?, ?, ?)"
+		err := runQuery(c, query, t.id, int64(t.user.process.id), int64(t.user.id), name)
 		if err != nil {
 			return err
 		}
@@ -58,10 +68,22 @@ func (r *reuse) tell(c *sqlite.Conn) error {
 	return nil
 }
 
-// run executes a statement that is used again.
-func run(c *sqlite.Conn, query string, args ...any) error {
+// runQuery executes a statement that is used again.
+func runQuery(c *sqlite.Conn, query string, args ...any) error {
 	return sqlitex.Execute(c, query, &sqlitex.ExecOptions{Args: args})
 }
+
+// known is the condition for a table's rows that are not of processes that came since; empty if it shows all rows.
+func (r *reuse) known(table string, columns []string) string {
+	if table != "process" || !slices.Contains(columns, "born") {
+		return ""
+	}
+	return fmt.Sprintf("x.id <= %d and not %s", r.lastProcess, bornLater)
+}
+
+// bornLater is the condition for a row of thread or process of another process than the last one that was known.
+const bornLater = "exists (select 1 from temp.reused_birth b " +
+	"where b.session = x.session and b.pid = x.pid and b.born <> x.born)"
 
 // column is an expression for a column of a table, with the ids of users instead of the kernel's.
 func (r *reuse) column(table, column string, columns []string) string {
@@ -69,7 +91,17 @@ func (r *reuse) column(table, column string, columns []string) string {
 	whose := "session"
 	switch {
 	case table == "thread" && slices.Contains([]string{"pid", "tid", "comm"}, column):
-		return fmt.Sprintf("coalesce((select u.%s from temp.reused_thread u where u.id = x.id), x.%[1]s) as %[1]s", column)
+		otherwise := "x." + column
+		if column != "comm" { // a row that came since may be of another process or thread
+			other := fmt.Sprintf("x.%s in (select id from temp.reused_id)", column)
+			if slices.Contains(columns, "born") {
+				other += " or " + bornLater
+			}
+			otherwise = fmt.Sprintf("case when x.id > %d and (%s) then x.%s | %d else x.%[3]s end", r.lastThread, other, column,
+				event.UnknownID(0))
+		}
+		return fmt.Sprintf("coalesce((select u.%s from temp.reused_thread u where u.id = x.id), %s) as %[1]s", column,
+			otherwise)
 	case table == "interval" && column == "holder", table == "collective" && column == "sync_tid",
 		table == "request" && column == "by":
 		whose = "thread"

@@ -136,7 +136,7 @@ func (w *Writer) writeSums() error {
 		b.ledger(11, &s.ledger)
 		b.stmt.BindBytes(11+ledgerWidth, blob)
 		b.stmt.BindBool(12+ledgerWidth, s.nested)
-		if err := b.run(); err != nil {
+		if err := b.runStmt(); err != nil {
 			return err
 		}
 	}
@@ -157,7 +157,7 @@ func (w *Writer) writeGapSums() error {
 		b.set(3, int64(s.gaps))
 		b.set(4, int64(s.sum))
 		b.ledger(5, &s.ledger)
-		if err := b.run(); err != nil {
+		if err := b.runStmt(); err != nil {
 			return err
 		}
 	}

@@ -12,7 +12,7 @@ import (
 // schedulingKind is how the scheduler treats threads.
 var schedulingKind = &kind[store.Scheduling]{
 	tables: []table{{name: "scheduling"}},
-	rows:   func(b *store.Batch) []store.Scheduling { return b.Scheduling },
+	rows:   func(t *store.Tables) *[]store.Scheduling { return &t.Scheduling },
 	hold:   keepEach[store.Scheduling],
 	insert: func(w *Writer, _ []*boundStmt, s *store.Scheduling) error {
 		return exec(w.conn, "insert or replace into scheduling values (?, ?, ?, ?, ?, ?, ?)", w.session.id,
@@ -29,9 +29,4 @@ var schedulingKind = &kind[store.Scheduling]{
 		}
 		return v, nil
 	},
-}
-
-// Scheduling implements store.Reader.
-func (r *Reader) Scheduling(ctx context.Context) ([]store.Scheduling, error) {
-	return schedulingKind.read(ctx, r, nil)
 }

@@ -37,13 +37,13 @@ func TestRecordingsOfAnOlderSchemaAreRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	if m, err := r.Memory(t.Context(), store.Window{}); len(m) != 0 || err != nil {
+	if m, err := store.List[event.Memory](t.Context(), r, store.Window{}); len(m) != 0 || err != nil {
 		t.Errorf("memory of an old recording: %v, %v", m, err)
 	}
-	if m, err := r.MemorySites(t.Context(), store.Window{}); len(m) != 0 || err != nil {
+	if m, err := store.List[event.MemorySite](t.Context(), r, store.Window{}); len(m) != 0 || err != nil {
 		t.Errorf("memory sites of an old recording: %v, %v", m, err)
 	}
-	if m, err := r.InFlight(t.Context(), store.Window{}); len(m) != 0 || err != nil {
+	if m, err := store.List[event.InFlight](t.Context(), r, store.Window{}); len(m) != 0 || err != nil {
 		t.Errorf("calls in flight of an old recording: %v, %v", m, err)
 	}
 	want := event.Stack{

@@ -11,7 +11,7 @@ import (
 // snapshotKind is the state of the machine, each second.
 var snapshotKind = &kind[store.Snapshot]{
 	tables: []table{{name: "snapshot", initial: true, prune: "ts", machine: true}},
-	rows:   func(b *store.Batch) []store.Snapshot { return b.Snapshots },
+	rows:   func(t *store.Tables) *[]store.Snapshot { return &t.Snapshots },
 	insert: func(w *Writer, _ []*boundStmt, s *store.Snapshot) error {
 		p := &s.Pressure
 		return exec(w.conn, "insert or replace into snapshot values ("+values(16)+")",
@@ -41,11 +41,6 @@ var snapshotKind = &kind[store.Snapshot]{
 		}
 		return n, nil
 	},
-}
-
-// Snapshots implements store.Reader.
-func (r *Reader) Snapshots(ctx context.Context, w store.Window) ([]store.Snapshot, error) {
-	return snapshotKind.read(ctx, r, bounds(w))
 }
 
 // bytesOrNull is the value for a blob column.

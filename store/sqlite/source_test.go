@@ -165,7 +165,7 @@ func checkKilled(t *testing.T, path string) {
 	sum, err := r.Summary(t.Context())
 	must(t, err)
 	stored := uint64(len(allCalls(t, r)))
-	stats, err := r.OpStats(t.Context(), store.Window{})
+	stats, err := store.List[store.OpStat](t.Context(), r, store.Window{})
 	must(t, err)
 	var counted uint64
 	for _, s := range stats {
@@ -365,15 +365,15 @@ func TestFullDiskLeavesAValidFile(t *testing.T) {
 	}
 	// With room again, the roll-ups are exact and the loss is named.
 	must(t, syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_REMOUNT, "size=64m"))
-	must(t, w.Write(&store.Batch{Records: event.Records{Calls: []event.Call{{
+	must(t, w.Write(&store.Batch{Tables: store.Tables{Records: event.Records{Calls: []event.Call{{
 		Start: t0, Duration: 1, Thread: engine,
 		Op: opOf(t, "cudaFree"),
-	}}}}))
+	}}}}}))
 	must(t, w.Close())
 	r = reader(t, path)
 	sum, err := r.Summary(t.Context())
 	must(t, err)
-	stats, err := r.OpStats(t.Context(), store.Window{})
+	stats, err := store.List[store.OpStat](t.Context(), r, store.Window{})
 	must(t, err)
 	var counted uint64
 	for _, s := range stats {

@@ -12,7 +12,7 @@ import (
 // stallKind is stalls of CPUs. If two CPUs stall in the same nanosecond, one of them is kept.
 var stallKind = &kind[event.Stall]{
 	tables:     []table{{name: "stall", initial: true, prune: "ts", machine: true}},
-	rows:       func(b *store.Batch) []event.Stall { return b.Stalls },
+	rows:       func(t *store.Tables) *[]event.Stall { return &t.Stalls },
 	statements: []string{"insert or ignore into stall values (?, ?, ?, ?)"},
 	insert: func(w *Writer, s []*boundStmt, v *event.Stall) error {
 		b := s[0]
@@ -20,7 +20,7 @@ var stallKind = &kind[event.Stall]{
 		b.set(2, int64(v.Duration))
 		b.set(3, int64(v.CPU))
 		b.set(4, w.session.id)
-		return b.run()
+		return b.runStmt()
 	},
 	view: `create view cpu_stalls as
 select x.ts as timestamp, x.dur as duration_ns, x.cpu, s.node from stall x ` +
@@ -29,9 +29,4 @@ select x.ts as timestamp, x.dur as duration_ns, x.cpu, s.node from stall x ` +
 	scan: func(_ context.Context, _ *Reader, s *sqlite.Stmt) (event.Stall, error) {
 		return event.Stall{Start: number(s, 0), Duration: number(s, 1), CPU: uint16(s.ColumnInt64(2))}, nil
 	},
-}
-
-// Stalls implements store.Reader.
-func (r *Reader) Stalls(ctx context.Context, w store.Window) ([]event.Stall, error) {
-	return stallKind.read(ctx, r, bounds(w))
 }

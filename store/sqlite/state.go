@@ -48,11 +48,31 @@ type lossRow struct {
 // maxQueued bounds the stacks in memory while none can be written; they have some 5 KiB each.
 const maxQueued = 4096
 
+// unixOf is a process's start by the kernel, ns since the boot, in Unix ns; 0 if it is not known.
+func (w *Writer) unixOf(born uint64) uint64 {
+	if born == 0 {
+		return 0
+	}
+	return w.opt.Session.Booted + born
+}
+
+// ticksOf is the start of a process, Unix ns, in clock ticks since the boot, as the table process has it; 0 if it is
+// not known.
+func (w *Writer) ticksOf(unix uint64) uint64 {
+	if unix == 0 {
+		return 0
+	}
+	return (unix - w.opt.Session.Booted) / clockTick
+}
+
+// clockTick is the unit of /proc/PID/stat, ns.
+const clockTick = 10_000_000
+
 // describe takes names, processes and stacks from a batch, before the events that refer to them.
 func (w *Writer) describe(b *store.Batch) {
 	for i := range b.Threads {
 		t := &b.Threads[i]
-		row := w.threads.within(t.Thread, t.Comm, 0, t.At)
+		row := w.threads.bornAt(t.Thread, t.Comm, w.unixOf(t.Born), 0, t.At)
 		if t.Dispatch && !row.dispatch {
 			row.dispatch = true
 			w.threads.touch(row)
@@ -117,9 +137,9 @@ func (w *Writer) writeState() error {
 
 func (w *Writer) writeDictionaries() error {
 	for _, t := range w.threads.fresh {
-		err := sqlitex.Execute(w.conn, "insert or replace into thread values (?, ?, ?, ?, ?, ?, ?)",
+		err := sqlitex.Execute(w.conn, "insert or replace into thread values (?, ?, ?, ?, ?, ?, ?, ?)",
 			&sqlitex.ExecOptions{Args: []any{
-				t.id, w.session.id, int64(t.PID), int64(t.TID), t.comm, t.dispatch, nullInt(t.ended),
+				t.id, w.session.id, int64(t.PID), int64(t.TID), t.comm, t.dispatch, nullInt(t.ended), nullInt(w.ticksOf(t.born)),
 			}})
 		if err != nil {
 			return err
@@ -131,7 +151,7 @@ func (w *Writer) writeDictionaries() error {
 		for i, v := range e.key {
 			b.opt(2+i, int64(v))
 		}
-		if err := b.run(); err != nil {
+		if err := b.runStmt(); err != nil {
 			return err
 		}
 	}
@@ -191,7 +211,7 @@ func (w *Writer) writeFrames() error {
 }
 
 // keptProcesses is how many rows of process are known without asking the file.
-const keptProcesses = 8192
+const keptProcesses = 2048
 
 // writeProcesses comes before writeDictionaries, too, which writes the control
 // groups it finds.
@@ -242,7 +262,7 @@ func (w *Writer) writeLosses() error {
 		b.set(2, w.session.id)
 		b.set(3, int64(k.kind))
 		b.set(4, int64(l.count))
-		if err := b.run(); err != nil {
+		if err := b.runStmt(); err != nil {
 			return err
 		}
 	}

@@ -51,12 +51,12 @@ func thinnedRecording(t testing.TB, calls []event.Call, seed uint64) string {
 		Session: store.Session{Node: fmt.Sprint("node ", seed), Started: t0 + seed},
 	})
 	for n := 0; n < len(calls); n += 500 {
-		must(t, w.Write(&store.Batch{
+		must(t, w.Write(&store.Batch{Tables: store.Tables{
 			Records: event.Records{
 				Calls: calls[n:min(n+500, len(calls))],
 			},
 			Processes: []store.Process{{PID: 7, Name: "seven"}, {PID: 8, Name: "eight"}},
-		}))
+		}}))
 		if n%7000 == 0 {
 			must(t, w.Flush(t.Context()))
 		}

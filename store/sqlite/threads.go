@@ -14,6 +14,7 @@ type thread struct {
 	comm     string
 	dispatch bool
 	ended    uint64 // Unix ns, 0 if it is not known to have ended
+	born     uint64 // the start of its process by the kernel, Unix ns, 0 if it is not known
 	fresh    bool   // listed in threads.fresh
 }
 
@@ -23,6 +24,7 @@ type generation struct {
 	// process is that of a thread which is not its first, if another process has its id since.
 	process *generation
 	from    uint64             // no record before this is of it; 0: not known
+	born    uint64             // the start of its process by the kernel; 0: not known
 	until   uint64             // from here on another one has the ids; 0: nobody
 	ended   uint64             // 0: not known to have ended
 	first   uint64             // the begin of the earliest record of it; 0: none has been seen
@@ -37,7 +39,8 @@ type threads struct {
 	before map[event.Thread][]*generation // those that had the ids, as long as records of them may come; in order
 	last   int64
 	fresh  []*thread
-	over   []*generation // those that ended and may still be in records, in the order of their ends
+	over   []*generation // those that ended and may still be in records, in the order in which that became known
+	newest uint64        // the latest end, Unix ns
 
 	commits uint64
 	trimAt  int // number of threads from which those that are not used are forgotten
@@ -46,13 +49,17 @@ type threads struct {
 // The ends of threads that are not traced are not reported. From keptThreads on, those that were in no record for
 // unusedCommits, about a minute, are forgotten. One that is in a record again gets another row, which says the same.
 const (
-	keptThreads   = 8192
+	keptThreads   = 2048
 	unusedCommits = 60
 )
 
-// lateTime is for how long after the end of a thread records of it are written, ns: ends are read before calls, and
-// what others say of it comes when their own waits end.
-const lateTime = 10_000_000_000
+// lateTime is for how long after the end of a thread records of it come, ns: what others say of it comes when their own
+// waits end. It is not forgotten before what was read with its end is written, which may be much more: all that
+// happened while the tracer was stopped, or while the disk was full. keptEnded is how many are kept for that at most.
+const (
+	lateTime  = 10_000_000_000
+	keptEnded = 65536
+)
 
 func newThreads(last int64) threads {
 	return threads{
@@ -66,6 +73,9 @@ func (d *threads) committed() {
 		t.fresh = false
 	}
 	d.fresh = d.fresh[:0]
+	for len(d.over) > 0 && d.over[0].ended+lateTime < d.newest {
+		d.forgetEnded()
+	}
 	if d.commits++; len(d.now) < max(d.trimAt, keptThreads) {
 		return
 	}
@@ -92,22 +102,14 @@ func (d *threads) within(id event.Thread, comm string, from, to uint64) *thread 
 // generation finds which thread had ids at some time in a stretch, or the name.
 func (d *threads) generation(id event.Thread, comm string, from, at uint64) *generation {
 	if p := d.now[mainOf(id)]; p != nil && p.id != id && at != 0 && at < p.from {
-		return d.ofEarlier(id, d.whose(p, "", at), at)
+		return d.ofEarlier(id, d.whose(p, "", at, at), at)
 	}
 	g := d.now[id]
 	if g == nil {
 		g = &generation{id: id}
 		d.now[id] = g
 	}
-	// Another one may have the ids by now, whose start nobody reported. A thread does something after its end, too: it
-	// closes its files, and wakes its parent.
-	if g.ended != 0 {
-		renamed := comm != "" && (at == 0 || at > g.ended) && !g.isNamed(comm) && !d.had(id, comm)
-		if renamed || from > g.ended+endSlack {
-			g = d.next(g, g.ended)
-		}
-	}
-	g = d.whose(g, comm, at)
+	g = d.whose(g, comm, from, at)
 	g.used = d.commits
 	if at != 0 && (g.first == 0 || at < g.first) {
 		g.first = at
@@ -135,38 +137,55 @@ func (d *threads) ofEarlier(id event.Thread, process *generation, at uint64) *ge
 
 func mainOf(id event.Thread) event.Thread { return event.Thread{PID: id.PID, TID: id.PID} }
 
-// whose finds one of the threads that have ids now and had them before. What says the name is better than the time: a
-// thread may have ended within what a record is about.
-func (d *threads) whose(now *generation, comm string, at uint64) *generation {
+// whose finds the one of the threads that have ids now, or had them before, which existed at some time from one time to
+// another, or has the name. The name is better than the time: a thread may have ended within what a record is about.
+func (d *threads) whose(now *generation, comm string, from, at uint64) *generation {
 	if at == 0 || at >= now.from {
-		if comm == "" || now.isNamed(comm) {
+		if now.ended == 0 && (comm == "" || now.isNamed(comm)) {
 			return now
 		}
 	}
-	g, before := now, d.before[now.id]
-	for n := len(before) - 1; n >= 0 && at != 0 && at < g.from; n-- {
-		g = before[n]
+	all := append(slices.Clip(d.before[now.id]), now)
+	n := len(all) - 1
+	for n >= 0 && at != 0 && at < all[n].from {
+		n--
 	}
-	if at != 0 && at < g.from { // one of which nothing has been seen so far
-		old := &generation{id: g.id}
-		old.until = g.from
-		d.before[g.id] = append([]*generation{old}, before...)
-		d.ended(old, g.from)
-		return old
+	if n < 0 { // one of which nothing has been seen so far
+		return d.insert(&generation{id: now.id, until: all[0].from}, 0)
 	}
-	if comm == "" || g.isNamed(comm) {
-		return g
-	}
-	for _, other := range append(slices.Clip(before), now) {
-		if other.isNamed(comm) {
-			return other
+	g := all[n]
+	named := comm == "" || g.isNamed(comm)
+	if !named {
+		for _, other := range slices.Backward(all) {
+			if other.isNamed(comm) && other.existed(from, at) {
+				return other
+			}
 		}
 	}
+	// Another one may have had the ids since, whose start nobody reported. A thread does something after its end, too: it
+	// closes its files, and wakes its parent.
+	switch another := !named && (at == 0 || at > g.ended) || from > g.ended+endSlack; {
+	case g.ended == 0 || !another:
+		return g
+	case g == now:
+		return d.next(g, g.ended)
+	}
+	between := &generation{id: g.id, from: g.ended, until: g.until}
+	g.until = g.ended
+	return d.insert(between, n+1)
+}
+
+// insert adds a thread before those that had its ids later. It ended when the next one began.
+func (d *threads) insert(g *generation, place int) *generation {
+	d.before[g.id] = slices.Insert(d.before[g.id], place, g)
+	d.ended(g, g.until)
 	return g
 }
 
-func (d *threads) had(id event.Thread, comm string) bool {
-	return slices.ContainsFunc(d.before[id], func(g *generation) bool { return g.isNamed(comm) })
+// existed reports whether a thread may have existed at some time from one time to another. Times of a start that
+// several programs saw differ a little.
+func (g *generation) existed(from, at uint64) bool {
+	return (at == 0 || g.from <= at+endSlack) && (g.ended == 0 || from <= g.ended+endSlack)
 }
 
 func (g *generation) isNamed(comm string) bool { return g.named[comm] != nil }
@@ -199,7 +218,7 @@ func (d *threads) row(g *generation, comm string) *thread {
 
 func (d *threads) add(g *generation, comm string) *thread {
 	d.last++
-	t := &thread{id: d.last, Thread: g.id, comm: comm, ended: g.ended}
+	t := &thread{id: d.last, Thread: g.id, comm: comm, ended: g.ended, born: g.born}
 	d.touch(t)
 	return t
 }
@@ -215,7 +234,7 @@ func (d *threads) touch(t *thread) {
 // end ends a thread. Records of it may still come; the next thread with its ids gets rows of its own.
 func (d *threads) end(id event.Thread, at uint64) {
 	if d.now[id] == nil {
-		return
+		d.now[id] = &generation{id: id, used: d.commits}
 	}
 	if g := d.generation(id, "", at, at); g.ended == 0 && at >= g.from {
 		d.ended(g, d.endOf(id, at))
@@ -237,12 +256,12 @@ func (d *threads) endOf(id event.Thread, at uint64) uint64 {
 	return at
 }
 
-// ended notes when a thread ended, and forgets those of which no more records come.
+// ended notes when a thread ended.
 func (d *threads) ended(g *generation, at uint64) {
-	for len(d.over) > 0 && d.over[0].ended+lateTime < at {
-		d.forget(d.over[0])
-		d.over = d.over[1:]
+	if len(d.over) >= keptEnded {
+		d.forgetEnded()
 	}
+	d.newest = max(d.newest, at)
 	g.ended = at
 	if g.latest != nil {
 		g.latest.ended = at
@@ -256,7 +275,7 @@ func (d *threads) ended(g *generation, at uint64) {
 }
 
 // begin says that a thread begins, and reports whether its ids were those of another one. exit is when that one ended,
-// 0: its end is not known, or was told to end before.
+// 0: its end is not known, or end was called.
 func (d *threads) begin(id event.Thread, at, exit uint64) bool {
 	g := d.now[id]
 	switch {
@@ -288,7 +307,7 @@ func (d *threads) next(g *generation, from uint64) *generation {
 		return n
 	}
 	for id, t := range d.now {
-		if id.PID != g.id.PID || id == g.id || t.from >= from || t.first >= from {
+		if id.PID != g.id.PID || id == g.id || t.begunSince(from) {
 			continue
 		}
 		if t.ended == 0 {
@@ -311,6 +330,12 @@ func (d *threads) replace(g *generation, from uint64) *generation {
 // has reports whether a call that begins at a time may be of the thread.
 func (g *generation) has(at uint64) bool {
 	return at >= g.from && (g.until == 0 || at < g.until) && (g.ended == 0 || at <= g.ended+endSlack)
+}
+
+// forgetEnded forgets the thread whose end has been known for longest.
+func (d *threads) forgetEnded() {
+	d.forget(d.over[0])
+	d.over = d.over[1:]
 }
 
 func (d *threads) forget(g *generation) {

@@ -11,7 +11,7 @@ import (
 // throttleKind is how long control groups were throttled by their CPU quota.
 var throttleKind = &kind[store.Throttle]{
 	tables:     []table{{name: "throttle", initial: true, prune: "ts", machine: true}},
-	rows:       func(b *store.Batch) []store.Throttle { return b.Throttles },
+	rows:       func(t *store.Tables) *[]store.Throttle { return &t.Throttles },
 	statements: []string{"insert into throttle values (" + values(8) + ")"},
 	insert: func(w *Writer, s []*boundStmt, t *store.Throttle) error {
 		b := s[0]
@@ -25,10 +25,11 @@ var throttleKind = &kind[store.Throttle]{
 		_, err := b.runAt(t.At)
 		return err
 	},
+	list: (*Reader).throttles,
 }
 
-// Throttles implements store.Reader.
-func (r *Reader) Throttles(ctx context.Context, w store.Window) ([]store.Throttle, error) {
+// throttles reads the columns that the schema has.
+func (r *Reader) throttles(ctx context.Context, w store.Window) ([]store.Throttle, error) {
 	var out []store.Throttle
 	quota := "null, null, null" // recordings before schema 16
 	if ok, err := r.hasColumn(ctx, "throttle", "quota_us"); err != nil {

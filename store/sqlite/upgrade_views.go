@@ -35,7 +35,7 @@ func upgradeViews(c *sqlite.Conn) error {
 		return nil
 	}
 	u := upgrade{conn: c}
-	if err := u.run(version); err != nil {
+	if err := u.runUpgrade(version); err != nil {
 		return err
 	}
 	upgrades.Store(schema, u.done)
@@ -92,7 +92,7 @@ func (u *upgrade) exec(statement string) error {
 	return exec(u.conn, statement)
 }
 
-func (u *upgrade) run(version int) error {
+func (u *upgrade) runUpgrade(version int) error {
 	if err := u.asToday(version); err != nil {
 		return err
 	}

@@ -5,8 +5,8 @@ import (
 
 	"zombiezen.com/go/sqlite"
 
-	"github.com/ingero-io/ingero/account/stats"
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/event/stats"
 	"github.com/ingero-io/ingero/store"
 )
 
@@ -115,7 +115,7 @@ func (w *Writer) writeSiteSums() error {
 		b.set(6, int64(s.sum))
 		b.set(7, int64(s.max))
 		b.stmt.BindBytes(8, blob)
-		if err := b.run(); err != nil {
+		if err := b.runStmt(); err != nil {
 			return err
 		}
 	}

@@ -131,13 +131,13 @@ func (w *Writer) Write(b *store.Batch) error {
 		w.dropCalls()
 		w.skipKinds(b)
 	}
-	w.endThreads(b)
+	w.endAllSeries(b)
 	return errs
 }
 
 // count takes a batch into what is kept in memory. full is called when many calls are pending.
 func (w *Writer) count(b *store.Batch, full func()) {
-	w.beginThreads(b)
+	w.applyLives(b)
 	w.describe(b)
 	w.divide(b.Labels)
 	for i := range b.Calls {
@@ -341,7 +341,7 @@ func (w *Writer) begin() error {
 	if w.file.removed() {
 		return errRemoved
 	}
-	if err := w.ins.begin.run(); err != nil {
+	if err := w.ins.begin.runStmt(); err != nil {
 		return err
 	}
 	w.inTx = true
@@ -349,7 +349,7 @@ func (w *Writer) begin() error {
 }
 
 func (w *Writer) commit() error {
-	if err := w.ins.commit.run(); err != nil {
+	if err := w.ins.commit.runStmt(); err != nil {
 		return err
 	}
 	w.inTx, w.txRows, w.txCalls, w.txPruned = false, 0, 0, 0
@@ -361,7 +361,7 @@ func (w *Writer) commit() error {
 func (w *Writer) rollback() {
 	if !w.conn.AutocommitEnabled() {
 		// SQLite rolls back by itself when the disk is full.
-		_ = w.ins.rollback.run()
+		_ = w.ins.rollback.runStmt()
 	}
 	w.session.stored -= w.txCalls
 	w.session.pruned -= w.txPruned

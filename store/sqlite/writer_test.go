@@ -12,9 +12,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/ingero-io/ingero/account/stats"
 	"github.com/ingero-io/ingero/capture/host/owner"
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/event/stats"
 	"github.com/ingero-io/ingero/store"
 	"github.com/ingero-io/ingero/store/sqlite"
 	"github.com/ingero-io/ingero/store/sqlite/storetest"
@@ -89,7 +89,7 @@ func fullBatch(t testing.TB) *store.Batch {
 		ledger.NS[c] = uint64(60_000 + c)
 	}
 	kernel := []uint64{0xffffffff81000001, 0xffffffff81000002}
-	b := &store.Batch{
+	b := &store.Batch{Tables: store.Tables{
 		Records: event.Records{
 			Calls: []event.Call{
 				{
@@ -128,7 +128,7 @@ func fullBatch(t testing.TB) *store.Batch {
 				WakerSyscall: -1,
 			}},
 			ThreadTimes: []event.ThreadTime{{
-				At: t0 + 500, Thread: engine, Comm: "engine", OnCPU: 5, NS: ledger.NS, Runtime: 6,
+				At: t0 + 500, Thread: engine, Comm: "engine", OnCPU: 5, NS: ledger.NS, Runtime: 6, Kernel: 4,
 				Dispatch: true,
 			}},
 			Lives: []event.Life{
@@ -144,11 +144,11 @@ func fullBatch(t testing.TB) *store.Batch {
 				Parts: 3,
 			}},
 			Marks: marksOf(t, engine, t0+800),
+			CodeSamples: []event.CodeSample{
+				{At: t0 + 900, Thread: engine, Comm: "engine", Op: sync, Syscall: 0, Stack: 77},
+				{At: t0 + 20_900, Thread: engine, Comm: "engine", Syscall: -1},
+			},
 		},
-		Stacks: []event.Stack{{ID: 77, PID: 100, Cut: true, Frames: []event.Frame{
-			{Kind: event.FrameNative, Addr: 1, Symbol: "launch", Module: "libtorch.so", Offset: 16, BuildID: "0123abcd"},
-			{Kind: event.FramePython, Addr: 2, Symbol: "step", File: "train.py", Line: 12, Module: "python3"},
-		}}},
 		Processes: []store.Process{{
 			PID: 100, Parent: 1, Name: "engine", Command: "engine --x", Cgroup: "/a/b", Rank: 3,
 			LocalRank: -1, WorldSize: 8, Traced: true, Framework: "PyTorch", Owner: owner.Owner{
@@ -264,10 +264,14 @@ func fullBatch(t testing.TB) *store.Batch {
 			{Kind: event.LostCall, Count: 2},
 			{Kind: event.LostWake, Count: 1},
 		},
-	}
+	}}
+	b.Stacks = []event.Stack{{ID: 77, PID: 100, Cut: true, Frames: []event.Frame{
+		{Kind: event.FrameNative, Addr: 1, Symbol: "launch", Module: "libtorch.so", Offset: 16, BuildID: "0123abcd"},
+		{Kind: event.FramePython, Addr: 2, Symbol: "step", File: "train.py", Line: 12, Module: "python3"},
+	}}}
 	io := fullIO()
-	b.RequestSums, b.Devices, b.Files = io.Sums, io.Devices, io.Files
-	b.Connections, b.HostMemory, b.Pages = io.Connections, io.Memory, io.Pages
+	b.RequestSums, b.Devices, b.Files = io.RequestSums, io.Devices, io.Files
+	b.Connections, b.HostMemory, b.Pages = io.Connections, io.HostMemory, io.Pages
 	b.Requests = []event.Request{{
 		Start: t0 + 30_000, Duration: 700_000, Queue: 100_000, Thread: engine, Comm: "engine", Op: event.OpBlockWrite,
 		Flags: event.RequestSync | event.RequestFUA, Device: 259<<20 | 3, Sector: 2048, Bytes: 65536, Inode: 9, By: 55,
@@ -277,24 +281,26 @@ func fullBatch(t testing.TB) *store.Batch {
 }
 
 // fullIO has every field of what the host did set, but for inodes without a path.
-func fullIO() store.HostIO {
+func fullIO() store.Tables {
 	addr := func(last byte) [16]byte { return [16]byte{10: 0xff, 11: 0xff, 12: 10, 15: last} }
-	return store.HostIO{
-		Sums: []event.RequestSum{{
+	return store.Tables{
+		RequestSums: []event.RequestSum{{
 			At: t0, PID: 100, Comm: "engine", Op: event.OpBlockWrite, Device: 259<<20 | 3, Requests: 5, Errors: 1,
 			Bytes: 1 << 20, QueueNS: 500, DeviceNS: 6000, MaxNS: 3000,
 		}},
 		Devices: []event.DeviceName{{Device: 259<<20 | 3, Name: "nvme0n1"}},
 		Files:   []event.File{{PID: 100, Inode: 9, Path: "/data/a b.bin"}},
-		Connections: []event.Connection{
+		Records: event.Records{Connections: []event.Connection{
 			{
 				At: t0 + 40_000, Duration: 5000, Thread: engine, Comm: "engine", Op: event.OpTCPRetransmit, Local: addr(1),
 				LocalPort: 40000, Remote: addr(7), RemotePort: 5432,
 				State: 1, Error: 110, Bytes: 1448, Retrans: 3, RTT: 2000, MinRTT: 150,
 			},
 			{At: t0 + 41_000, Op: event.OpTCPConnectFailed, Local: addr(1), Remote: addr(8), RemotePort: 80},
-		},
-		Memory: []event.HostMemory{{At: t0 + 50_000, PID: 100, MinorFaults: 1, MajorFaults: 2, RSS: 3, Swap: 4, Private: 5}},
+		}},
+		HostMemory: []event.HostMemory{{
+			At: t0 + 50_000, PID: 100, MinorFaults: 1, MajorFaults: 2, RSS: 3, Swap: 4, Private: 5,
+		}},
 		Pages: []event.PageSum{
 			{At: t0 + 60_000, PID: 100, Comm: "engine", Allocations: 5, Pages: 6, Bytes: 24576, NoWaitBytes: 4096, Failed: 1},
 			{At: t0 + 60_001, Allocations: 1, Pages: 1, Bytes: 4096},
@@ -340,50 +346,54 @@ func TestEverythingWrittenIsReadBack(t *testing.T) {
 	var times []event.ThreadTime
 	must(t, r.ThreadTimes(ctx, store.Window{}, func(x *event.ThreadTime) bool { times = append(times, *x); return true }))
 	check("thread times", b.ThreadTimes, times)
-	lives, err := r.Lives(ctx, store.Window{})
+	lives, err := store.List[event.Life](ctx, r, store.Window{})
 	must(t, err)
 	check("lives", b.Lives, lives)
-	throttles, err := r.Throttles(ctx, store.Window{})
+	throttles, err := store.List[store.Throttle](ctx, r, store.Window{})
 	must(t, err)
 	check("throttles", b.Throttles, throttles)
-	snapshots, err := r.Snapshots(ctx, store.Window{})
+	snapshots, err := store.List[store.Snapshot](ctx, r, store.Window{})
 	must(t, err)
 	check("snapshots", b.Snapshots, snapshots)
-	gpus, err := r.GPUSnapshots(ctx, store.Window{})
+	gpus, err := store.List[store.GPUSnapshot](ctx, r, store.Window{})
 	must(t, err)
 	check("GPU snapshots", b.GPUs, gpus)
-	devices, err := r.GPUDevices(ctx)
+	devices, err := store.List[store.GPUDevice](ctx, r, store.Window{})
 	must(t, err)
 	check("GPUs", b.GPUDevices, devices)
-	processes, err := r.GPUMemory(ctx, store.Window{})
+	processes, err := store.List[store.GPUProcess](ctx, r, store.Window{})
 	must(t, err)
 	check("GPU memory", b.GPUMemory, processes)
-	xids, err := r.Xids(ctx, store.Window{})
+	xids, err := store.List[store.Xid](ctx, r, store.Window{})
 	must(t, err)
 	check("Xids", b.Xids, xids)
-	ranks, err := r.RankEvents(ctx, store.Window{})
+	ranks, err := store.List[store.RankEvent](ctx, r, store.Window{})
 	must(t, err)
 	check("events of ranks", b.RankEvents, ranks)
-	steps, err := r.RankSteps(ctx, store.Window{})
+	steps, err := store.List[store.RankSteps](ctx, r, store.Window{})
 	must(t, err)
 	check("steps of ranks", b.RankSteps, steps)
-	kernels, err := r.Kernels(ctx)
+	kernels, err := store.List[store.Kernel](ctx, r, store.Window{})
 	must(t, err)
 	check("kernels", b.Kernels, kernels)
-	flights, err := r.InFlight(ctx, store.Window{})
+	flights, err := store.List[event.InFlight](ctx, r, store.Window{})
 	must(t, err)
 	check("calls in flight", b.InFlight, flights)
-	limits, err := r.MemoryLimits(ctx)
+	limits, err := store.List[store.MemoryLimit](ctx, r, store.Window{})
 	must(t, err)
 	check("memory limits", b.Limits, limits)
-	scheduling, err := r.Scheduling(ctx)
+	scheduling, err := store.List[store.Scheduling](ctx, r, store.Window{})
 	must(t, err)
 	check("scheduling", b.Scheduling, scheduling)
-	reclaims, err := r.Reclaims(ctx, store.Window{})
+	reclaims, err := store.List[event.Reclaim](ctx, r, store.Window{})
 	must(t, err)
 	check("reclaims", b.Reclaims, reclaims)
-	io, err := r.HostIO(ctx, store.Window{})
+	samples, err := store.List[event.CodeSample](ctx, r, store.Window{})
 	must(t, err)
+	check("code samples", b.CodeSamples, samples)
+	var io store.Tables
+	must(t, r.Tables(ctx, store.Window{}, &io.RequestSums, &io.Devices, &io.Files, &io.Connections, &io.HostMemory,
+		&io.Pages))
 	check("host I/O", fullIO(), io)
 	stack, err := r.Stack(ctx, 77)
 	must(t, err)
@@ -396,15 +406,15 @@ func TestEverythingWrittenIsReadBack(t *testing.T) {
 	if _, err := r.Stack(ctx, 12345); !errors.Is(err, sqlite.ErrNoStack) {
 		t.Errorf("unknown stack: %v", err)
 	}
-	procs, err := r.Processes(ctx)
+	procs, err := store.List[store.Process](ctx, r, store.Window{})
 	must(t, err)
 	if len(procs) != 3 || !cmp.Equal(procs[2], b.Processes[0]) || procs[0].Name != "waker" {
 		t.Errorf("processes %+v", procs)
 	}
-	libraries, err := r.Libraries(ctx)
+	libraries, err := store.List[store.Library](ctx, r, store.Window{})
 	must(t, err)
 	check("libraries", b.Libraries, libraries)
-	threads, err := r.Threads(ctx)
+	threads, err := store.List[store.ThreadInfo](ctx, r, store.Window{})
 	must(t, err)
 	if len(threads) != 8 || threads[5] != b.Threads[0] {
 		t.Errorf("threads %+v", threads)
@@ -419,7 +429,7 @@ func TestEverythingWrittenIsReadBack(t *testing.T) {
 		Last: t0 + 20_100_000, Calls: 2, Stored: 2,
 		Losses: []event.Loss{{Kind: event.LostCall, Count: 9}, {Kind: event.LostWake, Count: 1}},
 	}, sum)
-	gapStats, err := r.GapStats(ctx, store.Window{})
+	gapStats, err := store.List[store.GapStat](ctx, r, store.Window{})
 	must(t, err)
 	check("gap stats", []store.GapStat{{Thread: engine, Gaps: 1, SumNS: 2000, Ledger: b.Gaps[0].Ledger}}, gapStats)
 }
@@ -525,15 +535,15 @@ func TestWeightsAndRollupsAreExact(t *testing.T) {
 		w, path := create(t, sqlite.Options{RawRate: rate, Seed: seed + 1})
 		for rest := calls; len(rest) > 0; {
 			n := min(1+rng.IntN(700), len(rest))
-			must(t, w.Write(&store.Batch{Records: event.Records{Calls: rest[:n]}}))
+			must(t, w.Write(&store.Batch{Tables: store.Tables{Records: event.Records{Calls: rest[:n]}}}))
 			if rest = rest[n:]; rng.IntN(20) == 0 {
 				must(t, w.Flush(t.Context()))
 			}
 			if rng.IntN(30) == 0 {
-				must(t, w.Write(&store.Batch{Records: event.Records{Lives: []event.Life{{
+				must(t, w.Write(&store.Batch{Tables: store.Tables{Records: event.Records{Lives: []event.Life{{
 					At: t0, Kind: event.LifeExit,
 					Thread: event.Thread{PID: 7, TID: 8},
-				}}}}))
+				}}}}}))
 			}
 		}
 		must(t, w.Close())
@@ -545,7 +555,7 @@ func checkExact(t *testing.T, path string, calls []event.Call, rate int) {
 	t.Helper()
 	r := reader(t, path)
 	want := brute(calls)
-	got, err := r.OpStats(t.Context(), store.Window{})
+	got, err := store.List[store.OpStat](t.Context(), r, store.Window{})
 	must(t, err)
 	compareStats(t, want, got)
 	weights := make(map[opKey]uint64)
@@ -590,9 +600,9 @@ func TestStepsDoNotAliasWithThinning(t *testing.T) {
 	op := opOf(t, "cudaLaunchKernel")
 	const n, period = 100_000, 16
 	for i := range uint64(n) {
-		must(t, w.Write(&store.Batch{Records: event.Records{Calls: []event.Call{{
+		must(t, w.Write(&store.Batch{Tables: store.Tables{Records: event.Records{Calls: []event.Call{{
 			Start: t0 + i*10_000, Duration: 5000, Thread: engine, Op: op, Args: [4]uint64{1 + i%period},
-		}}}}))
+		}}}}}))
 	}
 	must(t, w.Close())
 	var seen [period + 1]float64
@@ -649,7 +659,7 @@ func TestSessionsAppendToOneFile(t *testing.T) {
 	if len(sum.Sessions) != 2 || sum.Calls != 4 || sum.Stored != 4 {
 		t.Errorf("summary of two sessions: %+v", sum)
 	}
-	got, err := r.OpStats(t.Context(), store.Window{})
+	got, err := store.List[store.OpStat](t.Context(), r, store.Window{})
 	must(t, err)
 	compareStats(t, brute(append(slices.Clone(b.Calls), b.Calls...)), got)
 }
@@ -698,7 +708,7 @@ func TestMaxBytesPrunesTheOldest(t *testing.T) {
 			t.Fatalf("call %+v has the arguments of another", c)
 		}
 	}
-	stats, err := r.OpStats(t.Context(), store.Window{})
+	stats, err := store.List[store.OpStat](t.Context(), r, store.Window{})
 	must(t, err)
 	if len(stats) != 1 || stats[0].Calls != n {
 		t.Errorf("roll-ups were pruned: %+v", stats)
@@ -720,7 +730,8 @@ func TestMaxBytesPrunesPerSecondRecords(t *testing.T) {
 	}
 	for i := range uint64(seconds) {
 		at := t0 + i*1_000_000_000
-		b := store.Batch{Snapshots: []store.Snapshot{{At: at, SwapIn: 1}}, Footprint: touch(5000+uint32(i), at, at)}
+		b := store.Batch{Footprint: touch(5000+uint32(i), at, at)}
+		b.Snapshots = []store.Snapshot{{At: at, SwapIn: 1}}
 		for pid := range uint32(processes) {
 			b.RequestSums = append(b.RequestSums,
 				event.RequestSum{At: at, PID: pid + 1, Comm: "p", Op: event.OpBlockRead, Device: 8 << 20, Requests: 1})
@@ -755,10 +766,10 @@ func TestWindowOfStats(t *testing.T) {
 	w, path := create(t, sqlite.Options{})
 	op := opOf(t, "cudaLaunchKernel")
 	for i := range uint64(10) {
-		must(t, w.Write(&store.Batch{Records: event.Records{Calls: []event.Call{{
+		must(t, w.Write(&store.Batch{Tables: store.Tables{Records: event.Records{Calls: []event.Call{{
 			Start: t0 + i*1_000_000_000, Duration: 1,
 			Thread: engine, Op: op,
-		}}}}))
+		}}}}}))
 	}
 	must(t, w.Close())
 	r := reader(t, path)
@@ -773,7 +784,7 @@ func TestWindowOfStats(t *testing.T) {
 		{store.Window{From: t0 + 20_000_000_000}, 0},
 		{store.Window{To: math.MaxUint64}, 10},
 	} {
-		stats, err := r.OpStats(t.Context(), tc.w)
+		stats, err := store.List[store.OpStat](t.Context(), r, tc.w)
 		must(t, err)
 		var n uint64
 		for _, s := range stats {

@@ -11,7 +11,7 @@ import (
 // xidKind is errors of GPUs. An error whose nanosecond is taken moves to the next free one.
 var xidKind = &kind[store.Xid]{
 	tables: []table{{name: "gpu_xid", machine: true}},
-	rows:   func(b *store.Batch) []store.Xid { return b.Xids },
+	rows:   func(t *store.Tables) *[]store.Xid { return &t.Xids },
 	hold:   keepEach[store.Xid],
 	insert: func(w *Writer, _ []*boundStmt, x *store.Xid) error {
 		w.session.count(x.At, x.At, 0) // a recording may begin or end with it
@@ -34,9 +34,4 @@ var xidKind = &kind[store.Xid]{
 		}
 		return x, nil
 	},
-}
-
-// Xids implements store.Reader.
-func (r *Reader) Xids(ctx context.Context, w store.Window) ([]store.Xid, error) {
-	return xidKind.read(ctx, r, bounds(w))
 }

@@ -37,7 +37,7 @@ type typeSize struct {
 // size is that of a package, or of a folder with its packages.
 type size struct{ packages, files, lines int }
 
-func (z *size) add(files, lines int) { z.files, z.lines = z.files+files, z.lines+lines }
+func (z *size) addSize(files, lines int) { z.files, z.lines = z.files+files, z.lines+lines }
 
 // shape is what is counted of a tree, generated code and tests left out.
 type shape struct {
@@ -133,8 +133,8 @@ func (s *shape) file(path, rel string) error {
 	}
 	s.files++
 	s.lines += n
-	s.packages[dir].add(1, n)
-	s.folders[top].add(1, n)
+	s.packages[dir].addSize(1, n)
+	s.folders[top].addSize(1, n)
 	s.longest = max(s.longest, n)
 	if n > maxFile {
 		s.longFiles++

@@ -30,7 +30,7 @@ func main() {
 	case len(args) == 2 && args[0] == soak.Inside:
 		err = soak.RunInside(context.Background(), args[1])
 	case len(args) > 1 && args[0] == here:
-		err = run(args[1], args[2:])
+		err = runSoak(args[1], args[2:])
 	default:
 		os.Exit(watch(args))
 	}
@@ -40,14 +40,15 @@ func main() {
 	}
 }
 
-// run is the soak.
-func run(dir string, args []string) error {
+// runSoak is the soak.
+func runSoak(dir string, args []string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	f := flag.NewFlagSet("soak", flag.ContinueOnError)
 	ingero := f.String("ingero", "bin/ingero", "the tracer")
 	minutes := f.Float64("minutes", 10, "how long programs come and go")
 	asJSON := f.Bool("json", false, "print one JSON object")
+	keep := f.String("keep", "", "a folder for recordings with a wrong finding, and what explain printed of them")
 	if err := f.Parse(args); err != nil {
 		return err
 	}
@@ -58,8 +59,13 @@ func run(dir string, args []string) error {
 	if _, err := os.Stat(path); err != nil {
 		return fmt.Errorf("%w; build it with make", err)
 	}
+	if *keep != "" {
+		if err := os.MkdirAll(*keep, 0o700); err != nil {
+			return err
+		}
+	}
 	r, err := soak.Run(ctx, soak.Options{
-		Ingero: path, Dir: dir, Length: time.Duration(*minutes * float64(time.Minute)), Log: os.Stderr,
+		Ingero: path, Dir: dir, Length: time.Duration(*minutes * float64(time.Minute)), Log: os.Stderr, Keep: *keep,
 	})
 	if err != nil {
 		return err

@@ -3,13 +3,22 @@
  * Where the recorded arguments of a call are found, by event.Shape. Structures
  * are those of driver_types.h (cudaLaunchConfig_t) and cuda.h (CUlaunchConfig)
  * of CUDA 12; registers those of the System V and AAPCS64 calling conventions.
+ * event/catalog.go has the parameters of each shape; which argument is what is in the
+ * catalogue of operations (docs/events.md).
+ *
+ * The probe may be some instructions into the function, but never behind one that
+ * changes the stack pointer or an argument register (capture/probe/offset.go).
+ *
+ * A read of user memory that fails leaves zeros: the call is recorded without these
+ * arguments. It fails where the page is not in memory: these programs cannot sleep
+ * until it is.
  */
 #ifndef INGERO_ARGS_H
 #define INGERO_ARGS_H
 #include "thread.h"
 #include "ops.h"
 
-/* dim3 by value is passed in two registers: x and y, then z. */
+/* dim3 by value is passed in two registers: x and y, then z. Only the product is recorded. */
 static __always_inline u64 volume(u64 xy, u64 z)
 {
 	return (u64)(u32)xy * (u32)(xy >> 32) * (u32)z;
@@ -23,7 +32,6 @@ static __always_inline u64 volume(u64 xy, u64 z)
 #define P8(c) stack_arg(c, 1)
 #elif defined(__TARGET_ARCH_arm64)
 #define STACK_ARGS(c) PT_REGS_SP(c)
-#define AREG(c, n) (((const volatile struct user_pt_regs *)(c))->regs[n])
 #define P6(c) AREG(c, 5)
 #define P7(c) AREG(c, 6)
 #define P8(c) AREG(c, 7)
@@ -37,9 +45,14 @@ static __always_inline u64 stack_arg(struct pt_regs *c, int n)
 	return v;
 }
 
+/* They need the macros above. */
 #include "nccl.h"
 #include "nvtx.h"
 
+/*
+ * cudaLaunchConfig_t: gridDim, blockDim, dynamicSmemBytes, stream. The fields that follow
+ * (attributes) are not read.
+ */
 static __always_inline void launch_config(struct frame *f, u64 config, u64 func)
 {
 	struct {
@@ -53,6 +66,7 @@ static __always_inline void launch_config(struct frame *f, u64 config, u64 func)
 	f->arg[3] = (u64)k.b[0] * k.b[1] * k.b[2];
 }
 
+/* CUlaunchConfig: unlike the runtime's, the shared memory is 32 bits wide. */
 static __always_inline void driver_config(struct frame *f, u64 config, u64 func)
 {
 	struct {
@@ -135,7 +149,10 @@ static __always_inline void alloc_3d(struct frame *f, struct pt_regs *c)
 	f->out = PT_REGS_PARM1(c);
 }
 
-/* Functions that are seldom called. Not inlined: other calls do not need this code. */
+/*
+ * Functions that are seldom called. Not inlined: other calls do not need this
+ * code, and code size slows every call.
+ */
 static __attribute__((noinline)) int rare_args(struct frame *f, struct pt_regs *c, u32 shape)
 {
 	u64 p1 = PT_REGS_PARM1(c), p2 = PT_REGS_PARM2(c), p3 = PT_REGS_PARM3(c), p4 = PT_REGS_PARM4(c);
@@ -177,6 +194,12 @@ static __attribute__((noinline)) int rare_args(struct frame *f, struct pt_regs *
 	return 0;
 }
 
+/*
+ * Fills the arguments of a new frame. f->out is where the callee will store its result: it is
+ * read at the return, if the call succeeded. 0: no result is wanted. The order of shapes is
+ * that of the enum, so that a few comparisons find the rare ones; launches and copies,
+ * which are most calls, come to the switch at once.
+ */
 static __always_inline void call_args(struct frame *f, struct pt_regs *c, u32 shape)
 {
 	u64 p1 = PT_REGS_PARM1(c), p2 = PT_REGS_PARM2(c), p3 = PT_REGS_PARM3(c), p4 = PT_REGS_PARM4(c);
@@ -248,7 +271,10 @@ static __always_inline void call_args(struct frame *f, struct pt_regs *c, u32 sh
 	}
 }
 
-/* Reads the result a function stored through a parameter. */
+/*
+ * Reads the result a function stored through a parameter. It is there only at the return, and the
+ * caller has not run yet.
+ */
 static __always_inline void call_result(struct frame *f, u32 shape, u32 tgid, u64 now)
 {
 	u64 v = 0;

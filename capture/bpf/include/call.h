@@ -6,6 +6,10 @@
  * The return finds its entry by the stack pointer, not by counting. That is
  * right also if a frame was left by longjmp or an exception, if a function
  * calls itself, and if one function tail-calls another.
+ *
+ * This is the hot path: a traced thread pays for each instruction, for each call.
+ * State is in task storage (thread.h), one record is written for a call, and what few
+ * calls need is in functions that are not inlined.
  */
 #ifndef INGERO_CALL_H
 #define INGERO_CALL_H
@@ -19,6 +23,10 @@
 #define COOKIE_INNER 4     /* its probe may be removed while it is called only within other calls */
 #define COOKIE_SITE 8      /* arg[3] is where the call was made from */
 
+/*
+ * Set by the loader before the programs are loaded, read-only afterwards. So the
+ * verifier knows their values and removes what they switch off: it costs nothing.
+ */
 const volatile u32 self_tgid = 0;    /* the tracer: never traced */
 const volatile bool use_ledger = 1;
 const volatile bool stack_all = 0;   /* a stack for every call */
@@ -27,17 +35,22 @@ const volatile u64 stack_every = 0;  /* power of two - 1: also 1 in N by the clo
 
 /*
  * Set before the probes of functions with COOKIE_INNER are first removed. From then on, a missing
- * entry or return belongs to a call that is not counted separately.
+ * entry or return belongs to a call that is not counted separately. It changes while programs run
+ * (capture/probe/inner.go), and is never reset: a call may be in progress across a removal.
  */
 volatile bool inner_off = 0;
 
+/* Counts a call of which only one half was seen, unless that is the removal's doing. */
 static __always_inline void lose_half(u32 loss, u64 cookie)
 {
 	if (!(inner_off && cookie >> 24 & COOKIE_INNER))
 		lose(loss);
 }
 
-/* trampoline_of the running task, which is remembered. */
+/*
+ * trampoline_of the running task, which is remembered. A thread keeps its address space until it
+ * executes a program, where on_exec resets this.
+ */
 static __always_inline u64 trampoline(struct thr *t)
 {
 	if (!t->tramp)
@@ -52,7 +65,10 @@ static __always_inline u64 trampoline(struct thr *t)
  * Is the call of frame `f` still in progress, now that the stack pointer is `sp`?
  * Its return address must still be the trampoline: after a longjmp the slot is
  * reused, and in a tail call it is shared. Runtime calls make their driver calls
- * at once, so the check is needed only for older frames.
+ * at once, so the check is needed only for older frames. Reading user memory is the
+ * most expensive part of an entry. A read that fails counts as "over".
+ *
+ * top < sp: the stack has shrunk beyond the frame, so its call cannot be in progress.
  */
 static __always_inline bool in_progress(struct thr *t, struct pt_regs *c, const struct frame *f, u64 sp, u64 now)
 {
@@ -73,7 +89,11 @@ static __always_inline bool in_progress(struct thr *t, struct pt_regs *c, const 
 #endif
 }
 
-/* Drops frames whose calls are over; returns the remaining depth. */
+/*
+ * Drops frames of calls that are over; returns the remaining depth. The loop has a constant
+ * bound for the verifier, and `& (DEPTH - 1)` bounds the index: the verifier does not
+ * know that what it reads from memory is at most DEPTH.
+ */
 static __always_inline u32 live_depth(struct thr *t, struct pt_regs *c, u64 sp, u64 now)
 {
 	u32 d = t->depth;
@@ -87,6 +107,7 @@ static __always_inline u32 live_depth(struct thr *t, struct pt_regs *c, u64 sp, 
 	return d;
 }
 
+/* Records the time since the last outermost call, with what the thread did in it. */
 static __always_inline void gap_end(struct thr *t, u64 id, u32 op, u64 now)
 {
 	struct gap_rec *g = bpf_ringbuf_reserve(&events, sizeof *g, 0);
@@ -105,6 +126,8 @@ static __always_inline void gap_end(struct thr *t, u64 id, u32 op, u64 now)
 /*
  * A thread's first call, or a mark of one that is not traced yet. Marks are records of
  * their own (nvtx.h): they make no thread one that dispatches work, and end no gap.
+ * A thread without a role was not accounted for until now: its time on the CPU counts from
+ * here. The agent is woken up, so that it can read what the process has mapped while it lives.
  */
 static __always_inline void first_call(struct thr *t, u64 id, u64 cookie, u64 now)
 {
@@ -116,7 +139,12 @@ static __always_inline void first_call(struct thr *t, u64 id, u64 cookie, u64 no
 	life(LIFE_FIRST, id, id >> 32, now, cookie & 0xffff, 0, 0, BPF_RB_FORCE_WAKEUP);
 }
 
-/* Returns false if the return half is not wanted. */
+/*
+ * Returns false if the return half is not wanted. A uprobe runs in its thread with no lock
+ * held, so storage may be made here. Threads of the tracer never get a role, so that they
+ * are turned away each time. Frames are filled before depth is raised: the task
+ * iterator of in-flight calls may read them at any moment.
+ */
 static __always_inline bool call_enter(struct pt_regs *c, u64 cookie)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -155,6 +183,7 @@ static __always_inline bool call_enter(struct pt_regs *c, u64 cookie)
 	return true;
 }
 
+/* What both forms of a call's record have. */
 static __always_inline void fill(struct call_rec *r, struct frame *f, u64 id, s32 ret, u64 now, u8 sub)
 {
 	r->h = (struct hdr){ f->start, id, f->cookie, KIND_CALL, sub };
@@ -172,6 +201,10 @@ static __always_inline bool failed(s32 ret)
 	return ret && ret != NOT_READY && ret != NCCL_IN_PROGRESS;
 }
 
+/*
+ * Does this call get a stack? Only outermost calls are asked about. For "1 in N" the low bits of
+ * the clock are as good as a counter, and need no memory that CPUs share.
+ */
 static __always_inline bool wants_stack(u64 cookie, u64 start, u64 dur, s32 ret)
 {
 	if (stack_all || (stack_failed && failed(ret)))
@@ -185,7 +218,11 @@ static __always_inline bool wants_stack(u64 cookie, u64 start, u64 dur, s32 ret)
 	return l && l->stack && dur >= l->stack;
 }
 
-/* `attached` is the cookie of the function that returns. */
+/*
+ * `attached` is the cookie of the function that returns. The kernel runs this after the
+ * return instruction, so sp is where it was at entry but for the return address (RETURN_POP).
+ * A thread without storage made its call before the probe was there, or got no memory.
+ */
 static __always_inline void call_return(struct pt_regs *c, u64 attached)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -228,8 +265,9 @@ static __always_inline void call_return(struct pt_regs *c, u64 attached)
 	if (cookie >> 24 & COOKIE_SETS_DEVICE && !ret)
 		t->gpu = (u32)f->arg[0] < 31 ? (u32)f->arg[0] + 1 : 0;
 	if (!d && wants_stack(cookie, f->start, now - f->start, ret))
-		take_stack(c, f, id, now);
+		take_stack(c, f->start, (u16)cookie, id, now);
 	u8 sub = d | t->gpu << 3;
+	/* Two reservations, as the verifier wants constant sizes; most calls need the short one. */
 	if (!use_ledger || f->s.seq == t->seq) {
 		struct call_rec *r = bpf_ringbuf_reserve(&events, sizeof *r, 0);
 		if (r) {

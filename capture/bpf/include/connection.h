@@ -1,12 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
-/* What is reported of a TCP connection, and which thread opened it or waited on it. */
+/*
+ * What is reported of a TCP connection, and which thread opened it or waited on it. Used by the
+ * programs on TCP (capture/probe/tcp) and by the scheduler's, which share `openers`. The records
+ * become event.Connection in capture/probe/decode_host.go.
+ *
+ * Times are those of the events; round trips are the kernel's own estimates, in us. No program runs
+ * for a packet: what is known of a connection is read when something happens to it.
+ */
 #ifndef INGERO_CONNECTION_H
 #define INGERO_CONNECTION_H
 #include <bpf/bpf_endian.h>
 #include "thread.h"
 #include "ops.h"
 
-/* The owner of a socket, by its address. Others are found by inode. */
+/*
+ * The owner of a socket, by its address. Others are found by inode, in user space
+ * (agent/hostio.go). An address is used again after a socket is freed: an entry is deleted when its
+ * connection closes, and replaced when a thread of another process waits for it. LRU, because
+ * a missing entry only costs the name, and connections may be many.
+ */
 struct opener {
 	u64 at; /* when it was opened */
 	u64 spike; /* when its last spike was reported */
@@ -20,6 +32,11 @@ struct {
 	__type(value, struct opener);
 } openers SEC(".maps");
 
+/*
+ * How many events a CPU has recorded in its current second: trouble comes in bursts, and must not
+ * fill the ring. Per CPU, so that it needs no atomic instruction. What is beyond is counted
+ * (LOSS_TCP).
+ */
 struct tcp_rate {
 	u64 second, n;
 };
@@ -46,6 +63,7 @@ static __always_inline bool may_tell_tcp(u64 now)
 	return r->n++ < TCP_PER_SECOND;
 }
 
+/* The current thread opens the connection. */
 static __always_inline void note_opener(u64 key, u64 now)
 {
 	struct opener o = { .at = now };
@@ -57,6 +75,7 @@ static __always_inline void note_opener(u64 key, u64 now)
 	bpf_map_update_elem(&openers, &key, &o, BPF_ANY);
 }
 
+/* An address of a connection as IPv6: one form for user space, IPv4 is mapped (::ffff:a.b.c.d). */
 static __always_inline void address(u8 *to, struct sock *sk, bool remote)
 {
 	__builtin_memset(to, 0, 16);
@@ -74,6 +93,12 @@ static __always_inline void address(u8 *to, struct sock *sk, bool remote)
 	__builtin_memcpy(to + 12, &a, 4);
 }
 
+/*
+ * Records an event of a connection, for `o` if its owner is known. It may run in the interrupt of
+ * any task, so nothing is taken from the current one. srtt_us is in eighths; rtt_min is all ones
+ * before the first measurement. sk_socket is null where no program has the connection, as before
+ * it is accepted.
+ */
 static __always_inline void emit_tcp(struct sock *sk, struct opener *o, u64 start, u64 dur, u16 op, s32 error, u32 bytes)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
@@ -113,7 +138,9 @@ static __always_inline void emit_tcp(struct sock *sk, struct opener *o, u64 star
 
 /*
  * An accounted thread waited on the connection: so its owner is known now, and its
- * last round trip can be read.
+ * last round trip can be read. Called where a wait is recorded one by one, so a connection that is
+ * only polled is not looked at. The entry is looked up again after the update, since an LRU
+ * map may evict at any time.
  */
 static __always_inline void waited_for(struct sock *sk, struct task_struct *task, u64 now)
 {

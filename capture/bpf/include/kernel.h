@@ -2,13 +2,21 @@
 /*
  * The few kernel types the programs read, written by hand instead of generated
  * from one kernel: the loader relocates every field by name (CO-RE), and the
- * same source compiles for x86-64 and arm64.
+ * same source compiles for x86-64 and arm64. A vmlinux.h of one kernel has some
+ * megabytes, and does not show which fields the programs depend on.
+ *
+ * A struct has only the fields that are read. Their order and the gaps between
+ * them do not matter, their names and types do. A field that some supported
+ * kernel lacks has to be guarded by bpf_core_field_exists: the loader replaces an
+ * access to a missing field by an instruction that the verifier rejects where it
+ * can be reached.
  */
 #ifndef INGERO_KERNEL_H
 #define INGERO_KERNEL_H
 #define __VMLINUX_H__ /* bpf_tracing.h: register names as in the kernel's pt_regs */
 
 #include <stdbool.h>
+/* libbpf's headers expect these names from vmlinux.h. */
 typedef unsigned char u8, __u8;
 typedef unsigned short u16, __u16, __be16;
 typedef unsigned int u32, __u32, __be32, __wsum;
@@ -18,6 +26,10 @@ typedef short s16, __s16;
 typedef int s32, __s32;
 typedef long long s64, __s64;
 
+/*
+ * Map types and flags are the kernel's interface to user space
+ * (include/uapi/linux/bpf.h): their numbers never change, and need no relocation.
+ */
 enum bpf_map_type {
 	BPF_MAP_TYPE_HASH = 1,
 	BPF_MAP_TYPE_ARRAY = 2,
@@ -28,11 +40,20 @@ enum bpf_map_type {
 	BPF_MAP_TYPE_TASK_STORAGE = 29,
 };
 enum { BPF_ANY = 0, BPF_NOEXIST = 1 };
+/* Required for task storage. A hash with it takes memory only for the entries that it has. */
 enum { BPF_F_NO_PREALLOC = 1 };
 enum { BPF_LOCAL_STORAGE_GET_F_CREATE = 1 };
+/*
+ * Every record is submitted with one of these. Without a flag the kernel wakes the
+ * reader only if it has read everything before this record. A reader that waits for
+ * wake-ups would never be woken again after a record without one. A wake-up costs the
+ * thread that writes more than the record, so the reader drains on a timer instead
+ * (capture/probe/ring.go).
+ */
 enum { BPF_RB_NO_WAKEUP = 1, BPF_RB_FORCE_WAKEUP = 2 };
 enum { BPF_RB_AVAIL_DATA = 0 };
 
+/* Macros are not in BTF: these are copied, each from the header that it names. */
 #define PF_KTHREAD 0x00200000 /* include/linux/sched.h */
 #define AF_UNIX 1 /* include/linux/socket.h */
 #define AF_INET 2
@@ -51,6 +72,10 @@ enum { BPF_RB_AVAIL_DATA = 0 };
 #define FUTEX_LOCK_PI 6 /* include/uapi/linux/futex.h */
 #define FUTEX_LOCK_PI2 13
 
+/*
+ * What programs pass to the kernel: read from the memory of programs, so the layout
+ * is that of the system call interface and must not be relocated.
+ */
 struct sockaddr_in { /* include/uapi/linux/in.h */
 	u16 sin_family;
 	__be16 sin_port;
@@ -75,8 +100,14 @@ struct mmsghdr {
 	u32 msg_len, pad; /* bytes sent or received */
 };
 
+/* From here to the pop, every access to a field is relocated. */
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
+/*
+ * A thread's registers when it entered the kernel. bpf_tracing.h reads arguments
+ * from struct pt_regs on x86-64, and from struct user_pt_regs, which is its first
+ * part, on arm64.
+ */
 #if defined(__TARGET_ARCH_x86)
 struct pt_regs {
 	unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8;
@@ -93,6 +124,7 @@ struct pt_regs {
 };
 #endif
 
+/* Files: which inode is behind a descriptor, and the path to it (touched.h). */
 struct super_block {
 	u32 s_dev;
 };
@@ -124,12 +156,13 @@ struct path {
 struct fs_struct {
 	struct path root;
 };
+/* Pages and block requests: which file a request is for (blockio.bpf.c). */
 struct address_space {
 	struct inode *host;
 };
 struct page {
-	unsigned long compound_head;
-	struct address_space *mapping;
+	unsigned long compound_head; /* bit 0: of a later page, the rest is the first one's address */
+	struct address_space *mapping; /* low bits set: not of a file */
 };
 struct bio_vec {
 	struct page *bv_page;
@@ -155,6 +188,7 @@ struct request {
 	u64 __sector, start_time_ns;
 	struct bio *bio;
 };
+/* Sockets. Addresses and skc_dport are in network order, skc_num is in host order. */
 struct file {
 	struct inode *f_inode;
 	void *private_data; /* struct socket * of a socket's file */
@@ -178,7 +212,7 @@ struct upid {
 	int nr;
 };
 struct pid {
-	struct upid numbers[1];
+	struct upid numbers[1]; /* [0]: in the initial PID namespace */
 };
 struct sock {
 	struct sock_common __sk_common;
@@ -194,7 +228,7 @@ struct minmax_sample {
 	u32 v;
 };
 struct minmax {
-	struct minmax_sample s[3];
+	struct minmax_sample s[3]; /* s[0]: the smallest of the recent past */
 };
 struct tcp_rack {
 	u32 rtt_us;
@@ -225,13 +259,15 @@ struct fdtable {
 struct files_struct {
 	struct fdtable *fdt;
 };
+/* The scheduler's view of a task. */
 struct cfs_rq {
 	int throttle_count;
 };
 struct sched_entity {
-	u64 sum_exec_runtime;
+	u64 sum_exec_runtime; /* ns on a CPU; of a running task it lags by up to a tick */
 	struct cfs_rq *cfs_rq;
 };
+/* Where the kernel has put the trampoline of return probes: see returns.h. */
 struct xol_area {
 	unsigned long vaddr;
 };
@@ -242,6 +278,7 @@ struct mm_struct {
 	unsigned long start_stack, arg_start, arg_end;
 	struct uprobes_state uprobes_state;
 };
+/* The user-space thread pointer, as of the last switch. C libraries set it once for each thread. */
 #if defined(__TARGET_ARCH_x86)
 struct thread_struct {
 	unsigned long fsbase;
@@ -265,7 +302,7 @@ struct uprobe_task {
 	struct return_instance *return_instances; /* innermost first */
 };
 struct task_struct {
-	unsigned int flags, __state;
+	unsigned int flags, __state; /* __state: 0 runnable; the name is from 5.14 on */
 	int pid, tgid;
 	struct thread_struct thread;
 	unsigned in_iowait : 1;
@@ -277,15 +314,19 @@ struct task_struct {
 	struct bpf_local_storage *bpf_storage; /* null for a task without any */
 	struct uprobe_task *utask;
 	struct task_struct *group_leader;
+	u64 start_boottime;
+	u64 stime; /* ns in the kernel, by timer ticks */
 	char comm[16];
 };
+/* A timer, for stalls of CPUs (sched.bpf.c). */
 struct timerqueue_node {
 	s64 expires;
 };
 struct hrtimer {
-	struct timerqueue_node node;
+	struct timerqueue_node node; /* expires: ns of the timer's clock base */
 	u8 is_soft;
 };
+/* The context of a program of the task iterator. */
 struct seq_file;
 struct bpf_iter_meta {
 	struct seq_file *seq;
@@ -306,7 +347,13 @@ enum pageflags { PG_swapcache, PG_swapbacked }; /* the numbers are the running k
 #include <bpf/bpf_tracing.h>
 #include <bpf/bpf_core_read.h>
 
-/* System call number and first arguments in a task's saved registers. */
+/*
+ * System call number and arguments in a task's saved registers. They are valid for
+ * the whole call, also for a sleeping thread seen from another CPU, so that no
+ * tracepoint of system calls is needed. The number is negative if the thread
+ * entered the kernel by an exception or an interrupt. On arm64 the first argument
+ * is read from orig_x0, because x0 has the result when the call returns.
+ */
 #if defined(__TARGET_ARCH_x86)
 #define SYSCALL_NR(r) ((int)(r)->orig_ax)
 #define NR_FUTEX 202
@@ -323,6 +370,8 @@ enum pageflags { PG_swapcache, PG_swapbacked }; /* the numbers are the running k
 #define SYSCALL_ARG3(r) ((r)->regs[2])
 #define SYSCALL_ARG5(r) ((r)->regs[4])
 #define RETURN_POP 0
+/* A register of the interrupted program. */
+#define AREG(c, n) (((const volatile struct user_pt_regs *)(c))->regs[n])
 #endif
 
 #endif

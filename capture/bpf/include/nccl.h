@@ -4,6 +4,10 @@
  * Types are those of nccl.h of NCCL 2.x. The number is counted here and not in user
  * space, because a dropped record would shift it, and the ranks' calls would
  * then be matched wrongly.
+ *
+ * The number is taken at the return, of calls that succeeded. NCCL wants a communicator to be
+ * used by one thread at a time, so the returns are in the order of the calls.
+ * account/collective/collective.go unpacks arg[1] and arg[2], and matches the ranks.
  */
 #ifndef INGERO_NCCL_H
 #define INGERO_NCCL_H
@@ -12,11 +16,17 @@
 
 #define UNIQUE_ID_WORDS 16 /* NCCL_UNIQUE_ID_BYTES is 128 */
 #define TYPE_SHIFTS 0x001321332200ull /* log2 of each ncclDataType_t's size, 4 bits each, from int8 */
+
+/* Lanes: what is counted separately in a communicator. */
 #define ALL_RANKS 0
 #define TO_RANK 0x10000   /* | peer */
 #define FROM_RANK 0x20000 /* | peer */
 
-/* Calls between all ranks are counted in one row, those with each peer in others. */
+/*
+ * Calls between all ranks are counted in one row, those with each peer in others: only the
+ * two ranks of a pair make its sends and receives, so no other rank can count them. The
+ * handle is an address, so a process is part of the key.
+ */
 struct comm_key {
 	u64 comm;
 	u32 tgid, lane;
@@ -25,6 +35,11 @@ struct comm_count {
 	u64 born; /* when the communicator was made, 0 if not seen: its handle may be reused */
 	u64 n;
 };
+/*
+ * A plain hash, not LRU: a counter that was evicted would begin again at 1, and match the wrong
+ * calls. Instead a full map leaves further communicators without numbers (LOSS_COMM).
+ * Tracer.ForgetComms drops those of processes that ended.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 8192); /* allocated at once: kernels before 6.1 warn of anything else here */
@@ -52,6 +67,7 @@ static __always_inline u64 id_hash(u64 addr)
 	return h ? h : 1; /* 0: not known */
 }
 
+/* ncclCommInitRank(out, ranks, id by value, rank): 128 bytes are too many for registers. */
 static __always_inline void nccl_init(struct frame *f, struct pt_regs *c)
 {
 	f->arg[0] = 0;
@@ -66,7 +82,12 @@ static __always_inline void nccl_init(struct frame *f, struct pt_regs *c)
 	f->out = PT_REGS_PARM1(c);
 }
 
-/* Instead of the address of a result, the call's frame gets the row to be counted in, + 1. */
+/*
+ * Instead of the address of a result, the call's frame gets the row to be counted in, + 1: such a
+ * call has no result in memory, and 0 means none is wanted. arg[1] is bytes, or the count of a
+ * type that is not known. arg[2] gets the number into its low 32 bits at the return; above
+ * it are type, reduction and peer or root, which is cut to 16 bits.
+ */
 static __always_inline void nccl_call(struct frame *f, u64 comm, u64 count, u32 type, u32 op, u32 peer, u64 stream, u32 lane)
 {
 	f->arg[0] = comm;
@@ -76,7 +97,10 @@ static __always_inline void nccl_call(struct frame *f, u64 comm, u64 count, u32 
 	f->out = (u64)lane + 1;
 }
 
-/* Not inlined: other calls do not need it, and code size slows every call. */
+/*
+ * Parameters of each shape are in event/catalog.go. Registers are read before the switch, at
+ * fixed offsets. Not inlined: other calls do not need it, and code size slows every call.
+ */
 static __attribute__((noinline)) int nccl_args(struct frame *f, struct pt_regs *c, u32 shape)
 {
 	u64 p2 = PT_REGS_PARM2(c), p3 = PT_REGS_PARM3(c), p4 = PT_REGS_PARM4(c), p5 = PT_REGS_PARM5(c), p6 = P6(c);
@@ -145,6 +169,11 @@ static __attribute__((noinline)) int nccl_args(struct frame *f, struct pt_regs *
 	return 0;
 }
 
+/*
+ * A communicator begins at 0, also if there is a row of an earlier one that was freed at the same
+ * address. Rows of its pairs are recognised as stale by `born`, when they are used next:
+ * they cannot be found here without going through the map.
+ */
 static __always_inline void comm_made(u64 comm, u32 tgid, u64 now)
 {
 	struct comm_key k = { comm, tgid, ALL_RANKS };
@@ -153,7 +182,13 @@ static __always_inline void comm_made(u64 comm, u32 tgid, u64 now)
 		lose(LOSS_COMM);
 }
 
-/* Counts a call that succeeded; 0 if there is no room for its communicator. */
+/*
+ * Counts a call that succeeded; 0 if there is no room for its communicator. A communicator that
+ * is older than tracing has no row: it gets one with born 0, and numbers from 1 that are
+ * its own (docs/collectives.md says how such ranks are matched). The add is atomic for programs
+ * that use it in several threads all the same. If two of them make the row at the same time, a
+ * number is given twice.
+ */
 static __always_inline u32 comm_count(u64 comm, u32 tgid, u32 lane)
 {
 	struct comm_key k = { comm, tgid, ALL_RANKS };
@@ -175,6 +210,11 @@ static __always_inline u32 comm_count(u64 comm, u32 tgid, u32 lane)
 	return __sync_add_and_fetch(&n->n, 1);
 }
 
+/*
+ * At the return of a call that succeeded: reads the new communicator, or numbers the call.
+ * ncclInProgress, which calls of a non-blocking communicator return, is not success: nothing
+ * is learned or numbered then.
+ */
 static __attribute__((noinline)) int nccl_result(struct frame *f, u32 shape, u32 tgid, u64 now)
 {
 	u64 comm = 0;

@@ -4,6 +4,9 @@
  * versions 2 and 3. A frame's arguments are the domain, the id of a range, the message
  * and its form << 32 | category. The text is read when the function returns: its
  * caller has it until then.
+ *
+ * Only functions of libnvToolsExt.so are seen. NVTX 3 is headers only: without a tool its calls
+ * leave no function to probe. capture/probe/decode_mark.go reads the records.
  */
 #ifndef INGERO_NVTX_H
 #define INGERO_NVTX_H
@@ -15,6 +18,7 @@
 #define NVTX_REGISTERED 3
 #define WIDE_CHARS (MARK_TEXT / 4) /* wchar_t is of 4 bytes */
 
+/* The four values of struct mark_rec, in the four arguments that a frame has room for. */
 static __always_inline void mark_set(struct frame *f, u64 domain, u64 id, u64 message, u64 form, u32 category)
 {
 	f->arg[0] = domain;
@@ -23,6 +27,10 @@ static __always_inline void mark_set(struct frame *f, u64 domain, u64 id, u64 me
 	f->arg[3] = form << 32 | category;
 }
 
+/*
+ * nvtxEventAttributes_t. A handle of a registered text (NVTX_REGISTERED) is not followed: what it
+ * points to is the library's own. An unknown type of message gives no message.
+ */
 static __always_inline void mark_attributes(struct frame *f, u64 domain, u64 at)
 {
 	struct {
@@ -74,7 +82,10 @@ static __attribute__((noinline)) int mark_args(struct frame *f, struct pt_regs *
 	return 0;
 }
 
-/* One by one: a text may end where no memory follows. */
+/*
+ * One by one: a text may end where no memory follows. There is a helper for strings of bytes, none
+ * for wide ones. Returns the bytes with the NUL, or MARK_TEXT if there was none in the room.
+ */
 static __always_inline s32 read_wide(char *text, u64 from)
 {
 	for (u32 i = 0; i < WIDE_CHARS; i++) {
@@ -90,7 +101,11 @@ static __always_inline s32 read_wide(char *text, u64 from)
 	return MARK_TEXT;
 }
 
-/* Not inlined: see mark_args. */
+/*
+ * Reports the mark. It is no call: it has no ledger, no stack and no depth. If its text cannot be
+ * read, len is negative, and the mark is recorded all the same.
+ * Not inlined: see mark_args.
+ */
 static __attribute__((noinline)) int mark_return(struct frame *f, u64 id, u64 now, u64 answer)
 {
 	if (!f)

@@ -9,10 +9,22 @@
  * at a reused address counts as another one: if objects are freed and made again in
  * the same order, all addresses may be the same. Code objects are copied here, not
  * read by user space later: they may be gone by then, and so may the process.
+ *
+ * Loops that may be long are bpf_loop, whose body the verifier checks once: as plain loops
+ * the walk exceeded its limit of a million instructions. A body has no access to the
+ * caller's variables but through its context, struct py_walk.
+ *
+ * User space finds the interpreter and fills py_procs (agent/python.go, capture/symbol/python),
+ * and puts the records together (capture/probe/decode_python.go). capture/symbol/python/walk.go
+ * is the same walk in Go, for calls that do not return.
  */
 #ifndef INGERO_PYTHON_H
 #define INGERO_PYTHON_H
 #include "thread.h"
+
+#ifndef STACK_LOSS
+#define STACK_LOSS LOSS_STACK /* what a stack that is not taken counts as */
+#endif
 
 #define PY_BLOCK 128   /* bytes of a frame or code object read at once */
 #define PY_HEAD 56     /* bytes of a str or bytes object that distinguish it from others */
@@ -26,6 +38,10 @@
 
 const volatile bool use_python = 0; /* false where the kernel has no bpf_loop: before 5.17 */
 
+/*
+ * The processes that run Python, and where in them things are. A process without a row has no
+ * Python frames. With more processes than fit, those that had no stack lately are evicted.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 4096);
@@ -33,7 +49,11 @@ struct {
 	__type(value, struct py_proc);
 } py_procs SEC(".maps");
 
-/* Hashes of the stacks and code objects that were sent. */
+/*
+ * Hashes of the stacks and code objects that were sent. What is evicted is sent again. If user
+ * space lacks something, as after a full ring, it gives the process another seed
+ * (capture/probe/python.go): then all hashes are new, and nothing has to be deleted here.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 16384);
@@ -44,14 +64,15 @@ struct {
 /*
  * For each thread that has Python frames, so that preemption does no
  * harm. Values that change during a walk are here and not on the stack, where the
- * verifier would follow each of their values.
+ * verifier would follow each of their values. The two records are here because a program's
+ * stack has 512 bytes; a thread has some 8 KB of it from its first Python stack on.
  */
 struct py_thread {
 	u64 state; /* its PyThreadState, 0 not known */
 	u64 interp, look; /* while looking for it */
 	u64 self;         /* thread pointer */
-	u64 frame, hash;
-	u32 n;
+	u64 frame, hash; /* the next frame to be read; of the frames so far */
+	u32 n;           /* frames so far */
 	u32 unsent; /* code objects that could not be sent */
 	u64 block[PY_BLOCK / 8];
 	u64 head[PY_HEAD / 8];
@@ -90,12 +111,18 @@ static __always_inline u64 thread_pointer(struct task_struct *task)
 	return task->THREAD_POINTER;
 }
 
+/* One step of a hash. It need not withstand an attacker: it only keeps stacks apart. */
 static __always_inline u64 py_mix(u64 h, u64 v)
 {
 	h = (h ^ v) * 0x9e3779b97f4a7c15ULL;
 	return h ^ h >> 29;
 }
 
+/*
+ * Reads a frame or a code object with one read instead of one for each field: reads of user memory
+ * are what a walk costs. The three functions below it take a field from the block. Offsets
+ * are from user space, so the masks keep them within the block, and words aligned.
+ */
 static __always_inline long py_block(struct py_thread *t, u64 addr, u32 bytes)
 {
 	if (bytes > PY_BLOCK)
@@ -122,7 +149,10 @@ static __always_inline u64 py_top(const struct py_proc *p, u64 state)
 	return frame;
 }
 
-/* Is it the thread state of the thread whose thread pointer is self? */
+/*
+ * Is it the thread state of the thread that has the thread pointer `self`? thread_id is
+ * pthread_self(): the thread pointer, or up to a struct pthread below it.
+ */
 static __always_inline bool py_owns(const struct py_proc *p, u64 state, u64 self)
 {
 	u64 id = 0;
@@ -141,7 +171,8 @@ static __always_inline u64 py_chars(const struct py_proc *p, u64 str, u32 state)
 
 /*
  * A hash of a str or bytes object: length, cached hash if it has one, and the
- * first characters.
+ * first characters. A short object may lie at the end of readable memory: then only the part that
+ * every object has is read.
  */
 static __always_inline u64 py_head(struct py_thread *t, u64 h, u64 object)
 {
@@ -177,7 +208,9 @@ static __always_inline u64 py_file(const struct py_proc *p, struct py_thread *t,
  * Goes through the thread states of all interpreters. Threads are compared by
  * pthread_self, not by the kernel's thread id, which differs in a container.
  * A thread may have several states, one for each interpreter: the one that runs
- * code is needed.
+ * code is needed. Each call looks at one state, or goes on to the next interpreter. Other threads
+ * may add and free states meanwhile: a read from freed memory ends the search or finds
+ * nothing, since a state has to have this thread's own pointer.
  */
 static long py_find(u32 i, void *ctx)
 {
@@ -208,7 +241,12 @@ static long py_find(u32 i, void *ctx)
 	return 0;
 }
 
-/* Adds a frame to the stack and goes to its caller. */
+/*
+ * Adds a frame to the stack and goes to its caller. From 3.12 on a frame without code (owned by C)
+ * lies where C called the interpreter: it marks the frame that it called as an entry, so that
+ * native frames can be put in between. From 3.11 on a frame has a pointer to its instruction,
+ * before an index.
+ */
 static long py_step(u32 i, void *ctx)
 {
 	struct py_walk *w = ctx;
@@ -268,7 +306,11 @@ static long py_step(u32 i, void *ctx)
 	return 0;
 }
 
-/* Copies the last bytes of a str. */
+/*
+ * Copies the last bytes of a str: the end of a path or a qualified name says more. The second
+ * comparison is for the verifier, which has to see the bound at the read itself;
+ * barrier_var hides from the compiler that it is always false.
+ */
 static __always_inline long py_text(const struct py_proc *p, u64 str, struct py_str *s, u8 *dst, u32 max)
 {
 	u64 length = 0;
@@ -312,7 +354,12 @@ static __always_inline long py_send_table(struct pycode_rec *r, u64 table)
 	return 0;
 }
 
-/* Sends the code object of frame i, unless it was sent before. */
+/*
+ * Sends the code object of frame i, unless it was sent before. Two threads may send the same one at
+ * the same time: user space keeps the last. If the ring is three quarters full, the object
+ * is left for the next stack that has it; a stack with such an object is not noted as
+ * sent either.
+ */
 static long py_send_code(u32 i, void *ctx)
 {
 	struct py_walk *w = ctx;
@@ -343,7 +390,11 @@ static long py_send_code(u32 i, void *ctx)
 	return 0;
 }
 
-/* Finds the innermost frame of the current thread; 0 if it runs no Python. */
+/*
+ * Finds the innermost frame of the current thread; 0 if it runs no Python. The state found last is
+ * tried first. It is checked again, because it may have been freed, and its memory used for another
+ * thread's.
+ */
 static __always_inline u64 py_innermost(struct py_walk *w, struct task_struct *task)
 {
 	struct py_proc *p = w->p;
@@ -361,7 +412,12 @@ static __always_inline u64 py_innermost(struct py_walk *w, struct task_struct *t
 	return t->frame;
 }
 
-/* Not inlined: code size would slow calls that get no stack. */
+/*
+ * Walks and reports the Python frames of the running thread, for the call that began at `start`.
+ * Code objects go first, then the stack, then (by the caller) the native stack and the call: the
+ * reader has everything when the call comes. A frame costs up to two steps of the loop, because of
+ * frames without code. Not inlined: code size would slow calls that get no stack.
+ */
 static __attribute__((noinline)) int python_stack(u64 start, u64 id, u32 op)
 {
 	u32 tgid = id >> 32;
@@ -372,7 +428,7 @@ static __attribute__((noinline)) int python_stack(u64 start, u64 id, u32 op)
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct py_thread *t = bpf_task_storage_get(&py_threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!t) {
-		lose(LOSS_STACK);
+		lose(STACK_LOSS);
 		return 0;
 	}
 	w.t = t;
@@ -401,7 +457,7 @@ static __attribute__((noinline)) int python_stack(u64 start, u64 id, u32 op)
 		bytes += n * sizeof r->f[0];
 	}
 	if (bpf_ringbuf_output(&events, r, bytes, BPF_RB_NO_WAKEUP)) {
-		lose(LOSS_STACK);
+		lose(STACK_LOSS);
 	} else if (!sent && !t->unsent) {
 		u8 one = 1;
 		bpf_map_update_elem(&py_sent, &key, &one, BPF_ANY);

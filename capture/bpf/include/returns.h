@@ -8,7 +8,10 @@
 #include "kernel.h"
 #include "event.h"
 
-/* Where the kernel makes a task's probed functions return to; 0 if not set up yet. */
+/*
+ * Where the kernel makes a task's probed functions return to; 0 if not set up yet.
+ * It is at the beginning of a page (xol_area) that an address space gets when it first needs one.
+ */
 static __always_inline u64 trampoline_of(struct task_struct *task)
 {
 	struct xol_area *area = BPF_CORE_READ(task, mm, uprobes_state.xol_area);

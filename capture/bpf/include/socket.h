@@ -4,6 +4,11 @@
 #define INGERO_SOCKET_H
 #include <bpf/bpf_endian.h>
 
+/*
+ * The open file of a descriptor, null if there is none. No lock is taken: the table may be replaced
+ * meanwhile, and another thread may have closed the descriptor and opened another file under
+ * its number. Then the answer is wrong, but a probe read cannot harm the kernel.
+ */
 static __always_inline struct file *file_of(struct task_struct *task, u32 fd)
 {
 	struct fdtable *fdt = BPF_CORE_READ(task, files, fdt);
@@ -17,7 +22,8 @@ static __always_inline struct file *file_of(struct task_struct *task, u32 fd)
 /*
  * Says which socket `task`, which was in a socket call, waited for, and notes its
  * inode. Only a wait that is recorded pays for this. Returns the connection, 0 if it
- * is none of TCP.
+ * is none of TCP. The record comes before the interval's, which has the same thread and start:
+ * capture/probe/decode_host.go joins them.
  */
 static __always_inline struct sock *emit_socket(struct thr *t, struct task_struct *task, u64 out)
 {

@@ -13,7 +13,10 @@
 
 #define TICK_NS 10000000 /* the longest tick: CONFIG_HZ_100 */
 
-/* Is a thread in the call that locks a futex with priority inheritance? */
+/*
+ * Is a thread in the call that locks a futex with priority inheritance? The low 7 bits
+ * are the command, the others flags (FUTEX_CMD_MASK of include/uapi/linux/futex.h).
+ */
 static __always_inline bool in_pi_lock(struct pt_regs *r)
 {
 	u32 cmd = SYSCALL_ARG2(r) & 0x7f;
@@ -21,7 +24,11 @@ static __always_inline bool in_pi_lock(struct pt_regs *r)
 	return SYSCALL_NR(r) == NR_FUTEX && (cmd == FUTEX_LOCK_PI || cmd == FUTEX_LOCK_PI2);
 }
 
-/* Books a wait on the CPU up to `to`. */
+/*
+ * Books a wait on the CPU up to `to`. The same time will be counted as on-CPU at the next
+ * switch-out (now - t_in), so it is taken off beforehand; oncpu may wrap below zero
+ * until then.
+ */
 static __always_inline void spin_until(struct thr *t, u64 from, u64 to)
 {
 	t->v[CLASS_FUTEX] += to - from;

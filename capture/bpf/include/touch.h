@@ -2,13 +2,18 @@
 /*
  * What a process touched. The system call programs keep it in maps, and user space
  * reads these: package syscalls mirrors the structs. Nothing here is a wire
- * record; numbers are running totals of the process.
+ * record; numbers are running totals of the process. Keys have no implicit padding: a hash
+ * map compares all of their bytes. Rows of a process are deleted by user space
+ * (capture/probe/syscalls/read.go) after it has ended and was read once more.
  */
 #ifndef INGERO_TOUCH_H
 #define INGERO_TOUCH_H
 #include "kernel.h"
 
-/* What a system call did with its arguments; the loader fills what_of[]. */
+/*
+ * What a system call did with its arguments; the loader fills what_of[] from
+ * capture/probe/syscalls/access.go, since the numbers of calls depend on the architecture.
+ */
 enum what {
 	WHAT_NONE,
 	WHAT_READ,     /* bytes from descriptor 1 */
@@ -28,6 +33,7 @@ enum what {
 	WHAT_RECVMMSG, /* messages from descriptor 1, likewise */
 };
 
+/* A system call of a process, by number, and what its calls add up to. Times in ns. */
 struct call_key {
 	u32 tgid, nr;
 };
@@ -37,6 +43,7 @@ struct call_sum {
 	u64 cpu; /* of ns, on a CPU */
 };
 
+/* How often a call failed with an errno (positive). */
 struct errno_key {
 	u32 tgid, nr;
 	s32 err, pad;
@@ -50,10 +57,16 @@ struct touch_key {
 	u32 tgid, pad;
 };
 
+/* What was done with a socket: bits of touch.how. */
 #define HOW_CONNECT 1
 #define HOW_ACCEPT 2
 #define HOW_LISTEN 4
 
+/*
+ * How often something was used, and how much. All counts are of calls that returned. The threads
+ * of a process share a row, so counts are added to atomically. The fields of a socket are plainly
+ * stored: threads that do so at the same time store the same, but `how` may lose a bit.
+ */
 struct touch {
 	u64 opens, reads, read_bytes, writes, write_bytes, errors;
 	u64 first; /* when it was first seen */
@@ -82,6 +95,7 @@ struct miss_key {
 	u8 path[MISS_ROOM];
 };
 
+/* A program that a process executed; by time, since a process may execute several. */
 struct exec_key {
 	u64 at;
 	u32 tgid, pad;
@@ -92,8 +106,9 @@ struct exec_name {
 	u8 path[EXEC_ROOM], args[EXEC_ROOM];
 };
 
-/* On-CPU time since a process began to be accounted for: of threads that ended,
- * and of those that lived at the visit of the iterator with this number. */
+/* On-CPU time since a process began to be accounted for, in ns: of threads that ended,
+ * and of those that lived at the visit of the iterator with this number. Only the iterator
+ * writes `living`, in one run at a time; threads that end add to `ended`. */
 struct cpu_sum {
 	u64 ended, living, visit;
 };

@@ -3,7 +3,12 @@
  * Stacks of calls: the registers after the return and a copy of the user stack,
  * from which user space finds the callers (package capture/symbol/unwind). That works
  * without frame pointers. The copy ends where the thread's stack ends, so a
- * shallow stack costs little.
+ * shallow stack costs little. docs/stacks.md has the measurements, and why the stack is
+ * not walked here.
+ *
+ * A stack is a record of its own, before the call's: the decoder keeps it until the call with
+ * the same thread and start follows (capture/probe/decode_stack.go). Stacks that are not
+ * taken are counted as LOSS_STACK.
  */
 #ifndef INGERO_USTACK_H
 #define INGERO_USTACK_H
@@ -14,9 +19,15 @@
 const volatile u32 stack_quota = 0;  /* stacks a CPU takes in 2^30 ns; 0: no limit */
 const volatile u32 stack_pages = 0;  /* pages that it copies in that time from large stacks; 0: no limit */
 
+/*
+ * What a CPU has taken in the current window of 2^30 ns (a shift instead of a division). Per CPU
+ * and not per thread: it bounds what stacks cost the machine, whatever the number of threads.
+ * The programs hold their CPU where the kernel can do that (hold.h); elsewhere a preempted
+ * program may lose an increment, so that a few more stacks are taken.
+ */
 struct stack_window {
-	u64 at;
-	u32 taken, pages;
+	u64 at; /* number of the window */
+	u32 taken, pages; /* in it */
 };
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -25,7 +36,7 @@ struct {
 	__type(value, struct stack_window);
 } stack_windows SEC(".maps");
 
-/* Whether this CPU may take another stack. */
+/* Whether this CPU may take another stack. Asking takes it off the quota. */
 static __always_inline bool stack_allowed(u64 now)
 {
 	u32 zero = 0;
@@ -65,7 +76,9 @@ static __always_inline bool pages_allowed(u32 pages)
 /*
  * The size of the stack above sp, in bytes. The main thread's stack begins where the
  * kernel put the arguments. glibc and musl put a thread's stack below its control block,
- * to which the thread pointer points. The size of any other stack is not known.
+ * to which the thread pointer points. The size of any other stack is not known. There sp is
+ * above `top`, so that the difference wraps, or far below: both are beyond STACK_SANE, and the
+ * stack is copied up to the end of its eighth page.
  */
 static __always_inline u32 stack_depth(struct task_struct *task, u64 sp)
 {
@@ -81,7 +94,10 @@ static __always_inline u32 stack_depth(struct task_struct *task, u64 sp)
 
 /*
  * Copies up to `want` of at most STACK_PAGE bytes; returns how many could be read.
- * Sizes are constant or masked: older verifiers know no other bounds.
+ * Sizes are constant or masked: older verifiers know no other bounds. barrier_var keeps the
+ * compiler from dropping a mask that it knows to be without effect. `max` is a power of
+ * two. A read is all or nothing, so if it fails, the part up to the end of the page is
+ * tried: the stack may end there.
  */
 static __always_inline u32 copy_stack(u8 *to, u64 sp, u32 want, const u32 max)
 {
@@ -108,7 +124,8 @@ static __always_inline u32 copy_stack(u8 *to, u64 sp, u32 want, const u32 max)
 /*
  * Copies `pages` of at most `max` pages. A page that cannot be read is left out: only a
  * large frame has room for a page that was never written. The bits of readable pages are
- * kept in memory: in a register, older verifiers would follow every combination.
+ * kept in memory: in a register, older verifiers would follow every combination. The loop's
+ * bound is a constant of each size class (PAGES_OF), so that `to` is known to be in range.
  */
 static __always_inline void copy_pages(struct stack_rec *r, u8 *to, u64 near, u64 far, u32 pages, const u32 max)
 {
@@ -135,9 +152,13 @@ static __attribute__((noinline)) int stack_returns(struct stack_rec *r)
 	return 0;
 }
 
-static __always_inline void stack_head(struct stack_rec *r, struct pt_regs *c, const struct frame *f, u64 id)
+/*
+ * The registers that a caller may expect to be unchanged: what unwinding starts from. They are
+ * those at the return, so the callee has restored them.
+ */
+static __always_inline void stack_head(struct stack_rec *r, struct pt_regs *c, u64 start, u32 op, u64 id)
 {
-	r->h = (struct hdr){ f->start, id, f->cookie, KIND_STACK, 0 };
+	r->h = (struct hdr){ start, id, op, KIND_STACK, op >> 16 };
 	r->tgid = id >> 32;
 	r->pc = PT_REGS_IP(c);
 	r->sp = PT_REGS_SP(c);
@@ -156,35 +177,44 @@ static __always_inline void stack_head(struct stack_rec *r, struct pt_regs *c, c
 	stack_returns(r);
 }
 
-/* Ring space is reserved by size classes: the size must be a constant. */
+/*
+ * Ring space is reserved by size classes: the size must be a constant. The part
+ * that is not filled is not cleared; `len` says where the copy ends.
+ */
 #define STACK_OF(size, copy)                                                    \
 	do {                                                                    \
 		struct { struct stack_rec r; u8 data[size]; } *s;               \
 		s = bpf_ringbuf_reserve(&events, sizeof *s, 0);                 \
 		if (!s) {                                                       \
-			lose(LOSS_STACK);                                       \
+			lose(STACK_LOSS);                                       \
 			return 0;                                               \
 		}                                                               \
-		stack_head(&s->r, c, f, id);                                    \
+		stack_head(&s->r, c, start, op, id);                                    \
 		copy;                                                           \
 		bpf_ringbuf_submit(s, BPF_RB_NO_WAKEUP);                        \
 	} while (0)
 #define BYTES_OF(n) STACK_OF(n, s->r.far = 0; s->r.len = copy_stack(s->data, sp, want, n))
 #define PAGES_OF(n) STACK_OF((n) * STACK_PAGE, copy_pages(&s->r, s->data, near, far, pages, n))
 
-/* Not inlined: calls rarely need it, and code size slows every call. */
-static __attribute__((noinline)) int take_stack(struct pt_regs *c, struct frame *f, u64 id, u64 now)
+/*
+ * Copies the Python frames and the native stack of a call that returns, or of a thread that is interrupted. Above half of the ring
+ * (stack_room) no stack is copied: stacks are large, and must not displace calls. A stack of more
+ * than STACK_NEAR + STACK_FAR pages loses its middle, where usually one large frame is. Not
+ * inlined: calls rarely need it, and code size slows every call. `op` is the operation, and whose
+ * stack it is in the upper half: enum stack_of.
+ */
+static __attribute__((noinline)) int take_stack(struct pt_regs *c, u64 start, u32 op, u64 id, u64 now)
 {
 	const u32 most = STACK_NEAR + STACK_FAR;
 
 	if (!stack_allowed(now)) {
-		lose(LOSS_STACK);
+		lose(STACK_LOSS);
 		return 0;
 	}
 	if (use_python) /* Python frames take little room in the ring */
-		python_stack(f->start, id, f->cookie);
+		python_stack(start, id, op);
 	if (!room_below(stack_room)) {
-		lose(LOSS_STACK);
+		lose(STACK_LOSS);
 		return 0;
 	}
 	u64 sp = PT_REGS_SP(c), near = sp & ~(u64)(STACK_PAGE - 1);

@@ -142,8 +142,8 @@ func unescape(s string) string {
 }
 
 // CPU returns the groups with a quota that a process is in: its own and those around it, innermost
-// first. groups is the content of /proc/PID/cgroup, by controller (proc.FS.Cgroups). A group that
-// is gone is fs.ErrNotExist.
+// first. groups is the content of /proc/PID/cgroup, by controller (proc.FS.Cgroups). It returns
+// fs.ErrNotExist if a group no longer exists.
 func (r *Reader) CPU(groups map[string]string) ([]Group, error) {
 	h, at, read, err := r.cpu(groups)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ingero-io/ingero/capture/elffile"
 	"github.com/ingero-io/ingero/capture/limit"
-	"github.com/ingero-io/ingero/internal/elffile"
 )
 
 // Image is an open program or library file. Its parts are read when needed. Damaged parts count as

@@ -14,11 +14,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// read runs a helper until it ends, hangs, or ctx is done, and returns why it ended.
+// readHelper runs a helper until it ends, hangs, or ctx is done, and returns why it ended.
 //
 // The helper keeps its normal priority: if it had to wait for a CPU while it holds a lock of the
 // driver, it would delay the traced programs.
-func (r *Reader) read(ctx context.Context, w way) error {
+func (r *Reader) readHelper(ctx context.Context, w way) error {
 	cmd, in, out, err := start(w, r.opts.Period)
 	if err != nil {
 		return &Failure{Stage: StageStart, Text: err.Error()}
@@ -179,9 +179,9 @@ func (r *Reader) hear(out io.Reader, alive chan<- struct{}) error {
 		case kindProcess:
 			processes = append(processes, rec.process())
 		case kindXid:
-			r.add(&Taken{Xids: []Xid{rec.xid(gpus)}})
+			r.addTaken(&Taken{Xids: []Xid{rec.xid(gpus)}})
 		case kindRound:
-			r.add(&round)
+			r.addTaken(&round)
 			r.rounded(rec.since(), time.Duration(rec.amount()))
 			round = Taken{}
 			select {
@@ -201,8 +201,8 @@ func (r *Reader) began(d Driver) {
 	r.opts.Logger.Debug("NVML", "driver", d.Version, "nvml", d.NVML, "gpus", d.GPUs)
 }
 
-// add keeps what a helper read for Take.
-func (r *Reader) add(t *Taken) {
+// addTaken keeps what a helper read for Take.
+func (r *Reader) addTaken(t *Taken) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	p := &r.pending

@@ -176,7 +176,7 @@ func Start(o Options) *Reader {
 	o.defaults()
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &Reader{opts: o, cancel: cancel, done: make(chan struct{}), found: make(chan struct{}, 1)}
-	go r.run(ctx)
+	go r.runHelpers(ctx)
 	return r
 }
 
@@ -199,8 +199,8 @@ func (r *Reader) Also(path string) {
 	}
 }
 
-// run starts helpers, one after the other.
-func (r *Reader) run(ctx context.Context) {
+// runHelpers starts helpers, one after the other.
+func (r *Reader) runHelpers(ctx context.Context) {
 	defer close(r.done)
 	// When the thread that started the helper ends, the kernel kills the helper
 	// (PR_SET_PDEATHSIG).
@@ -231,7 +231,7 @@ func (r *Reader) attempt(ctx context.Context) {
 	}
 	var first error // later ones are of the same library with more rights, or of a worse one
 	for _, w := range ways {
-		err := r.read(ctx, w)
+		err := r.readHelper(ctx, w)
 		if ctx.Err() != nil {
 			return
 		}

@@ -26,9 +26,9 @@ type Tracer struct {
 }
 
 // String is such as "pid 4711, since 14:03:05".
-func (t Tracer) String() string { return t.text(time.Now()) }
+func (t Tracer) String() string { return t.describe(time.Now()) }
 
-func (t Tracer) text(now time.Time) string {
+func (t Tracer) describe(now time.Time) string {
 	who := fmt.Sprintf("pid %d", t.PID)
 	if t.PID == 0 {
 		who = "in another container"

@@ -69,7 +69,7 @@ func TestTracerInWords(t *testing.T) {
 		"pid 4711, since 15:04:00":                     {4711, 5 * time.Second},
 		"in another container, since 2025-12-31 15:04": {0, 48 * time.Hour},
 	} {
-		if got := is.text(now); got != want {
+		if got := is.describe(now); got != want {
 			t.Errorf("%q; want %q", got, want)
 		}
 	}

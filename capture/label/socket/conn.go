@@ -23,9 +23,9 @@ type conn struct {
 	bytes   int    // in it
 }
 
-// read reads what has arrived on a connection, up to its limit of the second: the rest stays with the
+// readConn reads what has arrived on a connection, up to its limit of the second: the rest stays with the
 // kernel, and the sender notices that it cannot send more.
-func (s *Server) read(c *conn, now uint64) {
+func (s *Server) readConn(c *conn, now uint64) {
 	if at := now / uint64(time.Second); at != c.second {
 		// What was not used of one second may be used in the next one: lines wait while the tracer is behind.
 		c.lines = int(min(uint64(c.lines)+LinesOfConn*(at-min(c.second, at)), 2*LinesOfConn))

@@ -5,7 +5,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/ingero-io/ingero/internal/unixsocket"
+	"github.com/ingero-io/ingero/lib/unixsocket"
 )
 
 // PathEnv names the environment variable with the socket's path, for programs that send labels.

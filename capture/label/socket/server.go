@@ -17,7 +17,7 @@ import (
 
 	"github.com/ingero-io/ingero/capture/host/proc"
 	"github.com/ingero-io/ingero/event"
-	"github.com/ingero-io/ingero/internal/unixsocket"
+	"github.com/ingero-io/ingero/lib/unixsocket"
 )
 
 // The limits. Those of a single line are in package label.
@@ -167,7 +167,7 @@ func (s *Server) Poll(to []event.Label) []event.Label {
 		case fd == s.fd:
 			s.accept(now)
 		case s.conns[fd] != nil:
-			s.read(s.conns[fd], now)
+			s.readConn(s.conns[fd], now)
 		case s.pidfds[fd] != nil:
 			ended = append(ended, s.pidfds[fd])
 		}
@@ -203,7 +203,7 @@ func (s *Server) accept(now uint64) {
 			c.started = st
 		}
 		s.conns[fd] = c
-		s.read(c, now)
+		s.readConn(c, now)
 	}
 }
 

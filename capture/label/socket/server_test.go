@@ -18,7 +18,7 @@ import (
 	"github.com/ingero-io/ingero/capture/host/proc"
 	"github.com/ingero-io/ingero/capture/label/socket"
 	"github.com/ingero-io/ingero/event"
-	"github.com/ingero-io/ingero/internal/unixsocket"
+	"github.com/ingero-io/ingero/lib/unixsocket"
 )
 
 // listen starts a server with a clock that stands still until it is set.

@@ -5,6 +5,14 @@
 // device and how long did it take? Every request counts in a sum per second,
 // process and device. One by one are recorded those of accounted threads, and slow
 // ones of anybody, both up to a rate.
+//
+// Hooks, in the order of a request's life: block_rq_insert (queued; not every request is),
+// block_rq_issue (given to the device), block_rq_complete (perhaps in parts, in the
+// interrupt of any task). writeback_mark_inode_dirty tells who wrote to a file that
+// the kernel writes to the device later. Requests in progress are in `flights`, sums in
+// `request_sums`, which capture/probe/blockio/sums.go empties; records go to `events`
+// (capture/probe/decode_host.go). blockio.go checks that the first argument of each
+// tracepoint is what is expected here: before 5.11 it was the queue.
 #include "thread.h"
 #include "ops.h"
 
@@ -29,7 +37,8 @@ const volatile u64 slow_ns = 10000000;
 #define REQ_PREFLUSH (1 << 18)
 #define REQ_RAHEAD (1 << 19)
 
-// Who a request is for.
+// Who a request is for. Copied when it is made: at its end somebody else runs, and its maker may
+// be gone.
 struct who {
 	u32 tgid, tid;
 	u32 by; /* the kernel's thread, if it acts for another one */
@@ -38,7 +47,11 @@ struct who {
 	char comm[COMM_LEN];
 };
 
-// A request that is not done yet.
+// A request that is not done yet, by the address of the kernel's struct request. That memory is
+// used again for later requests of the device: an entry is deleted at the end, and one that was
+// left over, since an end was not reported, is replaced when the memory is used again. At any
+// moment one CPU has the request, so an entry has one writer. If the map is full, the request
+// counts as LOSS_REQUEST; an LRU map would drop one in silence.
 struct flight {
 	u64 made, issued; /* 0 not yet */
 	u64 sector, ino;
@@ -54,7 +67,8 @@ struct {
 } flights SEC(".maps");
 
 // Who wrote to a file last, by the address of its inode: when the kernel writes it
-// to the device, it is for them.
+// to the device, it is for them. The address may be that of another inode by then, so the
+// number is compared. LRU: a file that is not in it any more counts as the kernel's own writing.
 struct dirtier {
 	u64 ino;
 	struct who who;
@@ -66,7 +80,9 @@ struct {
 	__type(value, struct dirtier);
 } dirtiers SEC(".maps");
 
-// Sums of a second: read once it is over.
+// Sums of a second: read once it is over. The second is that of the end of a request, so that no
+// row changes long after it; sums.go waits one second more for programs that have read the clock
+// before the second ended.
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 16384);
@@ -74,6 +90,8 @@ struct {
 	__type(value, struct request_sum);
 } request_sums SEC(".maps");
 
+// What a CPU has recorded in its current second. Slow requests have a limit of their own, so that
+// many quick ones of a traced process cannot displace them. Beyond it: LOSS_REQUEST_THINNED.
 struct rate {
 	u64 second;
 	u32 slow, others;
@@ -85,6 +103,7 @@ struct {
 	__type(value, struct rate);
 } rates SEC(".maps");
 
+// The current task, as the maker of a request or the writer of a file.
 static __always_inline void fill_who(struct who *w)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -121,7 +140,7 @@ static __always_inline struct page *page_of(struct request *rq)
 }
 
 // The file that a page is of, null if it is of none: of a process (O_DIRECT), or of a
-// file system's own.
+// file system's own. The low bits of `mapping` say that it is no address_space.
 static __always_inline struct inode *inode_of(struct page *page)
 {
 	struct address_space *mapping = BPF_CORE_READ(page, mapping);
@@ -147,7 +166,9 @@ static __always_inline bool in_swap_cache(struct page *page)
 	       flags & 1ul << bpf_core_enum_value(enum pageflags, PG_swapbacked);
 }
 
-// Notes what is only there until the device has the request, and whom it is for.
+// Notes what is only there until the device has the request, and whom it is for. At the end the
+// pages may be free or of another file already, and __data_len counts down. If a thread of the
+// kernel made the request (write-back, a journal), it is for who wrote to the file last.
 static __always_inline void look(struct flight *f, struct request *rq)
 {
 	struct page *page = page_of(rq);
@@ -170,6 +191,7 @@ static __always_inline void look(struct flight *f, struct request *rq)
 	__builtin_memcpy(f->who.comm, d->who.comm, COMM_LEN);
 }
 
+// Begins a request of the current task. BPF_ANY: replaces what an earlier use of the memory left.
 static __always_inline struct flight *fly(u64 key, u64 now)
 {
 	struct flight f = {};
@@ -191,6 +213,10 @@ int rq_insert(u64 *ctx)
 	return 0;
 }
 
+// The device gets the request. Without an insertion its maker runs here, since it was given to the
+// device at once; with one, perhaps a thread of the kernel does, and `who` is from the insertion.
+// start_time_ns is by the same clock, and somewhat before the insertion; more than a minute is not
+// believed.
 SEC("tp_btf/block_rq_issue")
 int rq_issue(u64 *ctx)
 {
@@ -213,6 +239,7 @@ int rq_issue(u64 *ctx)
 	return 0;
 }
 
+// A write goes on to the next case unless it is to swap.
 static __always_inline u16 op_of_request(u32 cmd, bool swap)
 {
 	switch (cmd & REQ_OP_MASK) {
@@ -233,12 +260,14 @@ static __always_inline u16 op_of_request(u32 cmd, bool swap)
 	return OP_block_other;
 }
 
+// The bits of event.RequestFlags, which do not change when the kernel's do.
 static __always_inline u8 flags_of(u32 cmd)
 {
 	return (cmd & REQ_SYNC ? 1 : 0) | (cmd & REQ_META ? 2 : 0) | (cmd & REQ_FUA ? 4 : 0) |
 	       (cmd & REQ_PREFLUSH ? 8 : 0) | (cmd & REQ_RAHEAD ? 16 : 0);
 }
 
+// A row of sums; made if there is none. Two CPUs that make it both get the one that was first.
 static __always_inline struct request_sum *sum_of(struct request_key *k, const char *comm)
 {
 	struct request_sum *s = bpf_map_lookup_elem(&request_sums, k);
@@ -252,6 +281,8 @@ static __always_inline struct request_sum *sum_of(struct request_key *k, const c
 	return bpf_map_lookup_elem(&request_sums, k);
 }
 
+// Counts a request that is done. The maximum is raised by compare-and-swap; after four losses
+// against other CPUs it may stay too low, because the verifier wants a bound.
 static __always_inline void sum_up(struct flight *f, u32 dev, u16 op, u8 status, u64 now)
 {
 	struct request_key k = { now / 1000000000, f->who.tgid, dev, op, 0 };
@@ -279,6 +310,8 @@ static __always_inline void sum_up(struct flight *f, u32 dev, u16 op, u8 status,
 	}
 }
 
+// May this CPU record another request in this second? An interrupt between the load and the store
+// may lose an increment: then one record more is allowed.
 static __always_inline bool may_record_request(u64 dur, u64 now)
 {
 	u32 zero = 0;
@@ -293,6 +326,8 @@ static __always_inline bool may_record_request(u64 dur, u64 now)
 	return dur >= slow_ns ? r->slow++ < per_second : r->others++ < per_second;
 }
 
+// Records a request one by one. Those of the tracer itself are in the sums only: recording its
+// writes would make it write more.
 static __always_inline void emit(struct flight *f, u32 cmd, u32 dev, u16 op, u8 status, u64 now)
 {
 	u64 dur = now - f->made;
@@ -323,6 +358,8 @@ static __always_inline void emit(struct flight *f, u32 cmd, u32 dev, u16 op, u8 
 	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
 }
 
+// The device's number as in the kernel's dev_t, 20 bits of minor; 0 unknown. The disk moved from
+// the request to its queue in 5.15 to 5.17.
 static __always_inline u32 device_of(struct request *rq)
 {
 	struct gendisk *disk = 0;
@@ -336,6 +373,9 @@ static __always_inline u32 device_of(struct request *rq)
 	return (u32)BPF_CORE_READ(disk, major) << 20 | (u32)BPF_CORE_READ(disk, first_minor);
 }
 
+// A request, or part of it, is done. Only the entry knows who it was for: the current task is the
+// one that was interrupted. An error ends it whatever its length. Requests that were issued before
+// tracing have no entry, and are left out; they are no loss.
 SEC("tp_btf/block_rq_complete")
 int rq_complete(u64 *ctx)
 {
@@ -362,7 +402,8 @@ int rq_complete(u64 *ctx)
 // Who writes to a file (__mark_inode_dirty, also for each piece of the page cache that
 // becomes dirty; writeback_dirty_inode tells only of times and sizes, and not of those
 // that stay as they are): an accounted thread, or the tracer. Others' writes cost the
-// look at whether their thread is accounted for, and are told as the kernel's.
+// look at whether their thread is accounted for, and are recorded as the kernel's. A thread that
+// goes on writing to its file finds itself, and updates nothing.
 SEC("tp_btf/writeback_mark_inode_dirty")
 int dirty_inode(u64 *ctx)
 {

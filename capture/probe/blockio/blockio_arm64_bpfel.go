@@ -138,7 +138,7 @@ type BlockioThr struct {
 	ReclaimStart uint64
 	ReclaimEnd   uint64
 	ReclaimNs    uint64
-	Pad2         uint64
+	WakerBorn    uint64
 	Fr           [8]struct {
 		_      structs.HostLayout
 		Start  uint64

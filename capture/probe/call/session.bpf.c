@@ -3,7 +3,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 // Calls through one uprobe session link: the same program runs at entry and
 // return, and a rejected entry leaves the return unarmed (kernel 6.13). From 7.0
-// the kfunc takes the context, so this file is compiled twice.
+// the kfunc takes the context, so this file is compiled twice; backend.go tries both
+// objects, and keeps the one that loads and attaches.
 #include "call.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
@@ -16,6 +17,9 @@ extern bool bpf_session_is_return(void) __ksym;
 #define is_return(c) bpf_session_is_return()
 #endif
 
+// Returning 1 at the entry leaves the return address alone: a call that is not followed costs no
+// second trap. hold_cpu and release_cpu have to be in pairs on every path, or the verifier rejects
+// the program.
 SEC("uprobe.session/call")
 int session_call(struct pt_regs *c)
 {

@@ -8,11 +8,11 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/ingero-io/ingero/capture/elffile"
 	"github.com/ingero-io/ingero/capture/limit"
 	"github.com/ingero-io/ingero/capture/privilege"
 	"github.com/ingero-io/ingero/capture/probe/discover"
 	"github.com/ingero-io/ingero/event"
-	"github.com/ingero-io/ingero/internal/elffile"
 )
 
 // CUDA functions that a process can call are those its files import from CUDA's

@@ -88,7 +88,7 @@ type NameThr struct {
 	ReclaimStart uint64
 	ReclaimEnd   uint64
 	ReclaimNs    uint64
-	Pad2         uint64
+	WakerBorn    uint64
 	Fr           [8]struct {
 		_      structs.HostLayout
 		Start  uint64

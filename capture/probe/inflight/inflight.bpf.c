@@ -4,6 +4,11 @@
 // Which threads are in a call that has not returned, and what do they wait for?
 // Nothing is attached: user space runs the iterator about once a second, so calls
 // and context switches pay nothing for it.
+//
+// It reads the state of threads (thread.h) while they run on other CPUs and change it. A record may
+// therefore mix two moments; what must not be mixed is checked at the end. The records are
+// read from the iterator's file (capture/probe/inflight/reader.go) and become event.InFlight in
+// capture/probe/inflight.go, which reads the user stack itself, from the registers here.
 #include "thread.h"
 #include "returns.h"
 
@@ -11,7 +16,10 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 const volatile u64 min_ns = 1000000000; /* calls younger than this are not reported */
 
-/* Threads to report always: they hold what others wait for. */
+/*
+ * Threads to report always: they hold what others wait for. Set by Reader.Ask before each read,
+ * with the holders that earlier reads named, so a chain is followed one step a read.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 256);
@@ -19,7 +27,10 @@ struct {
 	__type(value, u8);
 } asked SEC(".maps");
 
-/* One record is larger than the stack of a program. */
+/*
+ * One record is larger than the stack of a program. One goroutine runs the iterator, so nobody
+ * shares it.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
@@ -27,6 +38,10 @@ struct {
 	__type(value, struct flight_rec);
 } scratch SEC(".maps");
 
+/*
+ * The calls in progress. Unrolled, so that each index is a constant: no bound has to be proved.
+ * Unused entries are cleared, as the row is used for every thread.
+ */
 static __always_inline void calls(struct flight_rec *r, const struct thr *t, u32 depth)
 {
 #pragma unroll
@@ -45,6 +60,12 @@ static __always_inline void calls(struct flight_rec *r, const struct thr *t, u32
 	}
 }
 
+/*
+ * The user registers saved when the thread entered the kernel. Of a thread that runs they are
+ * those of its last entry: user space believes them only if the stack leads out of its calls. A
+ * system call number means something only while it is in the kernel, so it is reported only for a
+ * thread that is off the CPU.
+ */
 static __always_inline void registers(struct flight_rec *r, struct task_struct *task)
 {
 	struct pt_regs *c = (struct pt_regs *)bpf_task_pt_regs(task);
@@ -74,6 +95,7 @@ static __always_inline void registers(struct flight_rec *r, struct task_struct *
 	r->thread_pointer = BPF_CORE_READ(task, THREAD_POINTER);
 }
 
+/* What it waits for, as the scheduler's programs noted it; v is since the outermost call began. */
 static __always_inline void waits(struct flight_rec *r, const struct thr *t, struct task_struct *task, u32 depth)
 {
 	r->out = t->t_out;
@@ -92,6 +114,10 @@ static __always_inline void waits(struct flight_rec *r, const struct thr *t, str
 		r->v[i] = depth ? t->v[i] - t->fr[0].s.v[i] : 0;
 }
 
+// One thread of the machine. The filter comes first: storage, then an old call. `depth` is read
+// once, as the thread may change it, and bounded for the verifier. At the end the start is
+// compared: if the call returned meanwhile, its frame may be another call's, and nothing is
+// written; the thread is seen again in a second.
 SEC("iter/task")
 int flights(struct bpf_iter__task *ctx)
 {

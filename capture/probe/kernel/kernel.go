@@ -43,6 +43,9 @@ type Probe struct {
 type Host struct {
 	Types  *btf.Cache // of the running kernel
 	Perf   bool       // functions of libraries are probed by perf events: the perf back end
+	Stacks bool       // user stacks are taken
+	Python bool       // they have Python frames
+	Ring   uint64     // bytes of the ring that the records go to
 	ToUnix uint64     // Unix ns = CLOCK_MONOTONIC ns + ToUnix
 	Log    *slog.Logger
 }

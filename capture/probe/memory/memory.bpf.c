@@ -5,12 +5,19 @@
 // got what it asked for? One reclaim takes 10 us to some ms, and under a limit
 // the next follows at once: what follows within MERGE_NS is one span, reported
 // when it is worth it.
+//
+// Hooks: begin and end of direct reclaim, of reclaim at a control group's limit, and of
+// compaction, each in the thread that does it, and mark_victim. memory.go attaches the pairs
+// that the kernel has. The span in progress is in struct thr, so there is no map to look up, and
+// only the thread itself changes it. Spans go to `events` (capture/probe/decode_host.go), killed
+// processes to oom_ring.
 #include "thread.h"
 #include "ops.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-const volatile bool victim_is_task = 0; /* filled by the loader: from 6.8 on */
+/* Filled by the loader: from 6.8 on mark_victim passes the task, before only its number. */
+const volatile bool victim_is_task = 0;
 
 /* Processes that the kernel killed: a ring of their own, so that many process starts
  * and exits cannot fill it. */
@@ -23,6 +30,8 @@ struct {
 #define LEAST_NS 50000   /* reclaim in a span that is reported */
 #define SPAN_NS 1000000  /* a span this long is reported without further delay */
 
+// Reports the span so far if there was enough reclaim in it, and begins anew. Less than LEAST_NS
+// is left out, and is no loss.
 static __always_inline void report(struct thr *t, struct task_struct *task)
 {
 	if (t->reclaim && t->reclaim_ns >= LEAST_NS) {
@@ -42,6 +51,9 @@ static __always_inline void report(struct thr *t, struct task_struct *task)
 	t->reclaim_ns = 0;
 }
 
+// A part of a span begins. Within another part (compaction in direct reclaim) it is part of that.
+// A span that cannot be continued is reported now; until then nobody knows that it is over. The
+// last one of a thread, if shorter than SPAN_NS, is not reported if no other follows.
 static __always_inline int begin(u32 kind)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -59,6 +71,8 @@ static __always_inline int begin(u32 kind)
 	return 0;
 }
 
+// The part ends. Another kind is the end of one that begin() has left out. A span that is long
+// already is reported at once: under a limit reclaims follow each other without end.
 static __always_inline int end(u32 kind)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -94,8 +108,9 @@ int compact_begin(void *ctx) { return begin(RECLAIM_COMPACT); }
 SEC("tp_btf/mm_compaction_end")
 int compact_end(void *ctx) { return end(RECLAIM_COMPACT); }
 
-// The kernel ends a process because memory has run out. For every process: it is rare,
-// and who vanished is what matters.
+// The kernel ends a process because memory has run out. For every process: it is rare, and who
+// vanished is what matters. The current task is the one that asked for memory. Before 6.8 only the
+// number is passed, so that there is no name.
 SEC("tp_btf/mark_victim")
 int victim(u64 *ctx)
 {

@@ -60,7 +60,7 @@ func (p *Counter) Read(now uint64) ([]event.PageSum, error) {
 		return nil
 	})
 	if len(p.last) > kept {
-		p.forget(idle)
+		p.forgetIdle(idle)
 	}
 	slices.SortFunc(list, func(a, b event.PageSum) int { return cmp.Compare(a.PID, b.PID) })
 	return list, err
@@ -85,8 +85,8 @@ func (p *Counter) name(pid uint32) string {
 	return bpf.Comm(&o.Comm)
 }
 
-// forget drops those of the processes that are not there any more.
-func (p *Counter) forget(idle []uint32) {
+// forgetIdle drops those of the processes that are not there any more.
+func (p *Counter) forgetIdle(idle []uint32) {
 	for _, pid := range idle {
 		if pid == 0 || p.lives(pid) {
 			continue

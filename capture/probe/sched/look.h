@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
  * Checks what a thread does when a timer interrupts it. Included once, after
- * wait.h.
+ * wait.h. It is for waits that no switch shows (spin.h).
  */
 #ifndef INGERO_LOOK_H
 #define INGERO_LOOK_H
@@ -20,6 +20,9 @@ static __always_inline u64 spin_since(const struct thr *t, u64 now)
 	return since + TICK_NS < now ? now - TICK_NS : since;
 }
 
+// Runs in the interrupt, so it may come in the middle of a call program of the same thread. Such
+// programs only read the fields that describe a wait. A thread that is off the CPU by its
+// state is not looked at: its switch-in was not reported, and repair_missed_switch ends that first.
 static __always_inline void look(struct thr *t, struct task_struct *task)
 {
 	u64 now = bpf_ktime_get_ns();

@@ -3,11 +3,24 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 // The scheduler's side of the ledger: where did the time of an accounted thread
 // go, who ran instead, who woke it, and which threads are accounted for.
+//
+// Hooks, in the order of a thread's life: sched_process_fork (its storage is made before it runs),
+// sched_switch (out), sched_waking, sched_switch (in), hrtimer_expire_entry (waits on the CPU,
+// stalls), sched_process_exec, sched_process_exit. The task iterator adopts threads that exist
+// already. sched_waking is used and not sched_wakeup, because it runs on the waker's CPU, where
+// the waker's system call can be read, and comes before the thread is put on a run queue.
+//
+// Intervals, totals and stalls go to `events`, births and ends to `lives`; capture/probe/decode.go
+// reads both. Maps are declared here, in thread.h and connection.h. Switches are the hottest
+// events of a machine, most are of tasks that nobody asked about: what is done before the filter
+// in switched() counts.
 #include "thread.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-const volatile u32 self_tgid = 0;
+// Set by the loader (capture/probe/load.go) before the programs are loaded; the verifier takes
+// them for constants.
+const volatile u32 self_tgid = 0;          /* the tracer: never followed */
 const volatile u64 off_min_ns = 100000;    /* shorter intervals only count in the ledger */
 const volatile u64 total_every_ns = 100000000;
 const volatile u64 watch_every_ns = 5000000;  /* the same for threads that others wait for */
@@ -23,10 +36,13 @@ const volatile u32 follow_max = 512;
 #include "wait.h"
 #include "look.h"
 
-// Who ran on a CPU lately, so that a thread that waited for it can name them.
+// Who ran on a CPU lately, so that a thread that waited for it can name them. Written only on the
+// CPU itself. Read on another one if a preempted thread comes back elsewhere: an entry may be
+// overwritten while it is read, and a culprit then have a wrong time or name. That is rare, and
+// cheaper than a lock at each switch. A power of two, so that a mask bounds the index.
 #define NRAN 16
 struct ran {
-	u64 end, ns;
+	u64 end, ns, born; /* born: of its process, see born_of */
 	u32 tgid, tid;
 	char comm[COMM_LEN];
 };
@@ -37,6 +53,8 @@ struct cpu {
 	u64 known;    /* tid is */
 	struct ran ran[NRAN];
 };
+
+// An array by CPU, not a per-CPU one: name_culprits reads other CPUs' rows.
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1024); /* resized by the loader to the possible CPUs */
@@ -44,7 +62,8 @@ struct {
 	__type(value, struct cpu);
 } cpus SEC(".maps");
 
-// Processes whose existing threads the iterator adopts.
+// Processes whose existing threads the iterator adopts. Tracer.Adopt fills it, runs the iterator,
+// and empties it.
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 4096);
@@ -52,6 +71,9 @@ struct {
 	__type(value, u8);
 } wanted SEC(".maps");
 
+// Is a runnable thread taken off the CPU because its control group has used up its quota? From
+// 6.18 on the task has a flag for it; before, its run queue does. On kernels without CFS bandwidth
+// neither field exists.
 static __always_inline bool is_throttled(struct task_struct *task, struct task_struct *next)
 {
 	if (bpf_core_field_exists(task->throttled)) {
@@ -64,6 +86,8 @@ static __always_inline bool is_throttled(struct task_struct *task, struct task_s
 	return next->pid == 0; /* runnable, but the CPU was idle */
 }
 
+// Reports a thread's totals up to now. If the ring is full, t_total stays, and the next switch-out
+// tries again.
 static __always_inline void emit_total(struct thr *t, struct task_struct *task, u64 exec, u64 now)
 {
 	struct total_rec *r = bpf_ringbuf_reserve(&events, sizeof *r, 0);
@@ -76,12 +100,18 @@ static __always_inline void emit_total(struct thr *t, struct task_struct *task, 
 	r->role = t->role;
 	r->oncpu = t->oncpu;
 	r->exec = exec;
+	r->born = born_of(task);
+	r->kernel = task->stime;
 	__builtin_memcpy(r->v, t->v, sizeof r->v);
 	__builtin_memcpy(r->comm, task->comm, COMM_LEN);
 	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
 	t->t_total = now;
 }
 
+// The thread leaves the CPU. `prev` is still the current task here, so its user memory can be
+// read. A thread that stays runnable waits for a CPU from now on (queue_enter); one that sleeps
+// does so from its wake-up on (on_waking). t_out is set after what describes the wait: until then
+// a waker on another CPU finds a thread that runs, and only stamps the time (EARLY_NS).
 static __always_inline void switch_out(struct thr *t, struct task_struct *prev, struct task_struct *next, u32 state, u64 now, u16 cpu)
 {
 	u64 exec = prev->se.sum_exec_runtime;
@@ -107,7 +137,10 @@ static __always_inline void switch_out(struct thr *t, struct task_struct *prev, 
 		emit_total(t, prev, exec, now);
 }
 
-// Names the tasks that ran on `cpu` between `from` and `now`, except `tid`.
+// Names the tasks that ran on `cpu` between `from` and `now`, except `tid`. From the newest entry
+// backwards, until one that ended before the wait. An entry that ends more than 1 ms after now is
+// not believed, and ends the search. A task's entries are added up; the first four
+// tasks found are named. Time of idle (tid 0) is kept apart: nobody had the CPU then.
 static __always_inline void name_culprits(struct off_full_rec *e, u32 cpu, u64 from, u64 now, u32 tid)
 {
 	struct cpu *c = bpf_map_lookup_elem(&cpus, &cpu);
@@ -116,7 +149,7 @@ static __always_inline void name_culprits(struct off_full_rec *e, u32 cpu, u64 f
 	__builtin_memset(e->culprit, 0, sizeof e->culprit);
 	if (!c)
 		return;
-	u32 n = c->n;
+	u32 n = c->n; /* once: on another CPU it may grow meanwhile */
 	for (int i = 1; i <= NRAN; i++) {
 		struct ran *r = &c->ran[(n - i) & (NRAN - 1)];
 		u64 end = r->end, ns = r->ns;
@@ -142,6 +175,7 @@ static __always_inline void name_culprits(struct off_full_rec *e, u32 cpu, u64 f
 				q->tgid = r->tgid;
 				q->tid = who;
 				q->ns = ns;
+				q->born = r->born;
 				__builtin_memcpy(q->comm, r->comm, COMM_LEN);
 				break;
 			}
@@ -149,7 +183,9 @@ static __always_inline void name_culprits(struct off_full_rec *e, u32 cpu, u64 f
 	}
 }
 
-// May this thread record another interval? Long ones always may.
+// May this thread record another interval? Long ones always may. The limit is for each thread, so
+// that one which switches all the time cannot hide the others. The ledger has the time in any
+// case.
 static __always_inline bool may_record(struct thr *t, u64 dur, u64 now)
 {
 	if (now - t->off_window > 1000000000) {
@@ -179,6 +215,10 @@ static __always_inline bool renewed(struct thr *t, bool woken, u64 dur)
  * which has run since it left one. The scheduler's own clock says how long it ran, and so when it left;
  * a wake-up since then says that it slept. It has not run since: its registers still tell what it waits
  * for. Returns false if nothing is known to compare with, or if it ran the whole time.
+ *
+ * A new thread comes here at its first switch-in, and gets its t_in. The current task is still
+ * the one that leaves, so a lock's owner is read right only if both are of one process. Else it is
+ * any number: the reader checks that the process has such a thread.
  */
 static __attribute__((noinline)) int rebuild_out(struct thr *t, struct task_struct *task, u64 now)
 {
@@ -223,6 +263,10 @@ static __attribute__((noinline)) int rebuild_out(struct thr *t, struct task_stru
 
 #define RAN_NS 1000 /* a thread that ran longer since it left its CPU came back unseen */
 
+// The thread comes back to a CPU: its interval is over, and is booked. Whether it is recorded one
+// by one depends on its length, on the usual waits of the call that it is in, and on the rate
+// limit. What is expensive (socket, culprits, kernel stack) comes last, for the few that are
+// recorded.
 static __always_inline void switch_in(struct thr *t, struct task_struct *next, u64 now, u16 cpu)
 {
 	if ((!t->t_out || next->se.sum_exec_runtime - t->exec_out > RAN_NS) && !rebuild_out(t, next, now))
@@ -273,8 +317,8 @@ static __always_inline void switch_in(struct thr *t, struct task_struct *next, u
 	bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
 }
 
-// Remembers who ran until now. `since` may be that of an earlier task if nobody
-// waited meanwhile: a culprit's time is cut to the wait it is blamed for.
+// Remembers who ran until now. `since` may be that of an earlier task if nobody waited meanwhile:
+// a culprit's time is cut to the wait it is blamed for. Overwrites the oldest entry.
 static __always_inline void note_ran(struct cpu *c, struct task_struct *prev, u64 now)
 {
 	struct ran *r = &c->ran[c->n & (NRAN - 1)];
@@ -282,11 +326,16 @@ static __always_inline void note_ran(struct cpu *c, struct task_struct *prev, u6
 	r->ns = now - c->since;
 	r->tgid = prev->tgid;
 	r->tid = prev->pid;
+	r->born = born_of(prev);
 	__builtin_memcpy(r->comm, prev->comm, COMM_LEN);
 	c->n++;
 	c->since = now;
 }
 
+// A switch on this CPU. The run-queue lock is held and interrupts are off: nothing may be
+// allocated. If the task that leaves is not the one that came last, a switch was not reported;
+// what was missed is repaired from the scheduler's clock when a thread is seen next. note_ran
+// comes before switch_in, so that the task that leaves is among those that `next` waited for.
 static __always_inline int switched(struct task_struct *prev, struct task_struct *next, u32 state)
 {
 	struct thr *p = thread_of(prev), *n = thread_of(next);
@@ -301,7 +350,7 @@ static __always_inline int switched(struct task_struct *prev, struct task_struct
 		lose(LOSS_SWITCH);
 	c->tid = next->pid;
 	c->known = 1;
-	bool waiting = *(volatile u64 *)&q->waiting;
+	bool waiting = *(volatile u64 *)&q->waiting; /* read once: other CPUs change it */
 	asm volatile("" : "+r"(p)); /* else clang tests p|n, which the verifier refuses */
 	if (!p && !n && !waiting)
 		return 0;
@@ -331,24 +380,40 @@ int empty_switch(void *ctx) { return 0; }
 SEC("tp_btf/sched_waking")
 int empty_waking(void *ctx) { return 0; }
 
-// For kernels before 5.18, whose tracepoint does not tell the state.
+// For kernels before 5.18, whose tracepoint does not have the state. The loader keeps one of the
+// two (keepSwitch of capture/probe/kernel.go). The thread's own state may have been changed by a
+// waker on another CPU since the kernel decided: then a sleep is taken for a preemption.
 SEC("tp_btf/sched_switch")
 int BPF_PROG(on_switch_stateless, bool preempt, struct task_struct *prev, struct task_struct *next)
 {
 	return switched(prev, next, preempt ? 0 : prev->__state);
 }
 
-// A traced thread has waited since `since` until `w` woke it. Who released a lock or
-// fed a pipe or socket is accounted for from now on, and if it kept a dispatching
-// thread waiting, its totals are reported now and often, so that its own time can be
-// split over just that wait.
+// Was a wait for another thread, so that its waker is the one? That is so for locks, pipes and sockets, and
+// for what else the kernel let it wait for until a thread in a system call ended it: see released() of
+// account/ledger/follow.go, which decides; this is for whom the waker's time may be needed.
+static __always_inline bool is_for_thread(const struct thr *t)
+{
+	u8 k = t->class;
+
+	if (k == CLASS_OTHER)
+		return t->nr >= 0 && t->waker_nr >= 0;
+	if (k == CLASS_IOCTL)
+		return t->state == 2 && t->waker_nr == t->nr;
+	return k == CLASS_FUTEX || k == CLASS_PIPE || k == CLASS_NET;
+}
+
+// A traced thread has waited since `since` until `w` woke it. Who released a lock, fed a pipe or
+// socket, or did what else it waited for is accounted for from now on, and if it kept a dispatching
+// thread waiting, its totals are reported now and often, so that its own time can be split over
+// just that wait.
 static __always_inline void woken_by(struct thr *t, struct task_struct *w, u64 since, u64 now)
 {
-	if (t->waker_tgid == self_tgid || (t->class != CLASS_FUTEX && t->class != CLASS_PIPE && t->class != CLASS_NET))
+	if (t->waker_tgid == self_tgid || !is_for_thread(t))
 		return;
 	struct thr *x = thread_of(w);
 	if (!x) {
-		if (!follow || followed >= follow_max)
+		if (!follow || followed >= follow_max) /* wakers on other CPUs may exceed it by a few */
 			return;
 		x = thread_make(w);
 		if (!x)
@@ -357,6 +422,7 @@ static __always_inline void woken_by(struct thr *t, struct task_struct *w, u64 s
 		x->t_in = now;
 		__sync_fetch_and_add(&followed, 1);
 	}
+	/* A waker that is off the CPU by its state, or not accounted for yet, has no totals to report. */
 	if (!(t->role & ROLE_DISPATCH) || now - since < watch_min_ns || x->t_out || !x->t_in)
 		return;
 	x->watched = 1;
@@ -366,7 +432,15 @@ static __always_inline void woken_by(struct thr *t, struct task_struct *w, u64 s
 	x->oncpu = oncpu;
 }
 
-// The first wake-up of an interval counts.
+// The first wake-up of an interval counts: later ones come while the thread is runnable already.
+// It runs on the waker's CPU, perhaps in an interrupt: then the current task was only interrupted,
+// and is a bystander. That cannot be seen here. A waker that is idle or of the kernel is in no
+// system call.
+//
+// The thread may be in the middle of its switch-out on another CPU, so that t_out is not set yet:
+// see settle() for what becomes of that. So while t_out is 0 each wake-up is stamped: the last one
+// before the switch-out may be that one. A thread that sleeps is put on a run queue only after
+// this has returned, so that its switch-in finds all of the waker's fields written.
 SEC("tp_btf/sched_waking")
 int BPF_PROG(on_waking, struct task_struct *p)
 {
@@ -383,6 +457,7 @@ int BPF_PROG(on_waking, struct task_struct *p)
 	t->waker_tgid = id >> 32;
 	t->waker_nr = -1;
 	t->waker_uaddr = 0;
+	t->waker_born = born_of(w);
 	bpf_get_current_comm(t->waker_comm, COMM_LEN);
 	if (!t->waker || w->flags & PF_KTHREAD)
 		return 0;
@@ -397,6 +472,9 @@ int BPF_PROG(on_waking, struct task_struct *p)
 	return 0;
 }
 
+// A traced thread made a thread or a process, which has not run yet: no switch of it is missed. It
+// is accounted for from birth, and the agent is woken up for a process, which needs probes before
+// its first call. Children of threads that are only followed are not traced.
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 {
@@ -428,6 +506,9 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 	return 0;
 }
 
+// The thread has another program. The calls that it was in never return, the trampoline was in the
+// old address space, and a first call is to be reported again. If another thread than the first of
+// its process executes the program, it gets the first one's id; its storage stays with it.
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(on_exec, struct task_struct *task)
 {
@@ -445,6 +526,8 @@ int BPF_PROG(on_exec, struct task_struct *task)
 	return 0;
 }
 
+// The thread ends, in its own context. Its totals are reported; what it still does in the kernel
+// after this may be left out. Its storage goes with the task.
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(on_exit, struct task_struct *task)
 {
@@ -467,7 +550,8 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	return 0;
 }
 
-// Adopts the threads that exist when tracing of their process begins.
+// Adopts the threads that exist when tracing of their process begins. They are accounted for from
+// their next switch on: t_in and t_out are 0 until then.
 SEC("iter/task")
 int adopt(struct bpf_iter__task *ctx)
 {
@@ -487,6 +571,10 @@ int adopt(struct bpf_iter__task *ctx)
 // A timer that fires late says that its CPU did nothing meanwhile: the hypervisor
 // ran somebody else on it, or the kernel had interrupts off. To the threads on it
 // that looks like a long computation or a device that answers late.
+//
+// `now` and `expires` are of the timer's own clock base, so their difference is right for
+// all bases. More than 10 s is not believed: if the wall clock is set, its timers are late by the
+// whole step.
 SEC("tp_btf/hrtimer_expire_entry")
 int BPF_PROG(on_timer, struct hrtimer *timer, s64 *now)
 {

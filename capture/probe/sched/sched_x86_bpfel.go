@@ -24,6 +24,7 @@ type SchedCpu struct {
 		_    structs.HostLayout
 		End  uint64
 		Ns   uint64
+		Born uint64
 		Tgid uint32
 		Tid  uint32
 		Comm [16]int8
@@ -108,7 +109,7 @@ type SchedThr struct {
 	ReclaimStart uint64
 	ReclaimEnd   uint64
 	ReclaimNs    uint64
-	Pad2         uint64
+	WakerBorn    uint64
 	Fr           [8]struct {
 		_      structs.HostLayout
 		Start  uint64

@@ -2,6 +2,12 @@
 /*
  * What a thread that goes to sleep waits for, as far as its saved registers and
  * its open files show. Included once, after class_of.
+ *
+ * This is asked while the thread goes to sleep: what it waits for may be gone when it
+ * comes back. It needs no tracepoint of system calls, which every call of every process on the
+ * machine would pay for. It runs under the run-queue lock for each sleep of an accounted thread, so
+ * it reads no more than the class needs; the socket of a wait is looked up only if the wait is
+ * recorded (socket.h).
  */
 #ifndef INGERO_WAIT_H
 #define INGERO_WAIT_H
@@ -10,6 +16,9 @@
 // The owner a futex word names. val is what the caller expects in the word: 2 is
 // "locked, with waiters" of glibc's pthread_mutex, whose owner's tid is 8 bytes
 // on. For other locks that is a guess; the reader checks that the thread exists.
+//
+// User memory is that of the current task. At a switch-out and in a timer that is the
+// thread itself. A page that is not in memory leaves 0, which is "not known".
 static __always_inline u32 futex_owner(u64 uaddr, u32 op, u32 val)
 {
 	u32 cmd = op & 0x7f, v = 0;
@@ -23,6 +32,9 @@ static __always_inline u32 futex_owner(u64 uaddr, u32 op, u32 val)
 	return v;
 }
 
+// The class of a wait on a descriptor, by the type of its file; notes the inode. An inode without a
+// type is an anonymous one. A regular file or a directory is left to the caller (CLASS_BY_FILE):
+// the task's state tells the disk from anything else.
 static __always_inline u8 class_of_file(struct thr *t, struct task_struct *task, u32 fd)
 {
 	struct file *file = file_of(task, fd);
@@ -43,7 +55,9 @@ static __always_inline u8 class_of_file(struct thr *t, struct task_struct *task,
 }
 
 // What does `task`, about to sleep, wait for? Its saved registers still hold the
-// system call and its arguments.
+// system call and its arguments. Except for futexes, in_iowait comes before the table:
+// whatever the call, the kernel says that the thread waits for I/O. `& 511` is for the verifier;
+// the comparison before it keeps numbers beyond the table from being taken for others.
 static __always_inline u8 classify(struct thr *t, struct task_struct *task)
 {
 	struct pt_regs *r = (struct pt_regs *)bpf_task_pt_regs(task);

@@ -69,7 +69,7 @@ func (f *Footprint) Read(now uint64, cpu bool) (event.Footprint, error) {
 		}
 	}
 	if cpu {
-		return r, f.forget()
+		return r, f.forgetEnded()
 	}
 	return r, nil
 }
@@ -238,14 +238,14 @@ func (f *Footprint) readMisses(r *event.Footprint) error {
 	return kernel.Each(f.probe.Collection.Maps["misses"], func(k *SyscallsMissKey, n *uint64) error {
 		if f.misses[*k] != *n {
 			f.misses[*k] = *n
-			r.Misses = append(r.Misses, event.Miss{PID: k.Tgid, Errno: uint16(k.Err), Path: text(k.Path[:]), Count: *n})
+			r.Misses = append(r.Misses, event.Miss{PID: k.Tgid, Errno: uint16(k.Err), Path: cString(k.Path[:]), Count: *n})
 		}
 		return nil
 	})
 }
 
-// text is a string of C.
-func text(b []byte) string {
+// cString is a string of C.
+func cString(b []byte) string {
 	if i := bytes.IndexByte(b, 0); i >= 0 {
 		b = b[:i]
 	}
@@ -256,7 +256,7 @@ func text(b []byte) string {
 func (f *Footprint) readPrograms(r *event.Footprint) error {
 	var done []SyscallsExecKey
 	err := kernel.Each(f.probe.Collection.Maps["execs"], func(k *SyscallsExecKey, v *SyscallsExecName) error {
-		p := event.Program{At: k.At + f.probe.ToUnix, PID: k.Tgid, Path: text(v.Path[:])}
+		p := event.Program{At: k.At + f.probe.ToUnix, PID: k.Tgid, Path: cString(v.Path[:])}
 		if args := bytes.TrimSuffix(v.Args[:min(int(v.ArgsLen), len(v.Args))], []byte{0}); len(args) > 0 {
 			p.Args = strings.Split(strings.ToValidUTF8(string(args), "\uFFFD"), "\x00")
 		}
@@ -291,8 +291,8 @@ func (f *Footprint) readCPU(r *event.Footprint) error {
 	})
 }
 
-// forget makes room by dropping processes that ended and were told of.
-func (f *Footprint) forget() error {
+// forgetEnded makes room by dropping processes that ended and were told of.
+func (f *Footprint) forgetEnded() error {
 	gone := map[uint32]bool{}
 	for pid, p := range f.procs {
 		if p.final {

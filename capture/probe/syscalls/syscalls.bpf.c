@@ -7,6 +7,13 @@
 // While these programs are attached, every system call of the machine comes by.
 // A thread that is nobody's business pays two tracepoints and a load; having
 // storage in `marks` is the filter. Nothing runs while they are not attached.
+//
+// Hooks: sys_enter and sys_exit (a call counts when it returns), sched_process_fork, _exec and
+// _exit (who is watched), and the task iterator (threads that exist already, and CPU times). All
+// counts are of processes, so threads on several CPUs add to one row: additions are atomic, and a
+// row is made with BPF_NOEXIST and looked up again, so that of two threads that make it both use
+// the same. Per-CPU maps would need no atomics, but as many times the memory of each row.
+// capture/probe/syscalls/read.go reads and empties the maps, and forgets processes that ended.
 #include "thread.h"
 #include "touch.h"
 
@@ -18,6 +25,8 @@ u64 visits = 0; /* of the iterator; counted by the loader */
 
 #define IN_NONE -1 /* mark.nr of a thread that is in no system call */
 
+// A thread that is watched, and the call it is in. Once it is made, only the thread itself writes
+// it. cpu0 and exec0 are 0 for a thread that was born watched.
 struct mark {
 	u64 start, cpu; /* of the call it is in: when, and its on-CPU time then */
 	s32 nr, pad;
@@ -30,6 +39,10 @@ struct {
 	__type(value, struct mark);
 } marks SEC(".maps");
 
+// Not preallocated: the tables are large, and mostly empty. Programs of this type may allocate
+// while they run (those on functions may not on all kernels: see nccl.h). A full table
+// leaves out what is new, and counts it as LOSS_FOOTPRINT; nothing is evicted, because user space
+// would take a row that begins again for one that went backwards.
 #define HASH(map, n, K, V)                         \
 	struct {                                   \
 		__uint(type, BPF_MAP_TYPE_HASH);   \
@@ -39,6 +52,8 @@ struct {
 		__type(value, V);                  \
 	} map SEC(".maps")
 
+// names and execs are emptied at each read, so they only hold what is new; the others hold totals
+// until their process has ended. misses counts paths that could not be opened or executed.
 HASH(call_sums, 16384, struct call_key, struct call_sum);
 HASH(errnos, 4096, struct errno_key, u64);
 HASH(touches, 16384, struct touch_key, struct touch);
@@ -47,10 +62,12 @@ HASH(misses, 2048, struct miss_key, u64);
 HASH(execs, 1024, struct exec_key, struct exec_name);
 HASH(cpu_sums, 8192, u32, struct cpu_sum);
 
-// Processes whose threads the iterator begins to mark.
+// Processes whose threads the iterator begins to mark. Footprint.Watch fills it, runs the
+// iterator, and empties it.
 HASH(marked, 4096, u32, u8);
 
-// Too large for the stack.
+// Too large for the stack, which has 512 bytes. Of each CPU: a program is not moved to another CPU
+// while it runs, and why no other one shares it is said at on_syscall.
 struct scratch {
 	struct path_name name;
 	u8 over[256]; /* a component may begin at the end of name.b */
@@ -70,6 +87,7 @@ static __always_inline struct scratch *the_scratch(void)
 	return bpf_map_lookup_elem(&scratches, &zero);
 }
 
+// As thread_of: one load for the threads of the machine that have no storage at all.
 static __always_inline struct mark *mark_of(struct task_struct *task)
 {
 	if (!task->bpf_storage)
@@ -77,7 +95,10 @@ static __always_inline struct mark *mark_of(struct task_struct *task)
 	return bpf_task_storage_get(&marks, task, 0, 0);
 }
 
-// How long a running thread has been on a CPU since it is accounted for.
+// How long a running thread has been on a CPU since it is accounted for. The sum in its ledger is
+// as of its last switch-out; what it has run since is added. The iterator asks for threads on
+// other CPUs, which may switch meanwhile: then the answer is off by that interval, until the next
+// visit.
 static __always_inline u64 cpu_of(struct task_struct *task, u64 now)
 {
 	struct thr *t = thread_of(task);
@@ -102,6 +123,10 @@ static __always_inline u64 cpu_since(struct task_struct *task, const struct mark
 
 #include "touched.h"
 
+// Adds a call that returned to its row. The maximum is raised by compare-and-swap, since another
+// thread may raise it at the same time; after four losses it may stay too low, because a loop
+// needs a bound. ERESTARTSYS to ERESTART_RESTARTBLOCK never reach the program: the kernel starts
+// the call again, or returns EINTR, after the signal.
 static __always_inline void sum_call(u32 tgid, u32 nr, u64 ns, u64 cpu, s64 ret)
 {
 	struct call_key k = { tgid, nr };
@@ -137,6 +162,7 @@ static __always_inline void sum_call(u32 tgid, u32 nr, u64 ns, u64 cpu, s64 ret)
 		lose(LOSS_FOOTPRINT);
 }
 
+// The number is kept for the return: if the entry was not seen, the return counts nothing.
 static __always_inline void begin_call(struct task_struct *task, struct mark *m, s32 nr)
 {
 	u64 now = bpf_ktime_get_ns();
@@ -146,6 +172,9 @@ static __always_inline void begin_call(struct task_struct *task, struct mark *m,
 	m->nr = nr;
 }
 
+// Counts the call, and what it did to files and sockets. Its arguments are still in the registers
+// saved at its entry. Only now is it known whether it succeeded, how much it moved, and which
+// descriptor it made.
 static __always_inline void end_call(struct task_struct *task, struct mark *m, struct pt_regs *regs, s64 ret)
 {
 	s32 nr = m->nr;
@@ -186,6 +215,8 @@ int BPF_PROG(on_return, struct pt_regs *regs, long ret)
 	return 0;
 }
 
+// A watched thread's children are watched from birth, before they run. A child's first return is
+// that of the fork that made it, which it has not entered: IN_NONE.
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(on_birth, struct task_struct *parent, struct task_struct *child)
 {
@@ -199,6 +230,10 @@ int BPF_PROG(on_birth, struct task_struct *parent, struct task_struct *child)
 	return 0;
 }
 
+// What a watched process executes, with the beginning of its arguments. The task has the new
+// address space already, and the kernel has just written the arguments there. The mask allows
+// twice the room, so that a full one is in range; the comparison after it gives the verifier the
+// real bound.
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(on_program, struct task_struct *task, int old, struct linux_binprm *bprm)
 {
@@ -222,6 +257,7 @@ int BPF_PROG(on_program, struct task_struct *task, int old, struct linux_binprm 
 	return 0;
 }
 
+// The row of a process's CPU time; made if there is none, null if there is no room.
 static __always_inline struct cpu_sum *cpu_sum_of(u32 tgid)
 {
 	struct cpu_sum *c = bpf_map_lookup_elem(&cpu_sums, &tgid), none = {};
@@ -236,7 +272,8 @@ static __always_inline struct cpu_sum *cpu_sum_of(u32 tgid)
 }
 
 // A thread that ends is in a call that does not return: exit, or the one in which
-// it was killed.
+// it was killed. The mark is deleted, so that an iterator that still finds the task does not count
+// its time as that of a living thread, too.
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(on_end, struct task_struct *task)
 {
@@ -254,8 +291,10 @@ int BPF_PROG(on_end, struct task_struct *task)
 	return 0;
 }
 
-// Marks the threads of the processes in `marked`, and adds up the time of all that
-// are marked.
+// Marks the threads of the processes in `marked`, and adds up the time of all that are marked. The
+// first thread of a process in a visit clears its sum; `visits` says which visit it is. A process
+// without a thread in this visit keeps the old number, and its sum is not read. A thread that is
+// asleep in a call is marked as in it: the call began earlier, but counts from now.
 SEC("iter/task")
 int visit(struct bpf_iter__task *ctx)
 {

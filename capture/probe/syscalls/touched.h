@@ -2,11 +2,17 @@
 /*
  * Which file or socket is behind the descriptor, path or address of a system call,
  * and its name. Included once, after the maps.
+ *
+ * It runs at the return of the call, in the thread, before it can do anything else. Kernel
+ * structures are read without locks, so another thread of the process may have closed or renamed
+ * the file meanwhile: then the row or the name is that of what is there now. A probe read of
+ * something freed gives a wrong value, and harms nothing.
  */
 #ifndef INGERO_TOUCHED_H
 #define INGERO_TOUCHED_H
 #include <bpf/bpf_endian.h>
 
+/* The open file of a descriptor, null if there is none. */
 static __always_inline struct file *file_at(struct task_struct *task, u32 fd)
 {
 	struct fdtable *fdt = BPF_CORE_READ(task, files, fdt);
@@ -17,10 +23,17 @@ static __always_inline struct file *file_at(struct task_struct *task, u32 fd)
 	return file;
 }
 
+/* Steps of a walk: path components, and mounts that are crossed. The verifier needs a bound. */
 #define COMPONENTS 48
 
 // The path of a file as its process sees it, component by component towards the
-// root: out of mounts into what they are mounted on.
+// root: out of mounts into what they are mounted on. Built here, once for each file, because
+// user space could not read it from a file that is closed again; bpf_d_path is not allowed in these
+// programs. A path is put into `names` last component first, and turned round in pathOf (read.go).
+//
+// A struct mount contains the vfsmount that files point to, so its address is found by the
+// offset of that field in the running kernel. The mask keeps the offset within name.b; a component
+// that begins at its end runs into scratch.over, which is there for that.
 static __always_inline void name_file(struct task_struct *task, struct file *file, struct touch *v, const struct touch_key *k)
 {
 	struct scratch *s = the_scratch();
@@ -33,17 +46,17 @@ static __always_inline void name_file(struct task_struct *task, struct file *fil
 	s->name.cut = 0;
 	for (int i = 0; i < COMPONENTS; i++) {
 		struct dentry *up = BPF_CORE_READ(d, d_parent);
-		if (d == root && m == top)
+		if (d == root && m == top) /* where the process's paths begin */
 			break;
 		if (d == BPF_CORE_READ(m, mnt_root)) {
 			struct mount *in = (void *)m - bpf_core_field_offset(struct mount, mnt), *out = BPF_CORE_READ(in, mnt_parent);
-			if (!out || out == in)
+			if (!out || out == in) /* mounted nowhere: outside of that root */
 				break;
 			d = BPF_CORE_READ(in, mnt_mountpoint);
 			m = (void *)out + bpf_core_field_offset(struct mount, mnt);
 			continue;
 		}
-		if (d == up)
+		if (d == up) /* no parent: not below the root of its mount */
 			break;
 		barrier_var(off);
 		off &= PATH_ROOM - 1;
@@ -63,6 +76,7 @@ static __always_inline void name_file(struct task_struct *task, struct file *fil
 		lose(LOSS_FOOTPRINT);
 }
 
+// An IPv4 address, mapped into IPv6, and its port in host order.
 static __always_inline void address_in(struct touch *v, const struct sockaddr_in *in)
 {
 	v->raddr[10] = v->raddr[11] = 0xff;
@@ -76,7 +90,9 @@ union address {
 	struct sockaddr_in6 in6;
 };
 
-// The address that a program passed, which the kernel has just read.
+// The address that a program passed, which the kernel has just read, so its page is in memory. The
+// path of a unix socket goes to `names` as it is; its address is the family (2 bytes) and up to
+// 108 bytes, not always with a NUL.
 static __always_inline void address_given(struct touch *v, const struct touch_key *k, u64 user, u64 len)
 {
 	union address a = {};
@@ -107,7 +123,8 @@ static __always_inline void address_given(struct touch *v, const struct touch_ke
 	}
 }
 
-// What a socket says of itself.
+// What a socket says of itself. If the socket is connected, this replaces the address that the
+// program passed.
 static __always_inline void address_of(struct touch *v, struct file *file)
 {
 	struct socket *socket = BPF_CORE_READ(file, private_data);
@@ -135,8 +152,9 @@ static __always_inline void address_of(struct touch *v, struct file *file)
 	}
 }
 
-// Finds or makes the row of an open file; null for those without one, as eventfd,
-// and if there is no room.
+// Finds or makes the row of an open file; null for those without one, as eventfd, and if there is
+// no room. Fills the key, which names and later uses need. Not inlined: it would be in the program
+// many times.
 static __attribute__((noinline)) struct touch *touch_of(struct task_struct *task, struct file *file, struct touch_key *k)
 {
 	if (!task || !file || !k)
@@ -166,6 +184,8 @@ static __attribute__((noinline)) struct touch *touch_of(struct task_struct *task
 	return v;
 }
 
+// The row of a descriptor. Its path is built at the first use, and again at later ones only if
+// there was no room for it.
 static __always_inline struct touch *touch_fd(struct task_struct *task, u32 fd, struct touch_key *k)
 {
 	struct file *file = file_at(task, fd);
@@ -179,6 +199,9 @@ static __always_inline struct touch *touch_fd(struct task_struct *task, u32 fd, 
 	return v;
 }
 
+// Bytes read from or written to a descriptor; or an error, but for EAGAIN, which a non-blocking
+// descriptor answers when there is nothing to do, and calls that are started again. `given` is an
+// address that the call named, for a socket that is not connected.
 static __always_inline void moved(struct task_struct *task, u32 fd, s64 bytes, bool write, u64 given)
 {
 	struct touch_key k;
@@ -203,7 +226,8 @@ static __always_inline void moved(struct task_struct *task, u32 fd, s64 bytes, b
 #define MESSAGES 64 /* of one call whose bytes are added up */
 
 // The bytes of the messages that a call sent or received. Global, so that the verifier
-// looks at it once.
+// looks at it once, with any arguments, and not in each place that calls it. recvmmsg and sendmmsg
+// return the number of messages; the bytes are in each.
 __attribute__((noinline)) u64 bytes_of(u64 messages, u64 n)
 {
 	u64 sum = 0;
@@ -227,6 +251,8 @@ static __always_inline u64 named_in(u64 message)
 	return name;
 }
 
+// Counts a path that could not be opened or executed, as the program gave it. The whole key is
+// cleared first: the map compares all bytes, also those behind the NUL.
 static __always_inline void missed(u32 tgid, s64 ret, u64 path)
 {
 	struct scratch *s = the_scratch();
@@ -245,6 +271,7 @@ static __always_inline void missed(u32 tgid, s64 ret, u64 path)
 		lose(LOSS_FOOTPRINT);
 }
 
+// A call that returned a new descriptor, or why there is none.
 static __always_inline void opened(struct task_struct *task, s64 ret, u64 path)
 {
 	struct touch_key k;
@@ -278,6 +305,9 @@ static __always_inline void joined(struct task_struct *task, u32 fd, s64 ret, u3
 		__sync_fetch_and_add(&v->errors, 1);
 }
 
+// Does what what_of[] says for a call that returned. `& 511` is for the verifier; the caller has
+// compared the number already. A successful exec has other registers by now: only failed ones are
+// looked at here, on_program has the others.
 static __always_inline void touched(struct task_struct *task, struct pt_regs *r, u32 nr, s64 ret)
 {
 	u64 a1 = SYSCALL_ARG1(r), a2 = SYSCALL_ARG2(r);

@@ -9,7 +9,7 @@ import (
 
 	"github.com/ingero-io/ingero/capture/host/proc"
 	"github.com/ingero-io/ingero/capture/limit"
-	"github.com/ingero-io/ingero/internal/lists"
+	"github.com/ingero-io/ingero/event/lists"
 )
 
 const (
@@ -73,7 +73,7 @@ func (c *Cache[S]) Process(pid int) *Process[S] {
 	p := c.procs[pid]
 	if p == nil {
 		p = &Process[S]{cache: c, pid: pid}
-		p.read()
+		p.readMappings()
 		if p.gone {
 			return p // not kept: the id may be used again
 		}
@@ -90,11 +90,11 @@ func (c *Cache[S]) keep(pid int, p *Process[S]) {
 	}
 	p.used, p.kept = c.clock, true
 	c.procs[pid] = p
-	c.count(p, len(p.maps))
+	c.countMappings(p, len(p.maps))
 }
 
-// count notes that a process that is kept has so many mappings more.
-func (c *Cache[S]) count(p *Process[S], more int) {
+// countMappings notes that a process that is kept has so many mappings more.
+func (c *Cache[S]) countMappings(p *Process[S], more int) {
 	if !p.kept {
 		return
 	}
@@ -111,7 +111,7 @@ func (c *Cache[S]) Refresh(pid int) {
 		c.Process(pid)
 		return
 	}
-	if !p.gone && p.read() {
+	if !p.gone && p.readMappings() {
 		p.wait = 0
 	}
 }
@@ -195,9 +195,9 @@ func (c *Cache[S]) dropOldest(except *Process[S]) {
 	c.drop(oldest)
 }
 
-// read updates the process's mappings and reports whether they changed. A process that is gone
+// readMappings updates the process's mappings and reports whether they changed. A process that is gone
 // keeps the last ones.
-func (p *Process[S]) read() (changed bool) {
+func (p *Process[S]) readMappings() (changed bool) {
 	all, err := p.cache.proc.Code(p.pid)
 	// A process that has ended but is not reaped yet has an empty list.
 	if err != nil || len(all) == 0 {
@@ -227,7 +227,7 @@ func (p *Process[S]) set(code []proc.Mapping) {
 		}
 		p.maps = append(p.maps, n)
 	}
-	p.cache.count(p, len(p.maps)-len(old))
+	p.cache.countMappings(p, len(p.maps)-len(old))
 }
 
 // Find returns the mapping that contains an address, nil if no executable one does. It is valid
@@ -236,7 +236,7 @@ func (p *Process[S]) Find(addr uint64) *Mapping[S] {
 	if m := p.find(addr); m != nil || p.gone || p.cache.clock < p.readAt {
 		return m
 	}
-	if p.read() {
+	if p.readMappings() {
 		p.wait = 0
 	} else {
 		p.wait = min(2*p.wait+1, maxWait)

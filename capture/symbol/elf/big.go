@@ -10,8 +10,8 @@ import (
 	"slices"
 	"sort"
 
+	"github.com/ingero-io/ingero/capture/elffile"
 	"github.com/ingero-io/ingero/capture/limit"
-	"github.com/ingero-io/ingero/internal/elffile"
 )
 
 // bigTable lists the functions of a file with many of them. Only an index sorted by address
@@ -151,7 +151,7 @@ func (b *bigTable) best(names []place, behind uint64, nearest bool) string {
 		return ""
 	}
 	r := slices.MinFunc(c.syms, c.compareNames)
-	if behind < uint64(r.size) || r.size == 0 && nearest {
+	if behind < uint64(r.size) || r.size == 0 && nearest && behind < maxUnsized {
 		return string(c.text(r))
 	}
 	return ""

@@ -10,8 +10,8 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/ingero-io/ingero/capture/elffile"
 	"github.com/ingero-io/ingero/capture/limit"
-	"github.com/ingero-io/ingero/internal/elffile"
 )
 
 // writeBig writes an ELF file with n functions of 64 bytes from base on, and the names
@@ -121,6 +121,7 @@ func TestBigTablesChooseTheSameNames(t *testing.T) {
 		{"inner", local, 1, 0x1040, 0x10},
 		{"sizeless", global, 1, 0x2000, 0},
 		{"after", global, 1, 0x3000, 0x20},
+		{"alone", global, 1, 0x20000, 0},
 		{"imported", global, 0, 0x4000, 0x20},
 		{"variable", object, 1, 0x5000, 0x20},
 		{"__libc_write", global, 1, 0x7000, 8},
@@ -147,7 +148,7 @@ func TestBigTablesChooseTheSameNames(t *testing.T) {
 		t.Fatal("is no big table", err)
 	}
 	small := build(syms[:len(syms)-1])
-	for addr := uint64(0xf00); addr < 0x9100; addr++ {
+	for addr := uint64(0xf00); addr < 0x24100; addr++ {
 		want, start := small.function(addr)
 		if got, at := b.find(addr); got != want || at != start {
 			t.Errorf("%#x: got %q at %#x, want %q at %#x", addr, got, at, want, start)

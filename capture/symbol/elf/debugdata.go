@@ -5,8 +5,8 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 
+	"github.com/ingero-io/ingero/capture/elffile"
 	"github.com/ingero-io/ingero/capture/limit"
-	"github.com/ingero-io/ingero/internal/elffile"
 )
 
 // debugdata is the "mini debug info" of a stripped file: an ELF file in its

@@ -12,8 +12,8 @@ import (
 
 	"github.com/ianlancetaylor/demangle"
 
+	"github.com/ingero-io/ingero/capture/elffile"
 	"github.com/ingero-io/ingero/capture/limit"
-	"github.com/ingero-io/ingero/internal/elffile"
 )
 
 // table lists the functions of one file, sorted by address. Their names are
@@ -173,9 +173,13 @@ func (t *table) function(addr uint64) (linked string, start uint64) {
 	return "", 0
 }
 
+// maxUnsized is how far a function of unknown size extends at most, in bytes. They are written in assembly, and short.
+// In a stripped library megabytes of functions without names may follow one.
+const maxUnsized = 16 << 10
+
 // find returns the index of the function that contains addr, -1 if none does: the
 // last one that begins at or before it or, if that has ended, one around it. A
-// function of unknown size extends to the next one.
+// function of unknown size extends to the next one, but not further than maxUnsized.
 func (t *table) find(addr uint64) int {
 	i, found := slices.BinarySearchFunc(t.syms, addr, func(s sym, a uint64) int { return cmp.Compare(s.addr, a) })
 	if !found {
@@ -183,7 +187,7 @@ func (t *table) find(addr uint64) int {
 	}
 	for n := 0; i >= 0 && n < maxNesting; i, n = i-1, n+1 {
 		s := t.syms[i]
-		if addr-s.addr < uint64(s.size) || s.size == 0 && n == 0 {
+		if addr-s.addr < uint64(s.size) || s.size == 0 && n == 0 && addr-s.addr < maxUnsized {
 			return i
 		}
 	}

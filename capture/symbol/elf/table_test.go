@@ -59,6 +59,7 @@ func TestLookUp(t *testing.T) {
 		{"inner", local, 1, 0x1040, 0x10},
 		{"sizeless", global, 1, 0x2000, 0},
 		{"after", global, 1, 0x3000, 0x20},
+		{"alone", global, 1, 0x20000, 0},
 		{"imported", global, 0, 0x4000, 0x20},
 		{"variable", object, 1, 0x5000, 0x20},
 		{"", global, 1, 0x6000, 0x20},
@@ -75,14 +76,14 @@ func TestLookUp(t *testing.T) {
 		0x1050: "outer", 0x10ff: "outer", 0x1100: "", 0x2000: "sizeless", 0x2fff: "sizeless",
 		0x3000: "after", 0x301f: "after", 0x3020: "", 0x4000: "", 0x5000: "", 0x6000: "",
 		0x7000: "write", 0x7007: "write", 0x7008: "", 0x8001: "memcpy", 0x900f: "last", 0x9010: "",
-		1<<64 - 1: "",
+		0x20000: "alone", 0x23fff: "alone", 0x24000: "", 1<<64 - 1: "",
 	} {
 		if got := tab.symbol(addr); got != want {
 			t.Errorf("%#x: got %q, want %q", addr, got, want)
 		}
 	}
-	if n := len(tab.syms); n != 7 {
-		t.Errorf("%d symbols kept, want 7", n)
+	if n := len(tab.syms); n != 8 {
+		t.Errorf("%d symbols kept, want 8", n)
 	}
 }
 

@@ -20,7 +20,7 @@ type Code struct {
 // follow. piece is the part of the table that came with it.
 func NewCode(r *bpf.WirePycodeRec, piece []byte) *Code {
 	return &Code{
-		name: text(r.Name[:], r.NameStr), file: text(r.File[:], r.FileStr),
+		name: pyText(r.Name[:], r.NameStr), file: pyText(r.File[:], r.FileStr),
 		first: r.Firstline, format: bpf.WirePyTable(r.H.Sub), table: append([]byte(nil), piece...), size: int(r.TableBytes),
 	}
 }
@@ -64,8 +64,8 @@ func (c *Code) line(instr int) int {
 	return 0
 }
 
-// text decodes a str. Of one that is too long only the end was sent.
-func text(b []byte, s bpf.WirePyStr) string {
+// pyText decodes a str. Of one that is too long only the end was sent.
+func pyText(b []byte, s bpf.WirePyStr) string {
 	width := int(s.State >> 2 & 7) // PyASCIIObject.state.kind
 	n := int(s.Length) * width
 	cut := ""

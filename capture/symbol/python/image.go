@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ingero-io/ingero/capture/elffile"
 	"github.com/ingero-io/ingero/capture/host/proc"
 	"github.com/ingero-io/ingero/capture/limit"
 	"github.com/ingero-io/ingero/capture/privilege"
-	"github.com/ingero-io/ingero/internal/elffile"
 )
 
 // image describes the interpreter in an executable or library.

@@ -33,7 +33,7 @@ func Merge(native []event.Frame, py []Frame) []event.Frame {
 			r = append(r, f)
 			continue
 		}
-		n := run(py)
+		n := firstRun(py)
 		for _, p := range py[:n] {
 			r = append(r, p.Frame)
 		}
@@ -45,8 +45,8 @@ func Merge(native []event.Frame, py []Frame) []event.Frame {
 	return r
 }
 
-// run returns the number of frames of the first run of the loop.
-func run(py []Frame) int {
+// firstRun returns the number of frames of the first run of the loop.
+func firstRun(py []Frame) int {
 	for i := range py {
 		if py[i].Entry {
 			return i + 1

@@ -219,7 +219,7 @@ func TestTextIsDecoded(t *testing.T) {
 	} {
 		b := make([]byte, len(tt.bytes))
 		copy(b, tt.bytes)
-		if got := text(b, tt.str); got != tt.want {
+		if got := pyText(b, tt.str); got != tt.want {
 			t.Errorf("%q is %q, want %q", tt.bytes, got, tt.want)
 		}
 	}

@@ -154,10 +154,10 @@ func (w *walker) code(at uint64) *Code {
 	}
 	at64 := func(i uint32) uint64 { return binary.LittleEndian.Uint64(b[i:]) }
 	c := &Code{first: int32(binary.LittleEndian.Uint32(b[w.p.CodeFirstline:])), format: bpf.WirePyTable(w.p.Table)}
-	if c.name, ok = w.text(at64(w.p.CodeName)); !ok {
+	if c.name, ok = w.stringAt(at64(w.p.CodeName)); !ok {
 		return nil
 	}
-	if c.file, ok = w.text(at64(w.p.CodeFile)); !ok {
+	if c.file, ok = w.stringAt(at64(w.p.CodeFile)); !ok {
 		return nil
 	}
 	table := at64(w.p.CodeTable)
@@ -169,8 +169,8 @@ func (w *walker) code(at uint64) *Code {
 	return c
 }
 
-// text reads a str; only its end if it is too long.
-func (w *walker) text(str uint64) (string, bool) {
+// stringAt reads a str; only its end if it is too long.
+func (w *walker) stringAt(str uint64) (string, bool) {
 	length := w.word(str + strLength)
 	state, ok := w.block(str+strState, 4)
 	if !ok || length > 1<<20 {
@@ -184,5 +184,5 @@ func (w *walker) text(str uint64) (string, bool) {
 	}
 	from += bytes - min(bytes, maxText)
 	b, ok := w.block(from, uint32(min(bytes, maxText)))
-	return text(b, s), ok
+	return pyText(b, s), ok
 }

@@ -83,8 +83,8 @@ func (c *cursor) sleb() int64 {
 	}
 }
 
-// text reads up to a NUL.
-func (c *cursor) text() string {
+// cString reads up to a NUL.
+func (c *cursor) cString() string {
 	from := c.at
 	for c.u8() != 0 {
 	}

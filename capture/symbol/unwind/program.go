@@ -62,9 +62,9 @@ type state struct {
 	regs [numRegs]rule
 }
 
-// run executes until the end or the row that holds the target. It returns false
+// runProgram executes until the end or the row that holds the target. It returns false
 // for instructions it does not know, and for damaged ones.
-func (m *machine) run() bool {
+func (m *machine) runProgram() bool {
 	for m.left() > 0 && !m.bad {
 		op := m.u8()
 		low := uint64(op & 0x3f)
@@ -204,7 +204,7 @@ func (m *machine) register(op uint8) bool {
 // rowAt runs a function's instructions up to an address.
 func rowAt(c *cie, f *fde, pc uint64) (*row, bool) {
 	m := machine{cursor: cursor{b: c.program}, cie: c, target: ^uint64(0), here: c.programAt}
-	if !m.run() {
+	if !m.runProgram() {
 		return nil, false
 	}
 	initial := m.now
@@ -212,7 +212,7 @@ func rowAt(c *cie, f *fde, pc uint64) (*row, bool) {
 		cursor: cursor{b: f.program}, cie: c, target: pc, loc: f.start, here: f.programAt, now: initial,
 		initial: &initial,
 	}
-	if !m.run() {
+	if !m.runProgram() {
 		return nil, false
 	}
 	if len(m.now.cfa.code) > limit.UnwindRow {

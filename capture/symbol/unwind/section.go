@@ -9,8 +9,8 @@ import (
 	"io"
 	"slices"
 
+	"github.com/ingero-io/ingero/capture/elffile"
 	"github.com/ingero-io/ingero/capture/limit"
-	"github.com/ingero-io/ingero/internal/elffile"
 )
 
 // tables are the unwind tables of one file: its .eh_frame section, which is read
@@ -268,7 +268,7 @@ func (t *tables) cie(addr uint64) (*cie, bool) {
 		return nil, false
 	}
 	r := &cie{}
-	version, augmentation := c.u8(), c.text()
+	version, augmentation := c.u8(), c.cString()
 	if version == 4 {
 		c.u16() // sizes of an address and of a segment selector
 	}

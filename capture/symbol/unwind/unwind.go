@@ -4,7 +4,7 @@
 // code made at run time, it follows frame pointers.
 //
 // It names no functions (package elf does), reads no memory of the process, and
-// supports neither .debug_frame nor Windows. docs/stacks.md says why it works this
+// supports neither .debug_frame nor Windows. DESIGN.md says why it works this
 // way.
 package unwind
 
@@ -255,7 +255,7 @@ func (u *Unwinder) tablesOf(pid int, m *addrspace.Mapping[*file]) *tables {
 	f := m.State
 	f.used = u.clock
 	if f.unread != nil {
-		u.read(pid, m.Mapping, f)
+		u.readTables(pid, m.Mapping, f)
 	}
 	return f.tables
 }
@@ -291,8 +291,8 @@ func (u *Unwinder) open(pid int, m *addrspace.Mapping[*file]) (f *file, found bo
 	return &file{unread: r, close: r}, true
 }
 
-// read reads the tables of an open file; there may be none.
-func (u *Unwinder) read(pid int, m proc.Mapping, f *file) {
+// readTables reads the tables of an open file; there may be none.
+func (u *Unwinder) readTables(pid int, m proc.Mapping, f *file) {
 	r := f.unread
 	f.unread = nil
 	u.opened(pid, m, r)

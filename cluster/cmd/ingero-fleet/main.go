@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/ingero-io/ingero/internal/commands"
-	"github.com/ingero-io/ingero/internal/plain"
+	"github.com/ingero-io/ingero/lib/commands"
+	"github.com/ingero-io/ingero/lib/plain"
 )
 
 // version and commit are set by the linker (see the Makefile).

@@ -23,9 +23,9 @@ import (
 
 	"github.com/ingero-io/ingero/cluster/fleetserver"
 	"github.com/ingero-io/ingero/cluster/wire"
-	"github.com/ingero-io/ingero/internal/crosssite"
-	"github.com/ingero-io/ingero/internal/fewlogs"
-	"github.com/ingero-io/ingero/internal/smallfile"
+	"github.com/ingero-io/ingero/lib/crosssite"
+	"github.com/ingero-io/ingero/lib/fewlogs"
+	"github.com/ingero-io/ingero/lib/smallfile"
 )
 
 // tokenEnv names the environment variable with the token that agents must send.

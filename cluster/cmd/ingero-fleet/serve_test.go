@@ -15,8 +15,8 @@ import (
 	"github.com/ingero-io/ingero/cluster/fleetclient"
 	"github.com/ingero-io/ingero/cluster/health"
 	"github.com/ingero-io/ingero/cluster/wire"
-	"github.com/ingero-io/ingero/internal/crosssite/crosssitetest"
 	"github.com/ingero-io/ingero/internal/servetest"
+	"github.com/ingero-io/ingero/lib/crosssite/crosssitetest"
 )
 
 // The dashboard that is shipped shows metrics that there are.

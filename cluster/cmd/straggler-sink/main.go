@@ -24,10 +24,10 @@ import (
 	"github.com/ingero-io/ingero/cluster/eventsocket"
 	"github.com/ingero-io/ingero/cluster/sink"
 	"github.com/ingero-io/ingero/cluster/wire"
-	"github.com/ingero-io/ingero/internal/commands"
-	"github.com/ingero-io/ingero/internal/crosssite"
-	"github.com/ingero-io/ingero/internal/fewlogs"
-	"github.com/ingero-io/ingero/internal/plain"
+	"github.com/ingero-io/ingero/lib/commands"
+	"github.com/ingero-io/ingero/lib/crosssite"
+	"github.com/ingero-io/ingero/lib/fewlogs"
+	"github.com/ingero-io/ingero/lib/plain"
 )
 
 // version and commit are set by the linker (see the Makefile).
@@ -120,7 +120,7 @@ func (f *flags) run(ctx context.Context, errs io.Writer) error {
 	defer stop()
 	var all sync.WaitGroup
 	for i, path := range f.sockets {
-		all.Go(func() { s.read(ctx, i, path) })
+		all.Go(func() { s.readEvents(ctx, i, path) })
 	}
 	all.Go(func() { s.tick(ctx) })
 	if f.webhook != "" {
@@ -140,8 +140,8 @@ func (f *flags) run(ctx context.Context, errs io.Writer) error {
 	return err
 }
 
-// read reads a socket until ctx ends, and connects again when it has to.
-func (s *server) read(ctx context.Context, source int, path string) {
+// readEvents reads a socket until ctx ends, and connects again when it has to.
+func (s *server) readEvents(ctx context.Context, source int, path string) {
 	for said := false; ; {
 		c, err := (&net.Dialer{}).DialContext(ctx, "unix", path)
 		if err == nil {
@@ -190,14 +190,14 @@ func (s *server) lines(ctx context.Context, source int, c net.Conn) error {
 				break
 			}
 			if !long {
-				s.take(source, buf[:i])
+				s.takeLine(source, buf[:i])
 			}
 			long = false
 			buf = append(buf[:0], buf[i+1:]...)
 		}
 		if len(buf) == cap(buf) {
 			if !long {
-				s.take(source, buf) // counted as wrong
+				s.takeLine(source, buf) // counted as wrong
 			}
 			long, buf = true, buf[:0]
 		}
@@ -207,7 +207,7 @@ func (s *server) lines(ctx context.Context, source int, c net.Conn) error {
 	}
 }
 
-func (s *server) take(source int, line []byte) {
+func (s *server) takeLine(source int, line []byte) {
 	s.mu.Lock()
 	err := s.sink.Line(source, line)
 	s.mu.Unlock()

@@ -18,8 +18,8 @@ import (
 	"github.com/ingero-io/ingero/cluster/eventsocket"
 	"github.com/ingero-io/ingero/cluster/sink"
 	"github.com/ingero-io/ingero/cluster/wire"
-	"github.com/ingero-io/ingero/internal/fewlogs"
 	"github.com/ingero-io/ingero/internal/servetest"
+	"github.com/ingero-io/ingero/lib/fewlogs"
 )
 
 // start runs a sink and returns its address.
@@ -177,7 +177,7 @@ func TestFewLinesAboutLinesThatAreNoEvents(t *testing.T) {
 	few := fewlogs.New(slog.New(slog.NewTextHandler(&b, nil)), func() time.Time { return time.Unix(1, 0) })
 	s := &server{flags: &flags{}, few: few, sink: sink.New(10)}
 	for i := range 5000 {
-		s.take(0, fmt.Appendf(nil, "no event %d", i))
+		s.takeLine(0, fmt.Appendf(nil, "no event %d", i))
 	}
 	if n := strings.Count(b.String(), "\n"); n != 1 {
 		t.Errorf("%d lines in the log; 1", n)

@@ -19,7 +19,7 @@ import (
 	"github.com/ingero-io/ingero/echo/ingest"
 	"github.com/ingero-io/ingero/echo/intake"
 	"github.com/ingero-io/ingero/echo/store"
-	"github.com/ingero-io/ingero/internal/crosssite"
+	"github.com/ingero-io/ingero/lib/crosssite"
 	"github.com/ingero-io/ingero/serve/webserver"
 )
 

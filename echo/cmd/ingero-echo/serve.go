@@ -21,8 +21,8 @@ import (
 	"github.com/ingero-io/ingero/echo/cost"
 	"github.com/ingero-io/ingero/echo/store"
 	"github.com/ingero-io/ingero/echo/store/duckdb"
-	"github.com/ingero-io/ingero/internal/fewlogs"
-	"github.com/ingero-io/ingero/internal/smallfile"
+	"github.com/ingero-io/ingero/lib/fewlogs"
+	"github.com/ingero-io/ingero/lib/smallfile"
 	"github.com/ingero-io/ingero/serve/webserver"
 )
 
@@ -87,11 +87,11 @@ On another address than loopback it needs a certificate, and a token in $` + tok
 			return f.serve(ctx, errs, env)
 		},
 	}
-	f.add(cmd)
+	f.addFlags(cmd)
 	return cmd
 }
 
-func (f *serveFlags) add(cmd *cobra.Command) {
+func (f *serveFlags) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.otlp, "otlp-addr", "127.0.0.1:4317", "`address` to listen at for OTLP over gRPC; empty: none")
 	flags.StringVar(&f.otlpHTTP, "otlp-http-addr", "127.0.0.1:4318",

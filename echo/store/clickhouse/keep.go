@@ -21,7 +21,7 @@ func (s *Store) expire(ctx context.Context) error {
 		table = s.layout.Local(table)
 		var now string
 		if err := s.conn.QueryRow(ctx, "select engine_full from system.tables where database = currentDatabase() and name = "+
-			text(table)).Scan(&now); err != nil {
+			quoteText(table)).Scan(&now); err != nil {
 			return err
 		}
 		want := fmt.Sprintf("toDateTime(intDiv(%s, 1000000000)) + toIntervalSecond(%d)", column,
@@ -60,7 +60,7 @@ func (s *Store) Retain(ctx context.Context, now int64, r store.Retention) (int64
 		return err
 	})
 	if deleted > 0 {
-		s.forget()
+		s.forgetDeleted()
 	}
 	if err != nil {
 		return deleted, fmt.Errorf("delete old rows: %w", err)
@@ -86,9 +86,9 @@ func (s *Store) retain(ctx context.Context, now int64, r store.Retention) (int64
 	return deleted, nil
 }
 
-// forget drops what is known of rows that may have been deleted. Close may wait meanwhile: it is not for use.
-func (s *Store) forget() {
-	s.ages.forget()
+// forgetDeleted drops what is known of rows that may have been deleted. Close may wait meanwhile: it is not for use.
+func (s *Store) forgetDeleted() {
+	s.ages.forgetTime()
 	s.writing.Lock()
 	defer s.writing.Unlock()
 	s.seen.DropAll()
@@ -119,7 +119,7 @@ func (s *Store) delete(ctx context.Context, table, condition string) error {
 		mutations = "clusterAllReplicas(" + s.layout.Cluster + ", system.mutations)"
 	}
 	question := fmt.Sprintf(`select count(), max(latest_fail_reason) from %s
-		where database = %s and table = %s and not is_done`, mutations, text(s.database), text(table))
+		where database = %s and table = %s and not is_done`, mutations, quoteText(s.database), quoteText(table))
 	tick := time.NewTicker(deletes)
 	defer tick.Stop()
 	for {
@@ -180,7 +180,7 @@ type ages struct {
 // remember is how long the cached time is valid.
 const remember = time.Minute
 
-func (a *ages) forget() {
+func (a *ages) forgetTime() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.until = time.Time{}
@@ -209,9 +209,9 @@ func (s *Store) used(ctx context.Context) (bytes, rows int64, err error) {
 	if s.layout.Cluster != "" {
 		parts = "cluster(" + s.layout.Cluster + ", system.parts)"
 	}
-	point, minute := text(s.layout.Local("point")), text(s.layout.Local("minute"))
+	point, minute := quoteText(s.layout.Local("point")), quoteText(s.layout.Local("minute"))
 	err = s.conn.QueryRow(ctx, fmt.Sprintf(`select sum(bytes_on_disk)::Int64, sumIf(rows, table = %s)::Int64
-		from %s where database = %s and active and table in (%s, %s)`, point, parts, text(s.database), point, minute)).
+		from %s where database = %s and active and table in (%s, %s)`, point, parts, quoteText(s.database), point, minute)).
 		Scan(&bytes, &rows)
 	return bytes, rows, err
 }

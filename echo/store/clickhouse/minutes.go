@@ -50,7 +50,7 @@ func (s *Store) addUp(ctx context.Context) error {
 		return err
 	}
 	for some := range slices.Chunk(list, addedMinutes) {
-		if err := s.count(ctx, some); err != nil {
+		if err := s.countMinutes(ctx, some); err != nil {
 			return err
 		}
 	}
@@ -91,8 +91,8 @@ func (s *Store) newMinutes(ctx context.Context, condition string) (list []minute
 	return list, rows.Err()
 }
 
-// count counts all rows of minutes.
-func (s *Store) count(ctx context.Context, list []minute) error {
+// countMinutes counts all rows of minutes.
+func (s *Store) countMinutes(ctx context.Context, list []minute) error {
 	of := map[int64]*minute{}
 	for i := range list {
 		of[list[i].number] = &list[i]

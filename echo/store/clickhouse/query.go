@@ -36,7 +36,7 @@ func (s *Store) checked(ctx context.Context, statement string) (string, error) {
 		"readonly": 1, "implicit_select": 0, "union_default_mode": "DISTINCT",
 	}))
 	var written string
-	if err := s.conn.QueryRow(ctx, "select formatQuerySingleLine("+text(statement)+")").Scan(&written); err != nil {
+	if err := s.conn.QueryRow(ctx, "select formatQuerySingleLine("+quoteText(statement)+")").Scan(&written); err != nil {
 		return "", ended(ctx, err)
 	}
 	if refused := chsql.Begins(written); refused != "" {
@@ -85,7 +85,7 @@ func (s *Store) free(ctx context.Context, names []string) error {
 	}
 	texts := make([]string, len(names))
 	for i, name := range names {
-		texts[i] = text(name)
+		texts[i] = quoteText(name)
 	}
 	found, err := s.lines(ctx, "select name from system.tables where database = currentDatabase() and name in ("+
 		strings.Join(texts, ", ")+")")
@@ -145,10 +145,10 @@ func (s *Store) query(ctx context.Context, statement string, l store.Limits) (*s
 		return nil, ended(ctx, err)
 	}
 	defer closed(rows)
-	return read(ctx, rows, l)
+	return readResult(ctx, rows, l)
 }
 
-func read(ctx context.Context, rows driver.Rows, l store.Limits) (*store.Result, error) {
+func readResult(ctx context.Context, rows driver.Rows, l store.Limits) (*store.Result, error) {
 	types := rows.ColumnTypes()
 	out := &store.Result{Columns: rows.Columns(), Rows: [][]any{}}
 	left := l.Bytes
@@ -239,4 +239,4 @@ func plain(v reflect.Value) any {
 }
 
 // Quote returns a text as a literal.
-func (*Store) Quote(s string) string { return text(s) }
+func (*Store) Quote(s string) string { return quoteText(s) }

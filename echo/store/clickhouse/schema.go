@@ -52,7 +52,7 @@ func (l layout) Local(table string) string {
 // {shard}.
 func (l layout) Engine(name, table string, args ...string) string {
 	if l.Cluster != "" {
-		path := text("/clickhouse/tables/{shard}/" + l.database + "/" + l.Local(table))
+		path := quoteText("/clickhouse/tables/{shard}/" + l.database + "/" + l.Local(table))
 		name, args = "Replicated"+name, append([]string{path, "'{replica}'"}, args...)
 	}
 	return name + "(" + strings.Join(args, ", ") + ")"
@@ -63,7 +63,7 @@ func (l layout) Every(name, table string) string {
 	if l.Cluster == "" {
 		return name + "()"
 	}
-	return "Replicated" + name + "(" + text("/clickhouse/"+l.database+"/"+table) + ", '{shard}-{replica}')"
+	return "Replicated" + name + "(" + quoteText("/clickhouse/"+l.database+"/"+table) + ", '{shard}-{replica}')"
 }
 
 // statements returns the statements of a file in sql, in order.
@@ -200,7 +200,7 @@ func quoted(name string) string {
 	return "`" + strings.NewReplacer(`\`, `\\`, "`", "\\`").Replace(name) + "`"
 }
 
-// text returns a text in SQL.
-func text(s string) string {
+// quoteText returns a text in SQL.
+func quoteText(s string) string {
 	return "'" + strings.NewReplacer(`\`, `\\`, "'", `\'`).Replace(s) + "'"
 }

@@ -71,7 +71,7 @@ func (stored) SecondOf() string { return "intDiv(timestamp_ns, 1000000000)" }
 func (t stored) Count(ctx context.Context, condition string, each func(second, rows int64)) error {
 	var second int64
 	var n uint64
-	return t.read(ctx, "select second, count() from (select "+t.SecondOf()+" as second from point where "+condition+
+	return t.readStored(ctx, "select second, count() from (select "+t.SecondOf()+" as second from point where "+condition+
 		") group by second", func() { each(second, int64(n)) }, &second, &n)
 }
 
@@ -79,10 +79,10 @@ func (t stored) Count(ctx context.Context, condition string, each func(second, r
 func (t stored) Keys(ctx context.Context, condition string, each func(timestamp int64, key uint64)) error {
 	var at int64
 	var key uint64
-	return t.read(ctx, "select timestamp_ns, key from point where "+condition, func() { each(at, key) }, &at, &key)
+	return t.readStored(ctx, "select timestamp_ns, key from point where "+condition, func() { each(at, key) }, &at, &key)
 }
 
-func (t stored) read(ctx context.Context, statement string, each func(), into ...any) error {
+func (t stored) readStored(ctx context.Context, statement string, each func(), into ...any) error {
 	rows, err := t.s.conn.Query(ctx, statement)
 	if err != nil {
 		return err

@@ -49,27 +49,27 @@ var recordColumns = slices.Concat([]column{
 	{"cluster_id", func(p *point) driver.Value { return p.row.Cluster }},
 	{"node_id", func(p *point) driver.Value { return p.row.Node }},
 	{"kind", func(p *point) driver.Value { return p.row.Kind.String() }},
-	{"metric_name", func(p *point) driver.Value { return text(p.row.Metric) }},
-	{"unit", func(p *point) driver.Value { return text(p.row.Unit) }},
-	{"temporality", func(p *point) driver.Value { return text(p.row.Temporality) }},
+	{"metric_name", func(p *point) driver.Value { return textValue(p.row.Metric) }},
+	{"unit", func(p *point) driver.Value { return textValue(p.row.Unit) }},
+	{"temporality", func(p *point) driver.Value { return textValue(p.row.Temporality) }},
 	{"start_ns", func(p *point) driver.Value { return number(p.row.Start != 0, p.row.Start) }},
 	{"rank", func(p *point) driver.Value { return number(p.row.Rank != row.None, p.row.Rank) }},
 	{"nranks", func(p *point) driver.Value { return number(p.row.NRanks != 0, p.row.NRanks) }},
 	{"value_double", func(p *point) driver.Value { return number(p.row.HasDouble, p.row.Double) }},
 	{"value_int", func(p *point) driver.Value { return number(p.row.HasInt, p.row.Int) }},
-	{"event_name", ofRecord(func(t *row.Record) driver.Value { return text(t.Event) })},
-	{"severity", ofRecord(func(t *row.Record) driver.Value { return text(t.Severity) })},
+	{"event_name", ofRecord(func(t *row.Record) driver.Value { return textValue(t.Event) })},
+	{"severity", ofRecord(func(t *row.Record) driver.Value { return textValue(t.Severity) })},
 	{"severity_number", ofRecord(func(t *row.Record) driver.Value {
 		return number(t.SeverityNumber != 0, t.SeverityNumber)
 	})},
-	{"body", ofRecord(func(t *row.Record) driver.Value { return text(t.Body) })},
-	{"trace_id", ofRecord(func(t *row.Record) driver.Value { return text(t.Trace) })},
-	{"span_id", ofRecord(func(t *row.Record) driver.Value { return text(t.Span) })},
-	{"parent_span_id", ofRecord(func(t *row.Record) driver.Value { return text(t.Parent) })},
+	{"body", ofRecord(func(t *row.Record) driver.Value { return textValue(t.Body) })},
+	{"trace_id", ofRecord(func(t *row.Record) driver.Value { return textValue(t.Trace) })},
+	{"span_id", ofRecord(func(t *row.Record) driver.Value { return textValue(t.Span) })},
+	{"parent_span_id", ofRecord(func(t *row.Record) driver.Value { return textValue(t.Parent) })},
 	{"duration_ns", duration},
 	{"attrs_json", func(p *point) driver.Value { return p.row.Attrs }},
 	{"resource_json", func(p *point) driver.Value { return p.row.Resource }},
-	{"scope", func(p *point) driver.Value { return text(p.row.Scope) }},
+	{"scope", func(p *point) driver.Value { return textValue(p.row.Scope) }},
 	{"key", func(p *point) driver.Value { return p.row.Key }},
 }, distributionValues)
 
@@ -148,8 +148,8 @@ func (t *table) usedBy(rows []point, kinds []row.Kind) (used []column) {
 	return used
 }
 
-// text gives NULL if a text is empty.
-func text(s string) driver.Value {
+// textValue gives NULL if a text is empty.
+func textValue(s string) driver.Value {
 	if s == "" {
 		return nil
 	}

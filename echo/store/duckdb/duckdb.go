@@ -289,7 +289,7 @@ func (s *Store) use(f func(*sql.DB) error) error {
 // be wrong. why is the error before; nil: it was not open. The caller has locked s.writing.
 func (s *Store) mend(ctx context.Context, why error) {
 	s.seen.DropAll()
-	s.numbers.forget()
+	s.numbers.forgetNumbers()
 	s.newest = 0
 	if s.reopen(ctx, 0) {
 		s.options.Logger.Warn("the store was opened again", "path", s.path, "why", why)

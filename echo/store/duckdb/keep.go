@@ -28,7 +28,7 @@ func (s *Store) Retain(ctx context.Context, now int64, r store.Retention) (int64
 			s.seen.DropAll()
 			err := s.inTransaction(ctx, func() error { return s.dropSeries(ctx) })
 			if err != nil {
-				s.numbers.forget()
+				s.numbers.forgetNumbers()
 			}
 			return err
 		}))

@@ -125,16 +125,16 @@ func (s *Store) query(ctx context.Context, db *sql.DB, statement string, l store
 	if _, err := conn.ExecContext(ctx, "begin transaction read only"); err != nil {
 		return nil, ended(ctx, err)
 	}
-	return run(ctx, conn, limited, l)
+	return runStatement(ctx, conn, limited, l)
 }
 
-func run(ctx context.Context, conn *sql.Conn, statement string, l store.Limits) (*store.Result, error) {
+func runStatement(ctx context.Context, conn *sql.Conn, statement string, l store.Limits) (*store.Result, error) {
 	rows, err := conn.QueryContext(ctx, statement)
 	if err != nil {
 		return nil, ended(ctx, err)
 	}
 	defer rows.Close()
-	return read(ctx, rows, l)
+	return readResult(ctx, rows, l)
 }
 
 // end ends a read-only transaction. After a failure, such as an interrupt, it closes the connection, which may hold
@@ -173,7 +173,7 @@ func message(err error) string {
 	return line
 }
 
-func read(ctx context.Context, rows *sql.Rows, l store.Limits) (*store.Result, error) {
+func readResult(ctx context.Context, rows *sql.Rows, l store.Limits) (*store.Result, error) {
 	columns, err := rows.Columns()
 	if err != nil {
 		return nil, ended(ctx, err)

@@ -26,8 +26,8 @@ type numbers struct {
 
 func newNumbers(most int) *numbers { return &numbers{most: most, stale: true} }
 
-// forget makes number read them again. A number is never reused, even if its series was not stored.
-func (n *numbers) forget() { n.stale = true }
+// forgetNumbers makes number read them again. A number is never reused, even if its series was not stored.
+func (n *numbers) forgetNumbers() { n.stale = true }
 
 // load reads the numbers, if there are not too many.
 func (n *numbers) load(ctx context.Context, conn *sql.Conn) error {
@@ -38,7 +38,7 @@ func (n *numbers) load(ctx context.Context, conn *sql.Conn) error {
 	}
 	n.known, n.all, n.next = map[row.ID]int64{}, count <= int64(n.most), max(n.next, next)
 	if n.all {
-		if err := n.read(ctx, conn, ""); err != nil {
+		if err := n.readNumbers(ctx, conn, ""); err != nil {
 			return err
 		}
 	}
@@ -46,8 +46,8 @@ func (n *numbers) load(ctx context.Context, conn *sql.Conn) error {
 	return nil
 }
 
-// read reads some numbers.
-func (n *numbers) read(ctx context.Context, conn *sql.Conn, which string) error {
+// readNumbers reads some numbers.
+func (n *numbers) readNumbers(ctx context.Context, conn *sql.Conn, which string) error {
 	rows, err := conn.QueryContext(ctx, "select series, id_0, id_1 from series "+which)
 	if err != nil {
 		return err
@@ -126,7 +126,7 @@ func (n *numbers) find(ctx context.Context, conn *sql.Conn, rows []point) error 
 		for i, id := range some {
 			texts[i] = fmt.Sprint(id)
 		}
-		if err := n.read(ctx, conn, "where id_0 in ("+strings.Join(texts, ",")+")"); err != nil {
+		if err := n.readNumbers(ctx, conn, "where id_0 in ("+strings.Join(texts, ",")+")"); err != nil {
 			return err
 		}
 	}
@@ -166,8 +166,8 @@ func appendSeries(c driver.Conn, list []numbered) error {
 	for _, one := range list {
 		s, id := one.series, one.series.ID()
 		if err := a.AppendRow(one.number, id[0], id[1], s.Kind.String(), s.Cluster, s.Node,
-			number(s.Rank != row.None, s.Rank), number(s.NRanks != 0, s.NRanks), s.Metric, text(s.Unit),
-			text(s.Temporality), s.Attrs, s.Resource, text(s.Scope)); err != nil {
+			number(s.Rank != row.None, s.Rank), number(s.NRanks != 0, s.NRanks), s.Metric, textValue(s.Unit),
+			textValue(s.Temporality), s.Attrs, s.Resource, textValue(s.Scope)); err != nil {
 			return abandon(a, err)
 		}
 	}

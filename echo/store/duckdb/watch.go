@@ -50,7 +50,7 @@ func (w *watch) begin(ctx context.Context) (_ context.Context, done func()) {
 	w.running[&cancel] = struct{}{}
 	if len(w.running) == 1 {
 		w.stop, w.ended = make(chan struct{}), make(chan struct{})
-		go w.run(resident(), w.stop, w.ended)
+		go w.runWatch(resident(), w.stop, w.ended)
 	}
 	return ctx, func() { w.end(&cancel) }
 }
@@ -70,7 +70,7 @@ func (w *watch) end(cancel *context.CancelCauseFunc) {
 	}
 }
 
-func (w *watch) run(before int64, stop, ended chan struct{}) {
+func (w *watch) runWatch(before int64, stop, ended chan struct{}) {
 	defer close(ended)
 	most := max(w.most, before+growth)
 	tick := time.NewTicker(look)

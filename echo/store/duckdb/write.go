@@ -46,7 +46,7 @@ func (s *Store) try(ctx context.Context, rows []row.Row) (store.Written, error) 
 		return store.Written{}, fmt.Errorf("%w: %w", store.ErrUnavailable, err)
 	}
 	s.seen.Drop(rows)
-	s.numbers.forget() // some may belong to series that were not stored
+	s.numbers.forgetNumbers() // some may belong to series that were not stored
 	if gaveUp(err) || errors.As(err, new(*insertError)) || s.lost() {
 		s.mend(context.WithoutCancel(ctx), err)
 	}
@@ -150,7 +150,8 @@ func (stored) SecondOf() string { return "timestamp_ns // 1000000000" }
 // Count implements seen.Source.
 func (t stored) Count(ctx context.Context, condition string, each func(second, rows int64)) error {
 	var second, n int64
-	return t.read(ctx, "select second, count(*) from ("+ofAll(t.SecondOf()+" as second", condition)+") group by second",
+	rows := ofAll(t.SecondOf()+" as second", condition)
+	return t.readStored(ctx, "select second, count(*) from ("+rows+") group by second",
 		func() { each(second, n) }, &second, &n)
 }
 
@@ -158,10 +159,10 @@ func (t stored) Count(ctx context.Context, condition string, each func(second, r
 func (t stored) Keys(ctx context.Context, condition string, each func(timestamp int64, key uint64)) error {
 	var at int64
 	var key uint64
-	return t.read(ctx, ofAll("timestamp_ns, key", condition), func() { each(at, key) }, &at, &key)
+	return t.readStored(ctx, ofAll("timestamp_ns, key", condition), func() { each(at, key) }, &at, &key)
 }
 
-func (t stored) read(ctx context.Context, statement string, each func(), into ...any) error {
+func (t stored) readStored(ctx context.Context, statement string, each func(), into ...any) error {
 	rows, err := t.conn.QueryContext(ctx, statement)
 	if err != nil {
 		return err

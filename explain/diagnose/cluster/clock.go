@@ -1,9 +1,8 @@
 package cluster
 
 import (
-	"slices"
-
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/event/stats"
 )
 
 // minAligned is the least number of common operations to compare two clocks.
@@ -23,8 +22,7 @@ func Ahead(one, other []event.Collective) (ns int64, ok bool) {
 	if len(d) < minAligned {
 		return 0, false
 	}
-	slices.Sort(d)
-	return d[len(d)/2], true
+	return stats.Upper(d), true
 }
 
 // ends returns when the first wait for each operation ended, by the machine's own clock. For sends and receives the

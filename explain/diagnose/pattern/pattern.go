@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/ingero-io/ingero/event/stats"
 	"github.com/ingero-io/ingero/explain/report"
 )
 
@@ -125,7 +126,7 @@ func period(list []Stretch) (uint64, bool) {
 		d = append(d, list[i].From-list[i-1].From)
 	}
 	slices.Sort(d)
-	q := func(p float64) float64 { return float64(d[int(p*float64(len(d)-1))]) }
+	q := func(p float64) float64 { return float64(stats.Floor(d, p)) }
 	if q(0.75)-q(0.25) > Jitter*q(0.5) {
 		return 0, false
 	}

@@ -23,13 +23,13 @@ const usage = `usage:
   hollow supported                functions that do more than say "not supported"`
 
 func main() {
-	if err := run(os.Args[1:]); err != nil {
+	if err := runCommand(os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-func run(args []string) error {
+func runCommand(args []string) error {
 	switch {
 	case len(args) == 1 && args[0] == "build":
 		dir, err := hollow.Build(context.Background())

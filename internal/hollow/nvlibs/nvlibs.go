@@ -45,10 +45,10 @@ func Build(ctx context.Context, below, dir string, users ...string) error {
 	needed := imports{}
 	for _, u := range users {
 		if library.MatchString(u) && kindOf(u) != nil {
-			needed.add(u)
+			needed.addLibrary(u)
 			continue
 		}
-		if err := needed.read(u); err != nil {
+		if err := needed.readImports(u); err != nil {
 			return fmt.Errorf("find out what %s imports: %w", u, err)
 		}
 	}
@@ -127,8 +127,8 @@ func key() (string, error) {
 	return fmt.Sprintf("%x", h.Sum(nil)[:8]), err
 }
 
-// read adds the imports of an ELF file.
-func (m imports) read(path string) error {
+// readImports adds the imports of an ELF file.
+func (m imports) readImports(path string) error {
 	f, err := elf.Open(path)
 	if err != nil {
 		return err
@@ -144,7 +144,7 @@ func (m imports) read(path string) error {
 	}
 	for _, soname := range needed {
 		if kindOf(soname) != nil {
-			m.add(soname)
+			m.addLibrary(soname)
 		}
 	}
 	for _, s := range symbols {
@@ -153,13 +153,13 @@ func (m imports) read(path string) error {
 			soname = owner(s.Name, needed)
 		}
 		if kindOf(soname) != nil {
-			m.add(soname)[function{s.Name, s.Version}] = true
+			m.addLibrary(soname)[function{s.Name, s.Version}] = true
 		}
 	}
 	return nil
 }
 
-func (m imports) add(soname string) map[function]bool {
+func (m imports) addLibrary(soname string) map[function]bool {
 	if m[soname] == nil {
 		m[soname] = map[function]bool{}
 	}

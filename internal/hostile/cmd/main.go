@@ -19,13 +19,13 @@ func main() {
 	if hostile.Main(os.Args) {
 		return
 	}
-	if err := run(); err != nil {
+	if err := runCommand(); err != nil {
 		fmt.Fprintln(os.Stderr, "hostile:", err)
 		os.Exit(1)
 	}
 }
 
-func run() error {
+func runCommand() error {
 	var p hostile.Programs
 	only := flag.String("only", "", "attack only these `targets` (fleet,node API)")
 	flag.StringVar(&p.Bin, "bin", "bin", "`folder` of the programs")

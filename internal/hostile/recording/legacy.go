@@ -36,7 +36,7 @@ var legacyTables = map[string]string{
 
 // legacy is an attack by a recording of Ingero 0.8.
 func legacy(name, sql string) Attack {
-	return Attack{name, func(path string) error { return run(path, legacySchema+sql) }}
+	return Attack{name, func(path string) error { return runSQL(path, legacySchema+sql) }}
 }
 
 func legacyAttacks() []Attack {

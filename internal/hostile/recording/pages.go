@@ -35,7 +35,7 @@ func byteAttacks() []Attack {
 			return os.Truncate(path, 1<<40)
 		}},
 		{"a log of nonsense", func(path string) error {
-			if err := run(path, "pragma user_version = 1"); err != nil {
+			if err := runSQL(path, "pragma user_version = 1"); err != nil {
 				return err
 			}
 			if err := Honest(path); err != nil {
@@ -47,7 +47,7 @@ func byteAttacks() []Attack {
 			if err := Honest(path); err != nil {
 				return err
 			}
-			if err := run(path, ""); err != nil {
+			if err := runSQL(path, ""); err != nil {
 				return err
 			}
 			return os.WriteFile(path+"-journal", append([]byte{0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7},
@@ -70,7 +70,7 @@ func bytes(name string, change func(*file) error) Attack {
 		if err := Honest(path); err != nil {
 			return err
 		}
-		if err := run(path, ""); err != nil { // no log is left
+		if err := runSQL(path, ""); err != nil { // no log is left
 			return err
 		}
 		b, err := os.ReadFile(path)
@@ -94,8 +94,8 @@ type file struct {
 
 func (f *file) page(n int) []byte { return f.b[(n-1)*f.size : n*f.size] }
 
-// add appends an empty page and returns its number.
-func (f *file) add() int {
+// addPage appends an empty page and returns its number.
+func (f *file) addPage() int {
 	f.b = append(f.b, make([]byte, f.size)...)
 	n := len(f.b) / f.size
 	f.setPages(uint32(n))
@@ -134,11 +134,11 @@ func (f *file) tree(table string) error {
 	if err != nil {
 		return err
 	}
-	leaf := f.add()
+	leaf := f.addPage()
 	copy(f.page(leaf), f.page(root)) // of a table that has one page, its rows; else it is an inner page itself
 	child := leaf
 	for range levels {
-		n := f.add()
+		n := f.addPage()
 		f.inner(n, child)
 		child = n
 	}
@@ -170,7 +170,7 @@ func (f *file) circle(table string, length uint64) error {
 	if err != nil {
 		return err
 	}
-	next := f.add()
+	next := f.addPage()
 	binary.BigEndian.PutUint32(f.page(next), uint32(next))
 	p := f.page(root)
 	clear(p)

@@ -59,12 +59,12 @@ func script(name, sql string) Attack {
 		if err := Honest(path); err != nil {
 			return err
 		}
-		return run(path, sql)
+		return runSQL(path, sql)
 	}}
 }
 
-// run runs a script on a file, which is created if it is not there.
-func run(path, sql string) error {
+// runSQL runs a script on a file, which is created if it is not there.
+func runSQL(path, sql string) error {
 	c, err := sqlite.OpenConn(path, sqlite.OpenReadWrite|sqlite.OpenCreate)
 	if err != nil {
 		return err

@@ -95,7 +95,7 @@ func endlessly(path, name, kind, value string) error {
 	if len(list) == 0 { // a view of what was replaced before
 		list = []string{"x"}
 	}
-	return run(path, fmt.Sprintf("drop %s %q; create view %[2]q as %s", kind, name, endless(list, value)))
+	return runSQL(path, fmt.Sprintf("drop %s %q; create view %[2]q as %s", kind, name, endless(list, value)))
 }
 
 // doubling is views each of which reads the one before twice, in place of one that is read.

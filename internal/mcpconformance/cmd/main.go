@@ -31,7 +31,7 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := t.run(ctx); err != nil {
+	if err := t.runTrial(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "FAILED:", err)
 		os.Exit(1)
 	}
@@ -45,7 +45,7 @@ type trial struct {
 	db                                    string // the recording, unpacked
 }
 
-func (t *trial) run(ctx context.Context) (err error) {
+func (t *trial) runTrial(ctx context.Context) (err error) {
 	if t.dir, err = os.MkdirTemp("", "mcp-"); err != nil {
 		return err
 	}

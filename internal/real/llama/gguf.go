@@ -119,7 +119,7 @@ func (w *ggufWriter) put(v any) {
 	}
 }
 
-func (w *ggufWriter) text(s string) {
+func (w *ggufWriter) writeText(s string) {
 	w.put(uint64(len(s)))
 	w.put([]byte(s))
 }
@@ -151,11 +151,11 @@ func (w *ggufWriter) head(s Shape, tensors []tensor) {
 	w.put(uint64(len(tensors)))
 	w.put(uint64(len(values)))
 	for _, v := range values {
-		w.text(v.key)
+		w.writeText(v.key)
 		switch x := v.value.(type) {
 		case string:
 			w.put(uint32(ggufString))
-			w.text(x)
+			w.writeText(x)
 		case uint32:
 			w.put(uint32(ggufUint32))
 			w.put(x)
@@ -167,7 +167,7 @@ func (w *ggufWriter) head(s Shape, tensors []tensor) {
 	offset := 0
 	for i := range tensors {
 		t := &tensors[i]
-		w.text(t.name)
+		w.writeText(t.name)
 		w.put(uint32(len(t.dims)))
 		for _, d := range t.dims {
 			w.put(uint64(d))

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/ingero-io/ingero/capture/probe"
-	"github.com/ingero-io/ingero/explain/diagnose"
+	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/internal/hollow"
 	"github.com/ingero-io/ingero/internal/kerneltest"
 	"github.com/ingero-io/ingero/internal/real/llama"
@@ -84,7 +84,7 @@ func TestHealthyLlamaIsSilent(t *testing.T) {
 			}
 			for i := range r.Report.Chains {
 				c := &r.Report.Chains[i]
-				if c.Cause.Kind == diagnose.ColdStart {
+				if c.Cause.Kind == event.CauseColdStart {
 					continue // libraries are loaded
 				}
 				if why := r.Wrong(c); why != "" {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/ingero-io/ingero/agent"
 	"github.com/ingero-io/ingero/capture/probe"
-	"github.com/ingero-io/ingero/explain/diagnose"
+	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/explain/report"
 	"github.com/ingero-io/ingero/internal/hollow"
 	"github.com/ingero-io/ingero/internal/kerneltest"
@@ -129,10 +129,10 @@ func TestLiveFindingsOfLlamaAreTrue(t *testing.T) {
 			args: []string{"--mode", "prompt", "--seconds", "7"},
 		},
 		{
-			name: "lock", gpu: gpu, finds: diagnose.LockContention,
+			name: "lock", gpu: gpu, finds: event.CauseLockContention,
 			args: []string{"--seconds", "8", "--lock-ms", "40", "--period-ms", "100"},
 		},
-		{name: "GPU slower for a while", gpu: gpu, finds: diagnose.GPUWait, during: slower, args: []string{"--seconds", "9"}},
+		{name: "GPU slower for a while", gpu: gpu, finds: event.CauseGPUWait, during: slower, args: []string{"--seconds", "9"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			live, r := c.watch(t)
@@ -145,7 +145,7 @@ func TestLiveFindingsOfLlamaAreTrue(t *testing.T) {
 				l := &live[i]
 				// Loading of libraries is a cold start, and CPU contention may come from other
 				// programs.
-				if k := l.Cause.Kind; !busy && c.finds == "" && k != diagnose.ColdStart && k != diagnose.CPUContention {
+				if k := l.Cause.Kind; !busy && c.finds == "" && k != event.CauseColdStart && k != event.CauseCPUContention {
 					t.Errorf("reported live of a healthy program: %s %s: %s", l.Severity, k, l.Summary)
 				}
 				if l.Severity != "HIGH" {

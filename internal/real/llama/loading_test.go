@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/ingero-io/ingero/explain/diagnose"
+	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/internal/kerneltest"
 	"github.com/ingero-io/ingero/internal/real/llama"
 	"github.com/ingero-io/ingero/internal/real/realtest"
@@ -49,7 +49,7 @@ func TestLoadingOfAColdModelIsReported(t *testing.T) {
 	c := liveRun{gpu: "kernel.default=20us", args: []string{"--seconds", "3"}, model: coldModel(t)}
 	_, r := c.watch(t)
 	for i := range r.Report.Chains {
-		if l := &r.Report.Chains[i]; l.Cause.Kind == diagnose.BlockIO && strings.Contains(l.Summary, "while it loaded") {
+		if l := &r.Report.Chains[i]; l.Cause.Kind == event.CauseBlockIO && strings.Contains(l.Summary, "while it loaded") {
 			t.Log(l.Summary)
 			return
 		}

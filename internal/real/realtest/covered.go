@@ -15,7 +15,7 @@ import (
 	"github.com/ingero-io/ingero/internal/doctable"
 )
 
-var update = flag.Bool("update-coverage", false, "add what programs called to the table in docs/coverage.md")
+var update = flag.Bool("update-coverage", false, "add what programs called to testdata/called.txt")
 
 // cuda matches functions of the CUDA runtime, the driver and NCCL, and not those of libraries
 // such as cuBLAS.
@@ -78,7 +78,7 @@ func classify(program string, called map[string]uint64) (r row, errs []error) {
 }
 
 // Covered checks that each function of CUDA and NCCL that a program called is traced, or that there
-// is a reason why not. docs/coverage.md must say so in the program's row. called has the counts by
+// is a reason why not. testdata/called.txt must say so in the program's row. called has the counts by
 // function.
 func Covered(t *testing.T, program string, called map[string]uint64) {
 	t.Helper()
@@ -87,7 +87,7 @@ func Covered(t *testing.T, program string, called map[string]uint64) {
 		t.Error(err)
 	}
 	_, here, _, _ := runtime.Caller(0)
-	page := filepath.Join(filepath.Dir(here), "../../../docs/coverage.md")
+	page := filepath.Join(filepath.Dir(here), "testdata/called.txt")
 	doc, err := doctable.Read(page, "what real programs call, written by internal/real")
 	if err != nil {
 		t.Fatal(err)
@@ -106,7 +106,7 @@ func Covered(t *testing.T, program string, called map[string]uint64) {
 		return
 	}
 	if !*update {
-		t.Errorf("%s: docs/coverage.md lacks that it calls %d traced operations and %v; -update-coverage if this is meant",
+		t.Errorf("%s: testdata/called.txt lacks that it calls %d traced operations and %v; -update-coverage if this is meant",
 			program, got.traced, more)
 		return
 	}

@@ -42,8 +42,10 @@ func TestStacksThatDifferAreFound(t *testing.T) {
 			}
 			b := store.Batch{
 				Stacks: []event.Stack{{ID: 5, PID: 1, Frames: c.frames}},
-				Records: event.Records{
-					Calls: []event.Call{{Start: 1e18, Duration: 1000, Thread: thread, Op: wait.Op, Stack: 5, GPU: event.NoGPU}},
+				Tables: store.Tables{
+					Records: event.Records{
+						Calls: []event.Call{{Start: 1e18, Duration: 1000, Thread: thread, Op: wait.Op, Stack: 5, GPU: event.NoGPU}},
+					},
 				},
 			}
 			if err := errors.Join(w.Write(&b), w.Close()); err != nil {

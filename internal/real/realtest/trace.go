@@ -66,7 +66,7 @@ func Trace(
 		t.Fatal(err)
 	}
 	defer rd.Close() // a reader has written nothing
-	stats, err := rd.OpStats(t.Context(), store.Window{})
+	stats, err := store.List[store.OpStat](t.Context(), rd, store.Window{})
 	if err != nil {
 		t.Fatal(err)
 	}

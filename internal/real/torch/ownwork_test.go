@@ -3,13 +3,13 @@ package torch
 import (
 	"fmt"
 	"path/filepath"
-	"slices"
 	"testing"
 	"time"
 
 	"github.com/ingero-io/ingero/agent"
 	"github.com/ingero-io/ingero/capture/probe"
 	"github.com/ingero-io/ingero/cluster/ownwork"
+	"github.com/ingero-io/ingero/event/stats"
 	"github.com/ingero-io/ingero/internal/real/realtest"
 	"github.com/ingero-io/ingero/store"
 )
@@ -56,15 +56,11 @@ func TestOwnWorkOfRanks(t *testing.T) {
 			t.Fatalf("rank %d: %d steps, %+v", i, len(own[i]), r)
 		}
 	}
+	middle := stats.Upper[time.Duration]
 	if more, less := middle(own[1])-middle(own[0]), middle(wait[0])-middle(wait[1]); more < late/2 || less < late/2 {
 		t.Errorf("the late rank works %v longer and waits %v less", more, less)
 	}
 	if r := o.reports[1]; !r.FollowsKnown || r.Spare() {
 		t.Errorf("the late rank has time to spare: %+v", r)
 	}
-}
-
-func middle(list []time.Duration) time.Duration {
-	slices.Sort(list)
-	return list[len(list)/2]
 }

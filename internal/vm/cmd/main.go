@@ -33,7 +33,7 @@ type options struct {
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, os.Args[1:]); err != nil {
+	if err := runCommand(ctx, os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "test-vm:", err)
 		os.Exit(1)
 	}
@@ -61,7 +61,7 @@ func parse(args []string) (o options, err error) {
 	return o, err
 }
 
-func run(ctx context.Context, args []string) error {
+func runCommand(ctx context.Context, args []string) error {
 	o, err := parse(args)
 	if err != nil {
 		return err

@@ -19,7 +19,7 @@ import (
 )
 
 func main() {
-	if err := run(); err != nil {
+	if err := runGuest(); err != nil {
 		fmt.Println("guest:", err)
 	}
 	unix.Sync()
@@ -28,7 +28,7 @@ func main() {
 	}
 }
 
-func run() error {
+func runGuest() error {
 	if err := prepare(); err != nil {
 		return err
 	}

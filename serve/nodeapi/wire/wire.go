@@ -3,6 +3,7 @@
 package wire
 
 import (
+	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/explain/report"
 	"github.com/ingero-io/ingero/store"
 )
@@ -29,16 +30,16 @@ type Time struct {
 // Overview is an overview of a recording.
 type Overview struct {
 	About
-	DB       string         `json:"db"`
-	Version  string         `json:"version"` // of the Ingero that answers
-	Schema   int            `json:"schema"`
-	FirstNS  uint64         `json:"first_ns"` // of the recording
-	LastNS   uint64         `json:"last_ns"`
-	Calls    uint64         `json:"calls"` // of the recording, exact
-	Stored   uint64         `json:"stored_rows"`
-	Verdict  string         `json:"verdict"`  // on the window
-	Findings map[string]int `json:"findings"` // of the window, by severity
-	Sessions []Session      `json:"sessions"`
+	DB       string                 `json:"db"`
+	Version  string                 `json:"version"` // of the Ingero that answers
+	Schema   int                    `json:"schema"`
+	FirstNS  uint64                 `json:"first_ns"` // of the recording
+	LastNS   uint64                 `json:"last_ns"`
+	Calls    uint64                 `json:"calls"` // of the recording, exact
+	Stored   uint64                 `json:"stored_rows"`
+	Verdict  string                 `json:"verdict"`  // on the window
+	Findings map[event.Severity]int `json:"findings"` // of the window, by severity
+	Sessions []Session              `json:"sessions"`
 }
 
 // Session is a run of the tracer.

@@ -138,8 +138,8 @@ func (m *machine) names(b *store.Batch) {
 	}}
 }
 
-// add adds to a batch what is recorded once a second.
-func (m *machine) add(b *store.Batch, second int) {
+// addSecond adds to a batch what is recorded once a second.
+func (m *machine) addSecond(b *store.Batch, second int) {
 	at := m.start + uint64(second)*uint64(time.Second)
 	wave := math.Sin(float64(second) / 7)
 	b.Snapshots = append(b.Snapshots, store.Snapshot{

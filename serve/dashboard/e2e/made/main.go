@@ -91,7 +91,7 @@ func build(path string, l storetest.Load, pace func(second int) error) (err erro
 			err = w.Write(b)
 			return err == nil
 		}
-		m.add(b, second)
+		m.addSecond(b, second)
 		if pace != nil {
 			err = pace(second)
 		}

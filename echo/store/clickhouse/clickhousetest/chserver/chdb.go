@@ -66,15 +66,15 @@ func (e *engine) session() (*session, error) {
 
 func (s *session) end() { s.engine.close(s.conn) }
 
-// run runs a statement and returns the answer in a format.
-func (s *session) run(statement, format string) ([]byte, error) {
+// runStatement runs a statement and returns the answer in a format.
+func (s *session) runStatement(statement, format string) ([]byte, error) {
 	q, f := append([]byte(statement), 0), append([]byte(format), 0)
 	r := s.engine.query(*s.conn, &q[0], uint64(len(statement)), &f[0], uint64(len(format)))
 	if r == 0 {
 		return nil, errors.New("Code: 1002. DB::Exception: the engine has no answer")
 	}
 	defer s.engine.free(r)
-	if why := text(s.engine.fault(r)); why != "" {
+	if why := cString(s.engine.fault(r)); why != "" {
 		return nil, fmt.Errorf("%s", why)
 	}
 	n := s.engine.length(r)
@@ -84,8 +84,8 @@ func (s *session) run(statement, format string) ([]byte, error) {
 	return append([]byte(nil), unsafe.Slice((*byte)(s.engine.buffer(r)), n)...), nil
 }
 
-// text converts a C string.
-func text(p *byte) string {
+// cString converts a C string.
+func cString(p *byte) string {
 	if p == nil {
 		return ""
 	}

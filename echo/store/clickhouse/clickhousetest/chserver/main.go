@@ -35,12 +35,12 @@ func main() {
 	native := flag.String("native", "127.0.0.1:0", "address to listen at for ClickHouse's own protocol")
 	password := flag.String("password", "", "of every user")
 	flag.Parse()
-	if err := run(*library, *folder, *addr, *native, *password); err != nil {
+	if err := runServer(*library, *folder, *addr, *native, *password); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func run(library, folder, addr, native, password string) error {
+func runServer(library, folder, addr, native, password string) error {
 	folder, err := filepath.Abs(folder) // the engine cannot sync folders with a relative path
 	if err != nil {
 		return err
@@ -54,7 +54,7 @@ func run(library, folder, addr, native, password string) error {
 		return err
 	}
 	defer first.end()
-	if _, err := first.run("create database if not exists default", "Null"); err != nil {
+	if _, err := first.runStatement("create database if not exists default", "Null"); err != nil {
 		return err
 	}
 	l, err := net.Listen("tcp", addr)
@@ -158,7 +158,7 @@ func (s server) answer(r *http.Request) ([]byte, error) {
 // settle sets a request's parameters as settings of a session.
 func settle(session *session, q url.Values) error {
 	if db := q.Get("database"); db != "" {
-		if _, err := session.run("use "+identifier(db), "Null"); err != nil {
+		if _, err := session.runStatement("use "+identifier(db), "Null"); err != nil {
 			return err
 		}
 	}
@@ -178,7 +178,7 @@ func settle(session *session, q url.Values) error {
 		if len(one) == 0 {
 			continue
 		}
-		if _, err := session.run("set "+strings.Join(one, ", "), "Null"); err != nil {
+		if _, err := session.runStatement("set "+strings.Join(one, ", "), "Null"); err != nil {
 			return err
 		}
 	}
@@ -210,7 +210,7 @@ func (s server) insert(session *session, statement string, data []byte) ([]byte,
 	if err := errors.Join(err, f.Close()); err != nil {
 		return nil, err
 	}
-	return session.run(m[1]+" FROM INFILE "+literal(f.Name())+" FORMAT "+m[2], "Null")
+	return session.runStatement(m[1]+" FROM INFILE "+literal(f.Name())+" FORMAT "+m[2], "Null")
 }
 
 var formats = regexp.MustCompile(`(?is)\sFORMAT\s+(\w+)\s*$`)
@@ -226,7 +226,7 @@ func choose(session *session, statement string, r *http.Request) ([]byte, error)
 	if m := formats.FindStringSubmatch(statement); m != nil {
 		format = m[1]
 	}
-	out, err := session.run(statement, format)
+	out, err := session.runStatement(statement, format)
 	if err != nil || format != "Native" {
 		return out, err
 	}

@@ -162,7 +162,7 @@ func (p *peer) query() error {
 	if m := nativeInserts.FindStringSubmatch(q.statement); m != nil {
 		return p.insertBlocks(session, m[1], m[2], q.compressed)
 	}
-	out, err := session.run(q.statement, "Native")
+	out, err := session.runStatement(q.statement, "Native")
 	if err != nil {
 		p.fail(err)
 		return nil
@@ -275,7 +275,7 @@ func columnTypes(session *session, table, columns string) ([]byte, error) {
 
 // described returns the names and types that a statement about columns returns.
 func described(session *session, statement string) (names, types []string, err error) {
-	out, err := session.run(statement, "TSVRaw")
+	out, err := session.runStatement(statement, "TSVRaw")
 	if err != nil {
 		return nil, nil, err
 	}

@@ -153,7 +153,7 @@ func (p *peer) make(session *session, name string, blocks []byte) error {
 	if err := errors.Join(err, f.Close()); err != nil {
 		return err
 	}
-	_, err = session.run("create temporary table "+identifier(name)+" engine = Memory as select * from file("+
+	_, err = session.runStatement("create temporary table "+identifier(name)+" engine = Memory as select * from file("+
 		literal(f.Name())+", 'Native')", "Null")
 	return err
 }

@@ -1,0 +1,113 @@
+package agent_test
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ingero-io/ingero/agent"
+	"github.com/ingero-io/ingero/capture/probe"
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/internal/kerneltest"
+	"github.com/ingero-io/ingero/store"
+)
+
+// sampleWriter keeps code samples and their stacks.
+type sampleWriter struct {
+	samples []event.CodeSample
+	stacks  map[uint64][]event.Frame
+}
+
+func (w *sampleWriter) Write(b *store.Batch) error {
+	w.samples = append(w.samples, b.CodeSamples...)
+	for _, s := range b.Stacks {
+		w.stacks[s.ID] = slices.Clone(s.Frames)
+	}
+	return nil
+}
+
+func (w *sampleWriter) Flush(context.Context) error { return nil }
+func (w *sampleWriter) Skip(*store.Batch)           {}
+func (w *sampleWriter) Lost() uint64                { return 0 }
+func (w *sampleWriter) Close() error                { return nil }
+
+// A program that computes and asks the kernel between its calls is sampled where it does, and in proportion.
+func TestCodeBetweenCallsIsSampled(t *testing.T) {
+	kerneltest.Require(t)
+	files := extract(t)
+	program := filepath.Join(t.TempDir(), "between")
+	kerneltest.GCC(t, "-o", program, "testdata/code/between.c", filepath.Join(files.LibDir, "libcudart.so.12"),
+		"-Wl,-rpath,"+files.LibDir)
+	w := &sampleWriter{stacks: map[uint64][]event.Frame{}}
+	_, err := agent.Run(t.Context(), agent.Options{
+		UID: agent.AnyUser, Backend: probe.Backend(kerneltest.Backend()), Command: []string{program}, RingMB: 16,
+		Record: &agent.Recording{Open: func(store.Session) (store.Writer, error) { return w, nil }},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := func(s *event.CodeSample, symbol string) bool {
+		return slices.ContainsFunc(w.stacks[s.Stack], func(f event.Frame) bool { return f.Symbol == symbol })
+	}
+	var computes, asks, inCall, inKernel int
+	for i := range w.samples {
+		s := &w.samples[i]
+		switch {
+		case s.Op != 0:
+			t.Errorf("a sample in %s: it makes no system call", s.Op)
+		case named(s, "crunch_numbers"):
+			computes++
+		case named(s, "ask_the_kernel"):
+			asks++
+			if s.Syscall == unix.SYS_GETPPID {
+				inCall++
+			}
+			if w.stacks[s.Stack][0].Kind == event.FrameKernel {
+				inKernel++
+			}
+		}
+	}
+	t.Logf("%d samples with %d stacks: %d compute, %d ask the kernel, %d in the system call, %d in the kernel",
+		len(w.samples), len(w.stacks), computes, asks, inCall, inKernel)
+	if computes < 20 || asks < 20 || computes > 3*asks || asks > 3*computes || computes+asks < len(w.samples)*3/4 {
+		t.Errorf("%d samples, %d where it computes, %d where it asks the kernel", len(w.samples), computes, asks)
+	}
+	if inCall == 0 || inKernel == 0 || inCall > asks {
+		t.Errorf("%d samples in the system call, %d in the kernel, of %d", inCall, inKernel, asks)
+	}
+	if len(w.stacks) > len(w.samples)/2 {
+		t.Errorf("%d stacks of %d samples: they are not of functions", len(w.stacks), len(w.samples))
+	}
+}
+
+// It needs nothing but the tracer's own stand-in, so that it runs on all kernels.
+func TestACommandIsSampledBetweenItsCalls(t *testing.T) {
+	kerneltest.Require(t)
+	files := extract(t)
+	t.Setenv("LD_LIBRARY_PATH", files.LibDir)
+	w := &sampleWriter{stacks: map[uint64][]event.Frame{}}
+	_, err := agent.Run(t.Context(), agent.Options{
+		UID: agent.AnyUser, Backend: probe.Backend(kerneltest.Backend()), RingMB: 16,
+		Command: []string{files.Victim, "loop", "--steps", "150", "--host-us", "10000"},
+		Record:  &agent.Recording{Open: func(store.Session) (store.Writer, error) { return w, nil }},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	between := 0
+	for i := range w.samples {
+		s := &w.samples[i]
+		own := slices.ContainsFunc(w.stacks[s.Stack], func(f event.Frame) bool {
+			return f.Module == filepath.Base(files.Victim)
+		})
+		if s.Op == 0 && own {
+			between++
+		}
+	}
+	if between < 10 {
+		t.Errorf("%d of %d samples are between its calls, and in its own code", between, len(w.samples))
+	}
+}

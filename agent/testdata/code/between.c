@@ -1,0 +1,40 @@
+/* Makes a CUDA call, computes, asks the kernel again and again, and starts anew: 200 times. */
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+int cudaFree(void *);
+
+static long long now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000LL + t.tv_nsec;
+}
+
+__attribute__((noinline)) void crunch_numbers(long long until)
+{
+	volatile double sum = 0;
+
+	while (now() < until)
+		for (int i = 0; i < 10000; i++)
+			sum += i;
+}
+
+__attribute__((noinline)) void ask_the_kernel(long long until)
+{
+	while (now() < until)
+		for (int i = 0; i < 100; i++)
+			syscall(SYS_getppid);
+}
+
+int main(void)
+{
+	for (int i = 0; i < 200; i++) {
+		cudaFree(0);
+		crunch_numbers(now() + 6000000);
+		ask_the_kernel(now() + 6000000);
+	}
+	return 0;
+}

@@ -1,0 +1,50 @@
+package reports
+
+import "fmt"
+
+// Report is the result of all runs.
+type Report struct {
+	Schema  int      `json:"schema"`
+	Results []Result `json:"results"`
+	// Grades counts the runs with a fault, Controls those without.
+	Grades   map[Grade]int `json:"grades"`
+	Controls map[Grade]int `json:"controls"`
+}
+
+// Result is a run of a case, and what was said of it.
+type Result struct {
+	*Case   `json:"case"`
+	Way     Way    `json:"way"`
+	Seed    int    `json:"seed"`
+	Control bool   `json:"control"`
+	Skipped string `json:"skipped,omitempty"` // why it did not run
+	// Slower is by how much steps were longer with the fault, by the program's own clock, percent.
+	Slower    float64 `json:"slower_pct"`
+	Verdict   string  `json:"verdict"`
+	Kind      string  `json:"kind,omitempty"` // of the first finding
+	Grade     Grade   `json:"grade,omitempty"`
+	Recording string  `json:"recording,omitempty"` // with Options.Keep
+}
+
+// title names a run.
+func (x *Result) title() string {
+	name := fmt.Sprintf("%s, %s, seed %d", x.Name, x.Way, x.Seed)
+	if x.Control {
+		name += ", control"
+	}
+	return name
+}
+
+// sum counts the grades.
+func (r *Report) sum() {
+	r.Grades, r.Controls = map[Grade]int{}, map[Grade]int{}
+	for i := range r.Results {
+		switch x := &r.Results[i]; {
+		case x.Skipped != "":
+		case x.Control:
+			r.Controls[x.Grade]++
+		default:
+			r.Grades[x.Grade]++
+		}
+	}
+}

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/ingero-io/ingero/bench/reports"
+	"github.com/ingero-io/ingero/lib/commands"
+)
+
+// reported runs the programs that were made from public bug reports.
+func (c *console) reported(ctx context.Context, f *diagnosisFlags) error {
+	own, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find the program ingero: %w", err)
+	}
+	o := reports.Options{Ingero: filepath.Join(filepath.Dir(own), "ingero"), Only: f.Only, Keep: f.Keep, Fetched: c.err}
+	if _, err := os.Stat(o.Ingero); err != nil {
+		return fmt.Errorf("%w; it must be where ingero-bench is", err)
+	}
+	for n := range max(f.runs, 1) {
+		o.Seeds = append(o.Seeds, int(f.Seed)+n)
+	}
+	p := commands.NewProgress(c.err, c.env)
+	o.Progress = func(done, of int, name string) { p.Show(fmt.Sprintf("%d of %d: %s", done+1, of, name)) }
+	r, err := reports.Run(ctx, o)
+	p.End()
+	switch {
+	case err != nil && len(r.Results) == 0:
+		return err
+	case f.asJSON:
+		return errors.Join(commands.WriteJSON(c.out, r), err)
+	}
+	return errors.Join(c.writeReported(r), err)
+}
+
+func (c *console) writeReported(r *reports.Report) error {
+	t := [][]string{{"report", "traced", "grade", "control", "slower", "what was said"}}
+	for i := range r.Results {
+		x := &r.Results[i]
+		if x.Control {
+			continue
+		}
+		slower := strconv.FormatFloat(x.Slower, 'f', 0, 64) + " %"
+		line := []string{x.Name, string(x.Way), string(x.Grade), "", slower, x.Verdict}
+		if x.Skipped != "" {
+			line[2], line[4], line[5] = "-", "", "skipped: "+x.Skipped
+		}
+		for k := range r.Results {
+			if o := &r.Results[k]; o.Control && o.Case == x.Case && o.Way == x.Way && o.Seed == x.Seed {
+				line[3] = string(o.Grade)
+			}
+		}
+		t = append(t, line)
+	}
+	var b strings.Builder
+	writeColumns(&b, t, 5)
+	fmt.Fprintf(&b, "\nwith the fault: %d right, %d half right, %d wrong, %d silent; controls: %d silent, %d with a "+
+		"finding\n", r.Grades[reports.Right], r.Grades[reports.Half], r.Grades[reports.Wrong], r.Grades[reports.Silent],
+		r.Controls[reports.Right], r.Controls[reports.Wrong])
+	_, err := io.WriteString(c.out, b.String())
+	return err
+}

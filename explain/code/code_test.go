@@ -1,0 +1,112 @@
+package code_test
+
+import (
+	"testing"
+
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/explain/code"
+)
+
+func native(name string) event.Frame {
+	return event.Frame{Kind: event.FrameNative, Symbol: name, Module: "prog"}
+}
+
+func python(name string, line uint32) event.Frame {
+	return event.Frame{Kind: event.FramePython, Symbol: name, File: "train.py", Line: line}
+}
+
+func kernel(name string) event.Frame {
+	return event.Frame{Kind: event.FrameKernel, Symbol: name, Module: "kernel"}
+}
+
+// times repeats a stack, innermost first.
+func times(n int, syscall int16, frames ...event.Frame) (list []code.Sample) {
+	for range n {
+		list = append(list, code.Sample{Frames: frames, Syscall: syscall})
+	}
+	return list
+}
+
+func join(lists ...[]code.Sample) (all []code.Sample) {
+	for _, l := range lists {
+		all = append(all, l...)
+	}
+	return all
+}
+
+func TestWhatRanInTheKernelIsFound(t *testing.T) {
+	p, ok := code.Find(join(
+		times(6, 1, kernel("isolate_freepages"), kernel("compact_zone"), kernel("do_syscall_64"), native("step")),
+		times(6, 1, kernel("compact_zone"), kernel("do_syscall_64"), native("step")),
+		times(8, -1, kernel("clear_page"), kernel("asm_exc_page_fault"), native("step")),
+		times(20, -1, native("step"))))
+	if !ok || p.Function != native("step") || p.InKernel != kernel("compact_zone") || p.Kernel != 0.5 {
+		t.Errorf("%+v", p)
+	}
+}
+
+func TestTheInnermostFunctionThatMostSamplesAreInIsFound(t *testing.T) {
+	root := []event.Frame{python("step", 31), native("run"), native("main")}
+	under := func(f ...event.Frame) []event.Frame { return append(f, root...) }
+	for _, c := range []struct {
+		name     string
+		samples  []code.Sample
+		function event.Frame // none: nothing is found
+		caller   event.Frame
+		share    float64
+		syscall  int16
+	}{
+		{
+			"what it calls is of several kinds",
+			join(times(30, -1, under(native("visit"), native("gc_collect_main"))...),
+				times(30, -1, under(native("traverse"), native("gc_collect_main"))...),
+				times(40, -1, under(native("gc_collect_main"))...), times(5, -1, native("other"), native("main"))),
+			native("gc_collect_main"), python("step", 31), 100. / 105, -1,
+		},
+		{
+			"Python's own code, mostly on one line",
+			join(times(8, -1, python("tokenize", 7), root[0], root[1]), times(20, -1, python("tokenize", 9), root[0], root[1])),
+			python("tokenize", 9),
+			event.Frame{},
+			1, -1,
+		},
+		{
+			"recursion counts once",
+			times(20, -1, native("walk"), native("walk"), native("walk"), native("main")),
+			native("walk"),
+			event.Frame{},
+			1, -1,
+		},
+		{
+			"in the kernel",
+			join(times(15, 1, kernel("compact_zone"), kernel("ksys_write"), native("write"), native("main")),
+				times(3, -1, native("spin"), native("main"))),
+			kernel("compact_zone"),
+			event.Frame{},
+			15. / 18, 1,
+		},
+		{
+			"the interpreter is not what matters",
+			times(20, -1, event.Frame{Kind: event.FrameNative, Symbol: "_PyEval_Vector", Module: "libpython3.11.so.1.0"},
+				python("compile", 5), native("main")),
+			python("compile", 5),
+			event.Frame{},
+			1, -1,
+		},
+		{"too few", times(9, -1, native("gc")), event.Frame{}, event.Frame{}, 0, -1},
+		{"stacks that could not be read", times(50, -1), event.Frame{}, event.Frame{}, 0, -1},
+		{"nothing in common", join(times(20, -1, native("a")), times(20, -1, native("b")), times(20, -1, native("c"))), event.Frame{}, event.Frame{}, 0, -1},
+	} {
+		p, ok := code.Find(c.samples)
+		if !ok {
+			if c.function != (event.Frame{}) {
+				t.Errorf("%s: nothing is found", c.name)
+			}
+			continue
+		}
+		if p.Function != c.function || p.Caller != c.caller || p.Syscall != c.syscall || p.Share < c.share-.001 ||
+			p.Share > c.share+.001 {
+			t.Errorf("%s: %+v", c.name, p)
+		}
+	}
+}

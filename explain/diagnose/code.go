@@ -1,0 +1,109 @@
+package diagnose
+
+import (
+	"slices"
+
+	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/explain/code"
+	"github.com/ingero-io/ingero/explain/report"
+)
+
+// Time on a CPU is named by the code that ran: threads are sampled where that is worth knowing (event.CodeSample).
+
+// codeBetween returns which code a thread ran between calls, or in calls of an operation if op is not 0, in a span of
+// Unix ns; nil if it was not sampled there, or not often enough.
+func (ev *evidence) codeBetween(t event.Thread, op event.Op, from, to uint64) *report.Code {
+	return ev.codeOf(func(s *event.CodeSample) bool { return s.Thread == t && s.Op == op && s.At >= from && s.At < to })
+}
+
+// codeOfCause returns which code the threads ran that a thread waited for, or that had its CPU, meanwhile; nil as
+// codeBetween.
+func (ev *evidence) codeOfCause(f *finding) *report.Code {
+	if len(ev.in.CodeSamples) == 0 {
+		return nil
+	}
+	type stretch struct{ from, to uint64 }
+	ran := map[event.Thread][]stretch{}
+	for _, cl := range f.claims {
+		if cl.followed() {
+			l := cl.last()
+			ran[l.Thread] = append(ran[l.Thread], stretch{l.From, l.To})
+			continue
+		}
+		for _, o := range cl.waits() {
+			for _, c := range o.Culprits {
+				ran[c.Thread] = append(ran[c.Thread], stretch{o.Start, o.Start + o.Duration})
+			}
+		}
+	}
+	return ev.codeOf(func(s *event.CodeSample) bool {
+		return slices.ContainsFunc(ran[s.Thread], func(x stretch) bool { return s.At >= x.from && s.At < x.to })
+	})
+}
+
+// sampledEvery is about how long after the last one the next sample of a CPU is taken, ns: see event.CodeSample.
+const sampledEvery = 18_000_000
+
+// minInSyscalls is the least share of a loss in a thread's own calls that samples have to stand for.
+const minInSyscalls = 0.2
+
+// nameCauseCode says which code the threads ran that a finding blames; of a loss in a thread's own calls, which system
+// calls these made, as nothing else is sampled there.
+func (ev *evidence) nameCauseCode(f *finding, c *report.Chain) {
+	if c.Cause.Code = ev.codeOfCause(f); c.Cause.Code != nil {
+		c.Cause.Detail = "of its time on a CPU meanwhile " + c.Cause.Code.Words() + "; " + c.Cause.Detail
+		return
+	}
+	at := f.claims.op()
+	if f.worst.followed() || !at.call {
+		return
+	}
+	in := ev.codeBetween(f.sub.Thread, at.op, ev.from, ev.to)
+	if in != nil && in.Syscall != "" && float64(in.Samples*sampledEvery) >= minInSyscalls*float64(f.lost) {
+		c.Cause.Code = in
+		c.Cause.Detail = "of its time in system calls there " + in.Words() + "; " + c.Cause.Detail
+	}
+}
+
+// codeOf returns which code ran in some samples; nil if there are too few.
+func (ev *evidence) codeOf(of func(*event.CodeSample) bool) *report.Code {
+	var samples []code.Sample
+	for i := range ev.in.CodeSamples {
+		if s := &ev.in.CodeSamples[i]; of(s) {
+			samples = append(samples, code.Sample{Frames: ev.in.CodeStacks[s.Stack], Syscall: s.Syscall})
+		}
+	}
+	p, ok := code.Find(samples)
+	if !ok {
+		return nil
+	}
+	c := &report.Code{
+		Samples: p.Samples, Share: p.Share, Function: report.FunctionName(&p.Function), InKernel: p.Kernel,
+	}
+	if p.InKernel != (event.Frame{}) {
+		c.Kernel = report.FunctionName(&p.InKernel)
+	}
+	if p.Caller != (event.Frame{}) {
+		c.Caller = report.FunctionName(&p.Caller)
+	}
+	if p.Syscall >= 0 {
+		c.Syscall = ev.syscall(p.Syscall)
+	}
+	return c
+}
+
+// nameCode says of the parts of a change that are on a CPU which code ran after it.
+func (ev *evidence) nameCode(t *subject, c *report.Change) {
+	to := ev.to
+	if c.UntilNS != 0 {
+		to = c.UntilNS
+	}
+	parts := slices.Clone(c.Parts)
+	for i := range parts {
+		if p := &parts[i]; p.OnCPU && p.NS > 0 {
+			p.Code = ev.codeBetween(t.Thread, p.Op, c.AtNS, to)
+		}
+	}
+	c.Parts, c.Summary = parts, ""
+	c.Summary = c.Sentence()
+}
