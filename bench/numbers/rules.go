@@ -107,6 +107,7 @@ var rules = map[string]rule{
 	"step_ns": upTo(wall),
 	"low_ns":  upTo(wall), "high_ns": upTo(wall), "per_step.steps": steps, "per_step.affected": atMost(steps),
 	"workloads.steps": steps, "workloads.p50_ns": upTo(wall), "workloads.p99_ns": upTo(wall), "warmup_ns": upTo(wall),
+	"workloads.mean_ns": upTo(wall), "account.ns": upTo(wall), "account.pct": percent,
 
 	"changes.before_ns": upTo(wall), "changes.after_ns": upTo(wall), "changes.until_ns": duringRun,
 	"changes.work_ns": upTo(wall), "changes.per_minute_ns": upTo(wall), "changes.parts.ns": ofDifference,

@@ -36,16 +36,7 @@ func (ev *evidence) changes(chains []report.Chain) []report.Change {
 // allChanges returns the changes of all threads, those that lost most first.
 func (ev *evidence) allChanges() []report.Change {
 	var list []report.Change
-	waits := map[event.Thread]map[changeKey]event.Ledger{}
-	for i := range ev.in.WaitSeries {
-		o := &ev.in.WaitSeries[i]
-		if waits[o.Thread] == nil {
-			waits[o.Thread] = map[changeKey]event.Ledger{}
-		}
-		l := waits[o.Thread][changeKey{o.Second, o.Op}]
-		l.Add(&o.Ledger)
-		waits[o.Thread][changeKey{o.Second, o.Op}] = l
-	}
+	waits := ev.waitsBySecond()
 	for _, t := range ev.subjects {
 		ns, _ := ev.calls.idleOf(t)
 		idle := percent(ns, t.wall())
@@ -108,6 +99,21 @@ func (ev *evidence) memoryGrowth() (list []report.Change) {
 type changeKey struct {
 	second uint64 // Unix s
 	op     event.Op
+}
+
+// waitsBySecond returns each thread's waits in calls and between them.
+func (ev *evidence) waitsBySecond() map[event.Thread]map[changeKey]event.Ledger {
+	waits := map[event.Thread]map[changeKey]event.Ledger{}
+	for i := range ev.in.WaitSeries {
+		o := &ev.in.WaitSeries[i]
+		if waits[o.Thread] == nil {
+			waits[o.Thread] = map[changeKey]event.Ledger{}
+		}
+		l := waits[o.Thread][changeKey{o.Second, o.Op}]
+		l.Add(&o.Ledger)
+		waits[o.Thread][changeKey{o.Second, o.Op}] = l
+	}
+	return waits
 }
 
 // leastCovered is the share of a thread's active time that its steps have to take, or they do not measure its progress.

@@ -194,6 +194,9 @@ func checkedText(r *report.Report) string {
 	for _, w := range r.Workloads {
 		fmt.Fprintf(&b, "\nsteps of %s/%d: %d of %s, p50 %s, warm-up %s, trend %.1f%%\n", w.Process, w.TID, w.Steps,
 			w.PerStep, report.Duration(w.P50NS), report.Duration(w.WarmupNS), w.Trend)
+		for _, p := range w.Account {
+			fmt.Fprintf(&b, "  %s of %s %s\n", report.Duration(p.NS), report.Duration(w.MeanNS), p.What)
+		}
 	}
 	for _, e := range r.Ended {
 		fmt.Fprintf(&b, "\nended: %s/%d: %s\n", e.Process, e.PID, e.Why)

@@ -192,6 +192,15 @@ func checkSums(t *testing.T, path string, in *diagnose.Input, r *report.Report) 
 			t.Errorf("%s: thread %d lost %d ns of %d", path, th.TID, ns, wall)
 		}
 	}
+	for _, w := range r.Workloads {
+		var sum uint64
+		for _, p := range w.Account {
+			sum += p.NS
+		}
+		if sum > w.MeanNS || float64(w.MeanNS-sum) > 0.01*float64(w.MeanNS)+float64(len(w.Account)+1) {
+			t.Errorf("%s: the parts of a step of thread %d add up to %d ns of %d: %+v", path, w.TID, sum, w.MeanNS, w.Account)
+		}
+	}
 }
 
 func FuzzDiagnose(f *testing.F) {

@@ -78,15 +78,18 @@ func (cs *callStats) stepNS(t *subject) uint64 {
 // workloads describes the steps of each thread that has some.
 func (ev *evidence) workloads() []report.Workload {
 	var list []report.Workload
+	waits := ev.waitsBySecond()
 	for _, t := range ev.subjects {
 		if t.count == 0 {
 			continue
 		}
-		list = append(list, report.Workload{
+		w := report.Workload{
 			Process: ev.procs.name(t.PID, ""), PID: t.PID, TID: t.TID, Steps: t.count, PerStep: t.steps.Words(),
 			WarmupNS: warmup(t), P50NS: t.steps.Quantile(0.5), P99NS: t.steps.Quantile(0.99),
 			Trend: round(100 * t.steps.Trend(t.from, t.to)),
-		})
+		}
+		w.MeanNS, w.Account = ev.stepAccount(t, waits[t.Thread])
+		list = append(list, w)
 	}
 	return list
 }

@@ -153,7 +153,19 @@ type Workload struct {
 	P99NS    uint64  `json:"p99_ns"`
 	Trend    float64 `json:"trend_pct"` // change of the step's duration from the first quarter to the last
 
+	// MeanNS is the mean step from the first whole second of steps to the last, and Account where its time went: the
+	// parts add up to it. Both are missing if there is no whole second.
+	MeanNS  uint64     `json:"mean_ns,omitempty"`
+	Account []StepPart `json:"account,omitempty"`
+
 	Node string `json:"node,omitempty"` // in a report of several machines
+}
+
+// StepPart is a part of a mean step.
+type StepPart struct {
+	What string  `json:"what"`
+	NS   uint64  `json:"ns"` // of a step
+	Pct  float64 `json:"pct"`
 }
 
 // StoredChain is a chain as an earlier version of Ingero recorded it, with what the data supports.

@@ -139,6 +139,23 @@ function Steps(props: { of: Workload }) {
       {w.process} <small>tid {w.tid}{w.node && ` on ${w.node}`}</small>: {count(w.steps)} steps of {w.per_step}; p50 {duration(w.p50_ns)}, p99 {duration(w.p99_ns)}
       {w.warmup_ns > 0 && `, the first ${duration(w.warmup_ns)} left out`}
       {Math.abs(w.trend_pct) >= 1 && `, ${w.trend_pct > 0 ? "+" : ""}${w.trend_pct.toFixed(0)} % from the first quarter to the last`}
+      {w.account && w.account.length > 0 && <StepAccount of={w} />}
+    </>
+  );
+}
+
+/** Where a mean step goes: a bar of its parts, and the same in words. */
+function StepAccount(props: { of: Workload }) {
+  const parts = props.of.account ?? [];
+  const words = parts.map((p) => `${duration(p.ns)} ${p.what}`).join(", ");
+  return (
+    <>
+      <span class="step-account" role="img" aria-label={words}>
+        {parts.map((p, i) => (
+          <i key={p.what} style={{ width: `${p.pct}%`, opacity: Math.max(0.25, 1 - 0.18 * i) }} title={`${p.what}: ${duration(p.ns)}, ${p.pct} %`} />
+        ))}
+      </span>
+      <small>a mean step of {duration(props.of.mean_ns ?? 0)}: {words}</small>
     </>
   );
 }
