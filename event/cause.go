@@ -13,6 +13,7 @@ const (
 	CauseInputStarvation = "input_starvation"
 	CauseGPUWait         = "gpu_wait"
 	CauseDriverCPU       = "driver_cpu"
+	CauseOwnCode         = "own_code" // the program's own code ran for long between calls
 	CauseColdStart       = "cold_start"
 	CausePageableCopy    = "pageable_copy"
 	CauseAllocChurn      = "alloc_churn"
@@ -35,7 +36,7 @@ const (
 // Causes lists every value that report.Cause.Kind may have.
 var Causes = []string{
 	CauseCPUContention, CauseCPUThrottled, CauseLockContention, CauseBlockIO, CauseMemoryPressure, CausePageFault,
-	CauseNetworkWait, CausePeerWait, CauseInputStarvation, CauseGPUWait, CauseDriverCPU, CauseColdStart,
+	CauseNetworkWait, CausePeerWait, CauseInputStarvation, CauseGPUWait, CauseDriverCPU, CauseOwnCode, CauseColdStart,
 	CausePageableCopy, CauseAllocChurn, CauseMemoryLeak, CauseImplicitSync, CauseGraphRecapture, CauseGraphPool,
 	CauseGraphCapture, CauseGraphLaunchDrop, CauseLaunchBound, CauseCollectiveWait, CauseGPUContention,
 	CauseThermalThrottle, CauseNUMAMisplacement, CauseHang, CauseUnknown,

@@ -291,6 +291,14 @@ type Distinct interface {
 // is not slow for its operation.
 const NotableWait = 50 * time.Microsecond
 
+// longGap is the duration from which a gap is, too, as what ran in it is worth naming.
+const longGap = 10 * time.Millisecond
+
+// NotableGap reports whether a gap is read one by one.
+func NotableGap(g *event.Gap) bool {
+	return WaitNS(&g.Ledger) >= uint64(NotableWait) || g.Duration >= uint64(longGap)
+}
+
 // SlowExcess and SlowShare say when a call is slow for its thread and operation: when it exceeds
 // the median by both.
 const (

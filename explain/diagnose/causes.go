@@ -96,6 +96,8 @@ type cause struct {
 	busyGPU bool
 	// saysHow says that the name of the kind already says how the thread waited.
 	saysHow bool
+	// saysCode says that describe names the code that ran.
+	saysCode bool
 	// ownLosses says that the root is another rank, whose own losses say why it was late:
 	// attribute_straggler.go.
 	ownLosses bool
@@ -142,6 +144,7 @@ var causes = []*cause{
 	&causeThermalThrottle,
 	&causeGPUWait,
 	&causeDriverCPU,
+	&causeOwnCode,
 	&causeUnknown,
 }
 

@@ -50,6 +50,9 @@ const minInSyscalls = 0.2
 // nameCauseCode says which code the threads ran that a finding blames; of a loss in a thread's own calls, which system
 // calls these made, as nothing else is sampled there.
 func (ev *evidence) nameCauseCode(f *finding, c *report.Chain) {
+	if f.cause.saysCode {
+		return
+	}
 	if c.Cause.Code = ev.codeOfCause(f); c.Cause.Code != nil {
 		c.Cause.Detail = "of its time on a CPU meanwhile " + c.Cause.Code.Words() + "; " + c.Cause.Detail
 		return

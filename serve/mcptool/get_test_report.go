@@ -61,7 +61,7 @@ const maxReport = 16 << 20
 
 var testReportTool = tool[testReportIn, testReportOut]{
 	name:  "get_test_report",
-	about: "How often Ingero was right about injected faults (ingero bench diagnosis).",
+	about: "How often Ingero was right about injected faults.",
 	run: func(_ context.Context, s *server, in testReportIn) (out testReportOut, err error) {
 		path := s.opts.TestReport
 		if path == "" {

@@ -22,7 +22,7 @@ var gapKind = &kind[event.Gap]{
 		b.set(2, w.threads.get(g.Thread, "", g.Start).id)
 		b.set(3, int64(g.Next))
 		b.set(4, int64(g.Duration))
-		b.flag(5, store.WaitNS(&g.Ledger) >= uint64(store.NotableWait))
+		b.flag(5, store.NotableGap(g))
 		b.ledger(6, &g.Ledger)
 		_, err := b.runAt(g.Start)
 		return err

@@ -98,7 +98,7 @@ func countGaps(in *diagnose.Input, gaps []event.Gap) {
 		s.Gaps++
 		s.SumNS += g.Duration
 		s.Ledger.Add(&g.Ledger)
-		if store.WaitNS(&g.Ledger) >= uint64(store.NotableWait) {
+		if store.NotableGap(&g) {
 			in.Gaps = append(in.Gaps, g)
 		}
 	}
