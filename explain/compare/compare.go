@@ -160,6 +160,7 @@ func compareThreads(a, b *diagnose.Profile) Thread {
 	t.Changed = math.Abs(t.SlowerPct) > t.NoisePct
 	t.Kernels, t.MoreKernels = kernels(a, b, na, nb)
 	t.Parts, t.RestNS = listed(parts, t.DifferenceNS, t.A.UnitNS*t.NoisePct/100)
+	nameCode(t.Parts, a.Code, b.Code)
 	return t
 }
 

@@ -159,6 +159,27 @@ func TestTimeIsSplitByWhatTheThreadDid(t *testing.T) {
 	}
 }
 
+func TestTimeOnACPUIsNamedByTheCodeOfTheLongerSide(t *testing.T) {
+	other := normal
+	other.cpu += 500_000
+	a, b := side(t, 1, 20, normal, nil), side(t, 2, 20, other, nil)
+	a.Profiles[0].Code = &report.Code{Samples: 20, Share: 0.8, Function: "load of libdata.so"}
+	b.Profiles[0].Code = &report.Code{Samples: 900, Share: 0.9, Function: "gc_collect_main of python3"}
+	for want, r := range map[string]*compare.Result{
+		"(in B 90 % was in gc_collect_main of python3)": compare.Compare(a, b),
+		"(in A 90 % was in gc_collect_main of python3)": compare.Compare(b, a),
+	} {
+		p := r.Threads[0].Parts[0]
+		if p.Code == nil || p.Code.Samples != 900 || !strings.HasSuffix(p.Text, want) || !strings.HasSuffix(r.Verdict, want) {
+			t.Errorf("%+v, verdict %q, want %q", p, r.Verdict, want)
+		}
+	}
+	b.Profiles[0].Code = nil
+	if p := compare.Compare(a, b).Threads[0].Parts[0]; p.Code != nil || strings.Contains(p.Text, "(in") {
+		t.Errorf("%+v", p)
+	}
+}
+
 // Whatever changes, the parts add up to the difference, which is that of the mean units.
 func TestPartsAddUpToTheDifference(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))

@@ -1,9 +1,12 @@
 package compare
 
 import (
+	"fmt"
 	"math"
 
+	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/explain/difference"
+	"github.com/ingero-io/ingero/explain/report"
 )
 
 // Part is a part of the difference between the durations of two units. What decides which of the other fields apply.
@@ -17,6 +20,8 @@ type Part struct {
 	B     float64 `json:"b"`
 	NS    int64   `json:"ns"` // its part of the difference
 	Text  string  `json:"text"`
+	// Code is what ran between calls on the side that was longer there, for time on a CPU.
+	Code *report.Code `json:"code,omitempty"`
 }
 
 // The parts to list: at most so many, and none below this share of the difference.
@@ -39,6 +44,23 @@ func listed(parts []difference.Part, whole int64, noise float64) (list []Part, r
 		rest -= list[len(list)-1].NS
 	}
 	return list, rest
+}
+
+// nameCode says of time on a CPU between calls which code ran in it, on the side where it is longer.
+func nameCode(parts []Part, a, b *report.Code) {
+	for i := range parts {
+		p := &parts[i]
+		if p.What != string(difference.BetweenCalls) || p.Class != event.OnCPU.String() {
+			continue
+		}
+		side := "B"
+		if p.Code = b; p.NS < 0 {
+			side, p.Code = "A", a
+		}
+		if p.Code != nil {
+			p.Text += fmt.Sprintf(" (in %s %s)", side, p.Code.Words())
+		}
+	}
 }
 
 func partOf(p *difference.Part) Part {

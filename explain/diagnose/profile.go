@@ -33,6 +33,7 @@ type Profile struct {
 	Series           []store.OpSecond          // calls of each operation by time, also nested ones
 	Libraries        []store.Library           // the files that its process uses
 	Kernels          map[string]KernelLaunches // by name; of kernels whose name is known
+	Code             *report.Code              // that ran on a CPU between calls; nil: too few samples
 	// SeriesStep is the length of each entry of Series, in seconds; 0 means 1.
 	SeriesStep uint64
 }
@@ -63,6 +64,7 @@ func (ev *evidence) profile(t *subject) Profile {
 		Thread: t.Thread, Process: ev.procs.name(t.PID, ""), Name: ev.procs.comm(t.Thread), Rank: -1,
 		From: t.from, To: t.to, Steps: t.steps, Count: t.count, Warmup: warmup(t), Ops: t.ops,
 		Between: ev.calls.gapStats[t.Thread].ledger, Node: ev.in.Node,
+		Code: ev.codeBetween(t.Thread, 0, t.from+warmup(t), t.to),
 	}
 	if q := ev.procs.byPID[t.PID]; q != nil {
 		p.Rank, p.Command = q.Rank, q.Command
