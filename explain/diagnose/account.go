@@ -19,7 +19,8 @@ type account struct {
 	base   uint64                       // what the call usually takes, 0 if unknown
 	bySite bool                         // base is that of calls from the same call site, in the same phase
 	role   event.Role
-	first  bool // the process had just begun with the call's operation
+	first  bool   // the process had just begun with the call's operation
+	may    states // what the cause that claims now may take
 }
 
 // loads reports whether the call is a first one that does not wait for the GPU. Only such a first
@@ -191,6 +192,9 @@ func (cs *callStats) median(st *store.OpStat) uint64 {
 
 // take claims up to v ns of the time that was lost in a class, and returns the claimed amount.
 func (a *account) take(c event.Class, v uint64) uint64 {
+	if !a.may.has(c) {
+		return 0
+	}
 	v = min(v, a.left[c])
 	a.left[c] -= v
 	a.taken[c] += v
@@ -201,6 +205,9 @@ func (a *account) take(c event.Class, v uint64) uint64 {
 // explain all of a call's time, not only what is beyond the usual. The part beyond the usual is
 // taken first.
 func (a *account) whole(c event.Class, v uint64) uint64 {
+	if !a.may.has(c) {
+		return 0
+	}
 	all := a.split.Of(c)
 	v = min(v, all-min(all, a.taken[c]))
 	a.left[c] -= min(a.left[c], v)

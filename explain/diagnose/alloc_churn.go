@@ -98,6 +98,7 @@ func (as *allocations) memoryOps(pid uint32) []*store.OpStat {
 
 var causeAllocChurn = cause{
 	kind:           event.CauseAllocChurn,
+	takes:          onCPU | waitsOnGPU,
 	claimEpisode:   claimChurn,
 	claimAggregate: aggregateChurn,
 	describe:       describeChurn,

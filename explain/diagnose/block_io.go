@@ -10,6 +10,7 @@ import (
 
 var causeBlockIO = cause{
 	kind:         event.CauseBlockIO,
+	takes:        blocked | onCPU,
 	claimEpisode: claimBlockIO,
 	inLink:       func(_ *evidence, l *ledger.Link) uint64 { return ioTime(l) },
 	place:        sameDisk,

@@ -14,6 +14,8 @@ const idleKind = "idle" // waiting for work: listed, never a cause
 // the kind may be left out. Causes differ by their fields: no other file tests for a kind.
 type cause struct {
 	kind string
+	// takes are the states of the time that it may claim.
+	takes states
 	// unexplained says that the reason for the lost time is not known.
 	unexplained bool
 
@@ -185,6 +187,7 @@ func (ev *evidence) claims(t *subject) []claim {
 		a := ev.account(t, &t.episodes[i])
 		for _, c := range causes {
 			if c.claimEpisode != nil {
+				a.may = c.takes
 				claims = append(claims, c.claimEpisode(ev, a)...)
 			}
 		}

@@ -11,6 +11,7 @@ import (
 
 var causeColdStart = cause{
 	kind:         event.CauseColdStart,
+	takes:        onCPU | waitsOnGPU | only(event.BlockIO, event.Fault),
 	claimEpisode: claimColdStart,
 	once:         true,
 	describe:     describeColdStart,

@@ -70,6 +70,7 @@ func (rs *rankWork) usualCollectives(t *subject) map[uint64]uint64 {
 
 var causeCollectiveWait = cause{
 	kind:           event.CauseCollectiveWait,
+	takes:          anyState &^ only(event.BlockIO, event.Fault),
 	claimEpisode:   claimCollective,
 	claimAggregate: aggregateCollectives,
 	sharedRoot:     lateRank,

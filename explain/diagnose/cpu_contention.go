@@ -14,6 +14,7 @@ import (
 
 var causeCPUContention = cause{
 	kind:         event.CauseCPUContention,
+	takes:        blocked | only(event.RunQueue),
 	claimEpisode: claimContention,
 	inLink:       runnableLink,
 	joinsThreads: true,

@@ -17,6 +17,7 @@ import (
 
 var causeCPUThrottled = cause{
 	kind:         event.CauseCPUThrottled,
+	takes:        blocked | only(event.Throttled, event.RunQueue),
 	claimEpisode: claimThrottled,
 	inLink:       throttledLink,
 	place:        throttledGroup,

@@ -9,6 +9,7 @@ import (
 
 var causeDriverCPU = cause{
 	kind:         event.CauseDriverCPU,
+	takes:        onCPU,
 	claimEpisode: claimDriverCPU,
 	complete:     (*evidence).discount,
 	describe:     describeDriverCPU,

@@ -1,6 +1,10 @@
 package diagnose
 
-import "github.com/ingero-io/ingero/event"
+import (
+	"slices"
+
+	"github.com/ingero-io/ingero/event"
+)
 
 // Spent is how a thread's time is attributed by all findings, reported or not.
 type Spent struct {
@@ -73,3 +77,61 @@ var ParseCPUs = parseCPUs
 
 // Variable is up to which duration waits are usual because their work varies.
 var Variable = variable
+
+// Feed gives the lost time of each episode of a recording to the causes as if it were all of one class, for each class.
+// It says which kinds took some without declaring the class, and of which class nobody took all.
+func Feed(in *Input) (wrong []string) {
+	ev := newEvidence(in)
+	for _, t := range ev.subjects {
+		t.usual, t.usualCollective = ev.usualWaits(t), ev.ranks.usualCollectives(t)
+		t.recaptures = ev.calls.recaptured(t)
+		for i := range t.episodes {
+			for _, c := range event.Classes() {
+				a := ev.account(t, &t.episodes[i])
+				a.become(c)
+				wrong = append(wrong, ev.feed(a, c)...)
+			}
+		}
+	}
+	return wrong
+}
+
+func (ev *evidence) feed(a *account, c event.Class) (wrong []string) {
+	for _, cause := range causes {
+		if cause.claimEpisode == nil {
+			continue
+		}
+		before := a.taken[c]
+		a.may = cause.takes
+		claims := cause.claimEpisode(ev, a)
+		if !cause.takes.has(c) && (a.taken[c] != before || len(claims) > 0) {
+			wrong = append(wrong, cause.kind+" took "+c.String())
+		}
+	}
+	if a.left[c] > 0 {
+		wrong = append(wrong, "nobody took "+c.String())
+	}
+	return wrong
+}
+
+// become turns all lost time of an account into time of one class.
+func (a *account) become(c event.Class) {
+	var lost uint64
+	for i := range a.left {
+		lost += a.left[i]
+		a.left[i] = 0
+	}
+	a.left[c] = min(lost, a.Duration)
+	e := *a.Episode
+	e.Ledger, e.Rows, e.Reclaims = event.Ledger{}, nil, nil
+	if c < event.NumClasses {
+		e.Ledger.NS[c] = e.Duration
+	}
+	for _, o := range a.Rows {
+		if o.Class == c {
+			e.Rows = append(e.Rows, o)
+		}
+	}
+	a.Episode, a.split = &e, e.Split()
+	a.open = slices.DeleteFunc(a.open, func(o *event.OffCPU) bool { return o.Class != c })
+}

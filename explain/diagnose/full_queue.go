@@ -31,7 +31,7 @@ const (
 	minQueuePct = 5.0
 )
 
-var causeFullQueue = cause{kind: event.CauseGPUWait, claimEpisode: claimFullQueue}
+var causeFullQueue = cause{kind: event.CauseGPUWait, takes: onCPU, claimEpisode: claimFullQueue}
 
 // enqueues reports whether an operation only adds to the launch queue.
 func enqueues(op event.Op) bool {

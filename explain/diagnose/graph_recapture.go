@@ -99,6 +99,7 @@ func (cs *callStats) recaptured(t *subject) bool {
 
 var causeGraphRecapture = cause{
 	kind:           event.CauseGraphRecapture,
+	takes:          onCPU | waitsOnGPU,
 	claimEpisode:   claimRecapture,
 	claimAggregate: aggregateRecaptures,
 	describe:       describeRecapture,

@@ -10,6 +10,7 @@ import (
 
 var causeIdle = cause{
 	kind:         idleKind,
+	takes:        blocked,
 	idle:         true,
 	answered:     event.CausePeerWait,
 	claimEpisode: claimIdle,

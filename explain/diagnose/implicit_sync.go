@@ -126,6 +126,7 @@ func shortWaits(ev *evidence, t *subject) []claim {
 
 var causeImplicitSync = cause{
 	kind:           event.CauseImplicitSync,
+	takes:          onCPU | waitsOnGPU,
 	claimAggregate: aggregateImplicitSyncs,
 	gpuSide:        true,
 	describe:       describeImplicitSync,

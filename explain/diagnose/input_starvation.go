@@ -10,6 +10,7 @@ import (
 
 var causeInputStarvation = cause{
 	kind:         event.CauseInputStarvation,
+	takes:        blocked,
 	claimEpisode: claimInput,
 	fromWorker:   true,
 	answered:     event.CausePeerWait,

@@ -38,6 +38,7 @@ func (ev *evidence) readJoins() {
 
 var causeJoining = cause{
 	kind:         idleKind,
+	takes:        blocked | onCPU,
 	idle:         true,
 	answered:     event.CausePeerWait,
 	claimEpisode: claimJoining,

@@ -161,6 +161,7 @@ func (t *subject) busyIn(o *store.OpStat) uint64 {
 
 var causeLaunchBound = cause{
 	kind:           event.CauseLaunchBound,
+	takes:          onCPU,
 	claimAggregate: aggregateLaunches,
 	mildPct:        dominantPct,
 	describe:       describeLaunchBound,

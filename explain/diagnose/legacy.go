@@ -18,6 +18,7 @@ const switchSlack = 200_000_000
 
 var causeUnrecorded = cause{
 	kind:         event.CauseUnknown,
+	takes:        anyState,
 	claimEpisode: claimUnrecorded,
 }
 

@@ -11,6 +11,7 @@ import (
 
 var causeLockContention = cause{
 	kind:         event.CauseLockContention,
+	takes:        blocked,
 	claimEpisode: claimLock,
 	passedOn:     event.CauseInputStarvation,
 	hostFunc:     idleKind,

@@ -11,6 +11,7 @@ import (
 
 var causeMemoryPressure = cause{
 	kind:         event.CauseMemoryPressure,
+	takes:        blocked | onCPU,
 	claimEpisode: claimMemory,
 	inLink:       (*evidence).pressed,
 	place:        pressedGroup,

@@ -14,6 +14,7 @@ import (
 
 var causeNetworkWait = cause{
 	kind:         event.CauseNetworkWait,
+	takes:        blocked,
 	claimEpisode: claimNetwork,
 	inLink:       answerLink,
 	place:        func(_ *evidence, f *finding) (string, bool) { return endpointOf(f.claims), true },

@@ -19,6 +19,7 @@ const (
 
 var causeOwnCode = cause{
 	kind:           event.CauseOwnCode,
+	takes:          onCPU,
 	claimAggregate: aggregateOwnCode,
 	once:           true,
 	saysCode:       true,

@@ -10,6 +10,7 @@ import (
 
 var causePageFault = cause{
 	kind:         event.CausePageFault,
+	takes:        blocked,
 	claimEpisode: claimPageFault,
 	inLink:       func(_ *evidence, l *ledger.Link) uint64 { return l.Split.NS[event.Fault] },
 	place:        sameProcess,

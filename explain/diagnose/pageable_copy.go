@@ -140,6 +140,7 @@ func (ev *evidence) readStaged() {
 
 var causePageableCopy = cause{
 	kind:         event.CausePageableCopy,
+	takes:        onCPU,
 	claimEpisode: claimPageable,
 	complete:     func(_ *evidence, f *finding) { f.stall = backToBack(f.claims) },
 	describe:     describePageable,

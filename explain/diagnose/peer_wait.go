@@ -10,6 +10,7 @@ import (
 
 var causePeerWait = cause{
 	kind:         event.CausePeerWait,
+	takes:        blocked,
 	claimEpisode: claimPeer,
 	joinsThreads: true,
 	place:        sameChildren,

@@ -11,6 +11,7 @@ import (
 
 var causeStalled = cause{
 	kind:         event.CauseUnknown,
+	takes:        onCPU | waitsOnGPU,
 	claimEpisode: claimStalled,
 }
 

@@ -11,6 +11,7 @@ import (
 
 var causeUnknown = cause{
 	kind:         event.CauseUnknown,
+	takes:        anyState,
 	unexplained:  true,
 	claimEpisode: claimUnknown,
 	why:          whatIsMissing,

@@ -8,6 +8,7 @@ import (
 
 var causeUnreported = cause{
 	kind:         event.CauseUnknown,
+	takes:        waitsOnGPU,
 	claimEpisode: claimUnreported,
 }
 
