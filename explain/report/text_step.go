@@ -138,13 +138,17 @@ func (t *text) workloads(list []Workload) {
 		}
 		t.wrap("[steps] "+at(w.Node), s)
 		if len(w.Account) > 0 {
-			t.wrap("        ", accountWords(&w))
+			t.wrap("        ", w.StepWords())
 		}
 	}
 }
 
-// accountWords says where a mean step goes: "a step of 6.4 ms: 3.9 ms waiting for the GPU, 1.6 ms on a CPU between calls".
-func accountWords(w *Workload) string {
+// StepWords say where a mean step goes: "a mean step of 6.4 ms: 3.9 ms waiting for the GPU, 1.6 ms on a CPU between
+// calls". Without an account they are empty.
+func (w *Workload) StepWords() string {
+	if len(w.Account) == 0 {
+		return ""
+	}
 	var parts []string
 	for _, p := range w.Account {
 		parts = append(parts, fmt.Sprintf("%s %s", Duration(p.NS), p.What))

@@ -26,6 +26,7 @@ type diagnoseOut struct {
 	Finding      *finding   `json:"finding,omitempty"`
 	Began        string     `json:"began,omitempty"`
 	PerStep      *stepLoss  `json:"per_step,omitempty" jsonschema:"means"`
+	Step         data       `json:"step,omitempty"` // where the time of a step goes, of the finding's thread
 	Path         []data     `json:"path" jsonschema:"effect first, root last"`
 	Others       []other    `json:"others"`
 	NotExplained []data     `json:"not_explained"`
@@ -129,8 +130,27 @@ func (d *diagnoseOut) fill(r *report.Report, in *diagnoseIn) error {
 			d.Others = append(d.Others, other{ID: c.ID, Summary: data(mcpshape.Cut(string(prose(c.Summary)), maxName))})
 		}
 	}
+	d.Step = stepOf(r, at)
 	d.Next = nextOf(r, at, in)
 	return nil
+}
+
+// stepOf says where a step goes, of the thread of the finding at a place of the list; without findings, of the thread
+// that makes most steps.
+func stepOf(r *report.Report, at int) data {
+	var of *report.Workload
+	for i := range r.Workloads {
+		w := &r.Workloads[i]
+		switch {
+		case at < len(r.Chains) && (w.PID != r.Chains[at].Effect.PID || w.TID != r.Chains[at].Effect.TID):
+		case of == nil || w.Steps > of.Steps:
+			of = w
+		}
+	}
+	if of == nil {
+		return ""
+	}
+	return prose(of.StepWords())
 }
 
 func findingIDs(r *report.Report) string {

@@ -47,7 +47,7 @@ func (s stacksOut) rows() int { return len(s.Stacks) }
 
 var stacksTool = tool[stacksIn, stacksOut]{
 	name:  "get_stacks",
-	about: "Which code makes the calls: frames, counts and durations, by place and GPU kernel.",
+	about: "Which code makes the calls: frames, counts, durations, by place and GPU kernel.",
 	run: func(ctx context.Context, s *server, in stacksIn) (out stacksOut, err error) {
 		op, err := opNamed(in.Op)
 		if err != nil {

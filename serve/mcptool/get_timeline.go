@@ -49,7 +49,7 @@ const (
 
 var timelineTool = tool[timelineIn, timelineOut]{
 	name:  "get_timeline",
-	about: "When did it change? A thread's call rate, calls a step, step time, waits; with marks.",
+	about: "When did it change? A thread's call rate, calls a step, step time, waits, marks.",
 	run: func(ctx context.Context, s *server, in timelineIn) (out timelineOut, err error) {
 		err = s.readView(ctx, in.scope, &out.common, func(v *view) error {
 			v.bySecond(&out.common)
