@@ -14,6 +14,14 @@ type Legacy struct {
 	Chains   []StoredChain
 	Switches map[event.Thread]Switches // threads whose context switches were recorded
 	IDs      map[CallKey]string        // events.id of calls, which is not made from node and time
+	Counted  CountedSwitches
+}
+
+// CountedSwitches are context switches that a file counts by process and minute, whether it lists them or not.
+type CountedSwitches struct {
+	Switches  uint64
+	NS        uint64 // the sum of the times off the CPU
+	Processes int
 }
 
 // CallKey identifies a call.

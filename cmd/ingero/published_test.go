@@ -86,7 +86,7 @@ func checkStored(t *testing.T, path string) {
 			continue
 		}
 		c, v := r.StoredChains[n], rows.Values()
-		if c.ID != v[0] || c.Severity != v[1] || c.Summary != v[2] || c.Supported == "" {
+		if c.ID != v[0] || string(c.Severity) != v[1] || c.Summary != v[2] || c.Supported == "" {
 			t.Errorf("%v was recorded, %+v is shown", v, c)
 		}
 	}

@@ -228,6 +228,9 @@ func (ev *evidence) verdict(r *report.Report, worst float64, few int) string {
 		if n := len(r.Chains) - 1; n > 0 {
 			v += fmt.Sprintf(" (and %d more)", n)
 		}
+		if notes := ev.countedNote(); worst < minPct && len(notes) > 0 {
+			v += "; " + notes[0]
+		}
 		return v
 	case changeVerdict(r.Changes, 0) != "":
 		return changeVerdict(r.Changes, 0)

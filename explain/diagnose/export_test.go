@@ -135,3 +135,8 @@ func (a *account) become(c event.Class) {
 	a.Episode, a.split = &e, e.Split()
 	a.open = slices.DeleteFunc(a.open, func(o *event.OffCPU) bool { return o.Class != c })
 }
+
+// OffBetween adds a time in which a thread was off the CPU between calls, as recordings by an earlier Ingero have it.
+func (in *Input) OffBetween(t event.Thread, from, to uint64) {
+	in.between = append(in.between, interval{t, from, to})
+}

@@ -59,6 +59,8 @@ type Input struct {
 	// Legacy is what a recording by an earlier Ingero holds and lacks; nil for a recording in the
 	// current format.
 	Legacy *store.Legacy
+	// between are the times in it in which threads were off the CPU between calls.
+	between []interval
 
 	PerProcess bool // fill in Report.Processes
 	Live       bool // the window is the last LiveWindow of a program that runs

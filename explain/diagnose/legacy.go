@@ -66,6 +66,9 @@ func (ev *evidence) eventID(t event.Thread, at uint64, kind store.EventKind) str
 
 // legacyVerdict says that nothing was found, and what was not recorded.
 func (ev *evidence) legacyVerdict(r *report.Report, worst float64) string {
+	if s, ok := ev.longestSilence(); ok {
+		return s.words(ev)
+	}
 	return fmt.Sprintf("nothing found: %s in %s checked; no cause took more than %.1f %% of a thread's time inside "+
 		"them, and the time between them was not recorded",
 		count(r.Events, ""), span(ev.to-ev.from), worst)

@@ -208,3 +208,50 @@ func TestStoredChainsAreComparedWithTheData(t *testing.T) {
 		})
 	}
 }
+
+// silent is an earlier recording in which a thread makes no call for 9 s, after calls each millisecond.
+func silent(t *testing.T) *diagnose.Input {
+	t.Helper()
+	in := legacyInput(opOf(t, "cudaLaunchKernel"), 0, 0, seen(0))
+	o := &in.Ops[0]
+	var calls []event.CallTime
+	for i := range uint64(100) {
+		calls = append(calls, event.CallTime{Start: 1_000*ms + i*ms, Duration: 10_000, Thread: old, Op: o.Op})
+	}
+	calls = append(calls, event.CallTime{Start: 10_100 * ms, Duration: 10_000, Thread: old, Op: o.Op})
+	in.Spans, o.Last = [][]event.CallTime{calls}, 10_101*ms
+	return in
+}
+
+func TestTheLongestSilenceOfAnEarlierRecordingIsTold(t *testing.T) {
+	in := silent(t)
+	in.OffBetween(old, 2_000*ms, 2_001*ms)
+	in.OffBetween(old, 5_010*ms, 9_510*ms)
+	in.Lives = []event.Life{{
+		At: 5_000 * ms, Kind: event.LifeFork, Thread: event.Thread{PID: 200, TID: 200}, Parent: old,
+	}}
+	const want = "python3 (tid 100) made no CUDA call for 9 s from 00:00:01 UTC on: it ran for about 4.5 s and slept " +
+		"4.5 s from when it forked a child (pid 200) on: own work and a wait for its child, as when code is compiled at " +
+		"its first use. It left its CPU only 2 times, so that it did not compete for one; what ran was not recorded"
+	if v := diagnose.Diagnose(in).Verdict; v != want {
+		t.Errorf("%s", v)
+	}
+	waited := silent(t)
+	waited.OffBetween(old, 1_100*ms, 10_000*ms) // for work, perhaps
+	unseen := silent(t)
+	unseen.Legacy.Switches = nil
+	for name, in := range map[string]*diagnose.Input{"waited": waited, "not recorded": unseen} {
+		if v := diagnose.Diagnose(in).Verdict; !strings.HasPrefix(v, "nothing found") {
+			t.Errorf("%s: %s", name, v)
+		}
+	}
+}
+
+func TestSwitchesThatAreOnlyCountedProveNothing(t *testing.T) {
+	in := legacyInput(opOf(t, "cudaLaunchKernel"), 0, 0, seen(0))
+	in.Legacy.Counted = store.CountedSwitches{Switches: 191_835, NS: 50_800 * ms, Processes: 10}
+	const want = "191,835 context switches of 10 processes with 50.8 s off a CPU are counted, but not when they were"
+	if r := diagnose.Diagnose(in); len(r.Notes) != 1 || !strings.HasPrefix(r.Notes[0], want) {
+		t.Errorf("%q", r.Notes)
+	}
+}

@@ -155,8 +155,9 @@ func (in *Input) loadRows(ctx context.Context, r store.Reader, w store.Window) e
 	// The reader may reuse a row's slices for the next row.
 	off := keep(&in.OffCPU)
 	err := r.OffCPU(ctx, w, func(o *event.OffCPU) bool {
-		if in.Legacy != nil && o.Op == 0 && o.Class == event.Other {
-			return true // between calls, for unknown reasons: of no use
+		if in.Legacy != nil && o.Op == 0 && o.Class == event.Other { // between calls, for unknown reasons
+			in.between = append(in.between, interval{o.Thread, o.Start, o.Start + o.Duration})
+			return true
 		}
 		c := *o
 		c.Culprits = append([]event.Culprit(nil), o.Culprits...)

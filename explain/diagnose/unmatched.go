@@ -50,7 +50,7 @@ func (ps *processes) ranks() map[uint32]collective.Rank {
 
 // notes say what was recorded but cannot be judged.
 func (ev *evidence) notes() []string {
-	return slices.Concat(ev.in.pauseNotes(), ev.host.stolenNote(), ev.unmatchedNote())
+	return slices.Concat(ev.in.pauseNotes(), ev.host.stolenNote(), ev.unmatchedNote(), ev.countedNote())
 }
 
 func (ev *evidence) unmatchedNote() []string {

@@ -129,7 +129,7 @@ func (r *legacyReader) Legacy(ctx context.Context, w store.Window) (*store.Legac
 	if err != nil {
 		return nil, err
 	}
-	out := &store.Legacy{Switches: e.switches(), IDs: map[store.CallKey]string{}}
+	out := &store.Legacy{Switches: e.switches(), Counted: e.countedSwitches(), IDs: map[store.CallKey]string{}}
 	for i := range e.calls {
 		if c := &e.calls[i]; w.Contains(c.Start) {
 			out.IDs[store.CallKey{Thread: c.Thread, Start: c.Start}] = e.ids[i]
@@ -202,4 +202,18 @@ func (e *legacyRows) switches() map[event.Thread]store.Switches {
 		}
 	}
 	return out
+}
+
+// countedSwitches sums the context switches of all processes.
+func (e *legacyRows) countedSwitches() (c store.CountedSwitches) {
+	processes := map[uint32]bool{}
+	for _, n := range e.counts {
+		if n.isSwitch {
+			c.Switches += n.count
+			c.NS += n.sum
+			processes[n.pid] = true
+		}
+	}
+	c.Processes = len(processes)
+	return c
 }
