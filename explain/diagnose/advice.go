@@ -12,6 +12,7 @@ import (
 // frameworks is in the cause itself.
 const (
 	adviceFewThreads   = event.CauseCPUContention
+	adviceFewWorkers   = event.CauseCPUContention + " workers"
 	adviceWorkers      = event.CauseInputStarvation
 	advicePageLock     = event.CausePageableCopy
 	adviceCopyIn       = event.CausePageableCopy + " to the device"
@@ -47,6 +48,13 @@ var advice = map[string]map[framework.Name]string{
 		framework.ONNX: "run fewer threads in {process} than it has CPUs: " +
 			"intra_op_num_threads of the session's options",
 		framework.CUDA: "run fewer threads in {process} than it has CPUs (OMP_NUM_THREADS, if it uses OpenMP)",
+	},
+	adviceFewWorkers: {
+		framework.Unknown: "let {process} have fewer workers than CPUs, each with one thread, and keep them from one epoch " +
+			"to the next (DataLoader: num_workers, torch.set_num_threads(1) in worker_init_fn, persistent_workers=True)",
+		framework.PyTorch: "let {process} have fewer workers than CPUs, each with one thread, and keep them from one epoch " +
+			"to the next (DataLoader: num_workers, torch.set_num_threads(1) in worker_init_fn, persistent_workers=True)",
+		framework.CUDA: "let {process} have fewer workers than CPUs, each with one thread",
 	},
 	adviceWorkers: {
 		framework.Unknown: "give {process} more workers like {worker}, or let them prepare more in advance " +

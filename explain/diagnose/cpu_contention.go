@@ -179,7 +179,7 @@ func describeContention(ev *evidence, f *finding, c *report.Chain) {
 		}
 		c.Path = f.path(ev, "runnable", "CPU "+cpus)
 	} else {
-		c.Summary = fmt.Sprintf("%s lost %s runnable while %s had its CPU", f.process(ev), f.pct(), culprit)
+		c.Summary = fmt.Sprintf("%s lost %s runnable while %s", f.process(ev), f.pct(), ev.procs.hadCPU(list, victim.PID))
 		c.Path = []report.Step{f.step(ev, "runnable", "CPU "+cpus, f.lost)}
 	}
 	known := total(list)
@@ -193,7 +193,7 @@ func describeContention(ev *evidence, f *finding, c *report.Chain) {
 		})
 	}
 	for i := range list[:min(len(list), maxSteps)] {
-		if _, fix := ev.host.priority(victim, &list[i]); fix != "" {
+		if _, fix := ev.host.priority(victim, &list[i]); fix != "" && !ev.procs.feeds(list[i].PID, victim.PID) {
 			c.Recommendations = append(c.Recommendations, fix)
 		}
 	}
@@ -279,7 +279,10 @@ func whoRan(ev *evidence, f *finding) []report.Culprit {
 // kernelTask reports whether a task is a thread of the kernel, which has no
 // affinity to change.
 func kernelTask(comm string) bool {
-	for _, p := range []string{"kworker/", "migration/", "rcu", "kswapd", "kcompactd", "jbd2/", "cpuhp/"} {
+	for _, p := range []string{
+		"kworker/", "migration/", "rcu", "kswapd", "kcompactd", "jbd2/", "cpuhp/", "kdamond", "ksoftirqd/", "irq/",
+		"khugepaged", "ksmd",
+	} {
 		if strings.HasPrefix(comm, p) {
 			return true
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/explain/report"
 )
 
 // Fixes for CPU contention. The threads that one fix moves must not delay a thread that launches
@@ -315,6 +316,20 @@ func numbers(cpus []uint16) string {
 	return cpuList(set)
 }
 
+// fewerWorkers recommends what to do about workers of a thread's own program that have its CPU: to take it from them would
+// only make it wait for what they make.
+func (ev *evidence) fewerWorkers(victim event.Thread, to string) []string {
+	r := ev.procs.advise(victim.PID, []string{"process", ev.procs.name(victim.PID, "")}, adviceFewWorkers)
+	if n := ev.in.CPUs; n > 0 {
+		r = append(r, fmt.Sprintf("this machine has %s, of which the launching thread needs one",
+			report.Plural(uint64(n), "CPU")))
+	}
+	if to != "" {
+		r = append(r, fmt.Sprintf("or give the launching thread a CPU of its own: taskset -cp %s %d", to, victim.TID))
+	}
+	return r
+}
+
 // makeRoom recommends how to keep the culprits off the victim's CPUs.
 func (ev *evidence) makeRoom(f *finding, victim event.Thread, list []runner) []string {
 	p := ev.planOf(f)
@@ -329,6 +344,8 @@ func (ev *evidence) makeRoom(f *finding, victim event.Thread, list []runner) []s
 			r = append(r, fmt.Sprintf("or give the thread that waited a CPU of its own: taskset -cp %s %d", to, victim.TID))
 		}
 		return r
+	case ev.procs.ownWorkersOf(list, victim.PID).ns >= total(list)/2:
+		return ev.fewerWorkers(victim, to)
 	case kernelTask(top.Comm):
 		where := "other CPUs"
 		if to != "" {
@@ -337,9 +354,9 @@ func (ev *evidence) makeRoom(f *finding, victim event.Thread, list []runner) []s
 		return []string{fmt.Sprintf("%s is a kernel thread, which stays where it is; move the waiting thread off its CPU: %s",
 			top.name, where)}
 	}
-	outsiders := !p.own
+	outsiders := !p.own && !ev.procs.feeds(top.PID, f.sub.PID)
 	for _, c := range list[:min(len(list), 3)] {
-		if c.PID == victim.PID || p.own && ev.procs.feeds(c.PID, f.sub.PID) || c.NS*10 < top.NS || kernelTask(c.Comm) {
+		if c.PID == victim.PID || ev.procs.feeds(c.PID, f.sub.PID) || c.NS*10 < top.NS || kernelTask(c.Comm) {
 			continue
 		}
 		outsiders = true
