@@ -24,6 +24,7 @@ func (ev *evidence) codeOfCause(f *finding) *report.Code {
 	}
 	type stretch struct{ from, to uint64 }
 	ran := map[event.Thread][]stretch{}
+	blamed := ev.blamed(f)
 	for _, cl := range f.claims {
 		if cl.followed() {
 			l := cl.last()
@@ -32,13 +33,28 @@ func (ev *evidence) codeOfCause(f *finding) *report.Code {
 		}
 		for _, o := range cl.waits() {
 			for _, c := range o.Culprits {
-				ran[c.Thread] = append(ran[c.Thread], stretch{o.Start, o.Start + o.Duration})
+				if blamed(c.PID) {
+					ran[c.Thread] = append(ran[c.Thread], stretch{o.Start, o.Start + o.Duration})
+				}
 			}
 		}
 	}
 	return ev.codeOf(func(s *event.CodeSample) bool {
 		return slices.ContainsFunc(ran[s.Thread], func(x stretch) bool { return s.At >= x.from && s.At < x.to })
 	})
+}
+
+// blamed tells which of the processes that had a thread's CPU the finding names: the first, and if that is one of its
+// program's workers, all of these. What others ran meanwhile says nothing about them.
+func (ev *evidence) blamed(f *finding) func(pid uint32) bool {
+	list := f.contention.ranked(&ev.procs)
+	if len(list) == 0 {
+		return func(uint32) bool { return true }
+	}
+	top, owner := list[0].PID, f.sub.PID
+	return func(pid uint32) bool {
+		return pid == top || top != owner && pid != owner && ev.procs.feeds(top, owner) && ev.procs.feeds(pid, owner)
+	}
 }
 
 // sampledEvery is about how long after the last one the next sample of a CPU is taken, ns: see event.CodeSample.
