@@ -2,6 +2,7 @@ package reports
 
 import (
 	"embed"
+	"slices"
 
 	"github.com/ingero-io/ingero/event"
 )
@@ -15,6 +16,7 @@ var sources embed.FS
 type Case struct {
 	Name  string // the report's id, and what is wrong
 	Truth Truth  `json:"-"`
+	Final bool   `json:"final"` // looked at only at the end: nobody tunes on it
 
 	file  string // in cases
 	gpu   string // settings of the hollow GPU (internal/hollow/DESIGN.md)
@@ -34,9 +36,15 @@ const unread = "does not read|did not read|nobody read|is not read|reads too slo
 // fast is for programs whose steps are to be short.
 const fast = "kernel.default=20us"
 
-// A kind of cause that is right where only the program's own code is to blame does not exist yet in every case: then
-// Kinds is empty, and the words decide.
-var cases = []Case{
+// sleeps is what may be said of a thread that sleeps because it wants to.
+const sleeps = "nanosleep|time\\.sleep|sleeps|sleep\\(|polling|polls"
+
+// cases are all of them.
+var cases = slices.Concat(daily, final)
+
+// daily are the cases that diagnoses are improved with. A kind of cause that is right where only the program's own code
+// is to blame does not exist yet in every case: then Kinds is empty, and the words decide.
+var daily = []Case{
 	{
 		Name: "garbage-collection", file: "R01_gc.py", torch: true,
 		Truth: Truth{Words: []string{"gc_collect|garbage collect"}},
@@ -110,5 +118,78 @@ var cases = []Case{
 	{
 		Name: "denormals", file: "H05_denormals.py", torch: true,
 		Truth: Truth{Words: []string{"on CPU between calls|own code|filter_state"}},
+	},
+	{
+		Name: "evicted-weights", file: "R30_evicted_weights.c", gpu: fast,
+		Truth: Truth{
+			Kinds: []string{event.CausePageFault, event.CauseBlockIO},
+			Words: []string{"fault|mmap|mapped|load_expert", "disk|read|file|safetensors"},
+		},
+	},
+	{
+		Name: "monitor-each-step", file: "R31_monitor_each_step.py", torch: true,
+		Truth: Truth{Who: "nvidia-smi", Words: []string{"child|subprocess|fork|exec|wait4|waitpid|gpu_memory"}},
+	},
+	{
+		Name: "decoding-mask", file: "R32_decoding_mask.py", torch: true,
+		Truth: Truth{Kinds: []string{event.CauseOwnCode}, Words: []string{"mask_logits|allowed_tokens"}},
+	},
+	{
+		Name: "small-writes", file: "R33_small_writes.c", gpu: fast,
+		Truth: Truth{
+			Kinds: []string{event.CauseNetworkWait, event.CausePeerWait},
+			Words: []string{"kv-index|recv|TCP|socket", "Nagle|NODELAY|delayed ack|acknowledg"},
+		},
+	},
+	{
+		Name: "stale-lock-file", file: "R34_stale_lock_file.py", gpu: "kernel.default=100us",
+		Truth: Truth{Words: []string{sleeps, "wait_for_lock|\\block"}},
+	},
+	{
+		Name: "profiler-stops", file: "R35_profiler_stops.c", gpu: fast, beside: []string{"sampler"}, needs: 2,
+		Truth: Truth{Who: "stack-sampler", Words: []string{"ptrace|stopped|trac(ing|ed) stop|debugger|SIGSTOP"}},
+	},
+	{
+		Name: "memory-agent", file: "R36_memory_agent.c", gpu: fast, beside: []string{"agent"}, needs: 2,
+		Truth: Truth{
+			Who:   "metrics-agent",
+			Words: []string{"mmap|munmap|stage_batch", "smaps|mmap_lock|memory map|page table|address space"},
+		},
+	},
+	{
+		Name: "workers-each-epoch", file: "R37_workers_each_epoch.py", torch: true, needs: 2,
+		Truth: Truth{Words: []string{
+			"worker|DataLoader",
+			"fork|clone|spawn|started|created|new process|exits|(each|every) epoch|open_shards",
+		}},
+	},
+	{
+		Name: "inherited-lock", file: "R42_inherited_lock.py", gpu: "kernel.default=100us", never: true,
+		Truth: Truth{
+			Kinds: []string{event.CauseHang}, Who: "image-decoder",
+			Words: []string{"\\block|futex|mutex|sem_", "read|pipe"},
+		},
+	},
+	{
+		Name: "cache-lock", file: "R44_cache_lock.c", gpu: fast, beside: []string{"tuner"}, needs: 2,
+		Truth: Truth{Who: "autotuner", Words: []string{"flock|file lock|lock (on|of) (the|a) file|cache\\.lock"}},
+	},
+	{
+		Name: "scalar-reads", file: "R46_scalar_reads.py", torch: true, gpu: "kernel.default=100us",
+		Truth: Truth{
+			Kinds: []string{event.CauseImplicitSync},
+			Words: []string{"item|_local_scalar|cudaStreamSynchronize|cudaMemcpyAsync"},
+		},
+	},
+	{
+		Name: "pageable-mask", file: "R47_pageable_mask.py", torch: true, gpu: "kernel.default=150us;copy.pageable=2e9",
+		Truth: Truth{
+			Kinds: []string{event.CausePageableCopy},
+			Words: []string{"cudaMemcpyAsync|cuMemcpy", "pageable|pinned|page-locked"},
+		},
+	},
+	{
+		Name: "empty-cache", file: "R48_empty_cache.py", torch: true, gpu: "kernel.default=150us;alloc=200us;free=150us",
+		Truth: Truth{Kinds: []string{event.CauseAllocChurn}, Words: []string{"cudaMalloc|cudaFree|empty_cache"}},
 	},
 }

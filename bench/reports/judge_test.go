@@ -2,6 +2,8 @@ package reports
 
 import (
 	"os/exec"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -75,6 +77,45 @@ func TestCasesHaveTheirPrograms(t *testing.T) {
 		cmd.Stdin = strings.NewReader(string(text))
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Errorf("%s: %v: %s", c.file, err, out)
+		}
+	}
+}
+
+// Cases that nobody tunes on run only when they are asked for, and then no others.
+func TestFinalCasesAreAGroupOfTheirOwn(t *testing.T) {
+	for _, group := range []bool{false, true} {
+		list, err := (&Options{Final: group, Ways: []Way{Launched}}).chosen()
+		if err != nil {
+			t.Fatal(err)
+		}
+		names := Names(group)
+		if len(list) == 0 || len(list) != 2*len(names) { // with the fault and without it
+			t.Errorf("final %v: %d runs of %d cases", group, len(list), len(names))
+		}
+		for i := range list {
+			if list[i].Final != group {
+				t.Errorf("final %v: %s is chosen", group, list[i].Name)
+			}
+		}
+		if _, err := (&Options{Final: !group, Only: names[:1]}).chosen(); err == nil {
+			t.Errorf("final %v: %s is chosen", !group, names[0])
+		}
+	}
+}
+
+// What a truth is written as can be matched.
+func TestTruthsAreRegularExpressions(t *testing.T) {
+	for i := range cases {
+		truth := &cases[i].Truth
+		for _, w := range append([]string{truth.Who}, truth.Words...) {
+			if _, err := regexp.Compile(`(?i)` + w); err != nil {
+				t.Errorf("%s: %v", cases[i].Name, err)
+			}
+		}
+		for _, kind := range truth.Kinds {
+			if !slices.Contains(event.Causes, kind) {
+				t.Errorf("%s: there is no kind %q", cases[i].Name, kind)
+			}
 		}
 	}
 }

@@ -4,7 +4,8 @@
 //
 // Programs are traced and explained as users do it, with the program ingero: started under the tracer, and attached to
 // while they run. What is right is written down in a case's Truth before it runs: the first finding must name it. See
-// Judge, which is pure, for the four grades.
+// Judge, which is pure, for the four grades. Some cases are left out unless they are asked for (Options.Final): what is
+// said of them is looked at only at the end, so that it shows how right a diagnosis is that nobody made for them.
 package reports
 
 import (
@@ -24,6 +25,7 @@ import (
 type Options struct {
 	Ingero   string   // path of the program
 	Only     []string // names of cases; empty: all
+	Final    bool     // the cases that nobody tunes on, and no others; else all others
 	Ways     []Way    // empty: all
 	Seeds    []int    // of the programs' own random numbers; empty: 1
 	Keep     string   // folder to leave the recordings in; empty: nowhere
@@ -43,18 +45,20 @@ const (
 // Ways lists them.
 var Ways = []Way{Launched, Attached}
 
-// Names lists the cases.
-func Names() []string {
+// Names lists the cases of a group: those that nobody tunes on, or all others.
+func Names(final bool) []string {
 	var names []string
 	for i := range cases {
-		names = append(names, cases[i].Name)
+		if cases[i].Final == final {
+			names = append(names, cases[i].Name)
+		}
 	}
 	return names
 }
 
 // Run runs and judges cases. If there is an error, the report has what ran before it.
 func Run(ctx context.Context, o Options) (*Report, error) {
-	r := &Report{Schema: 1, Results: []Result{}}
+	r := &Report{Schema: 1, Final: o.Final, Results: []Result{}}
 	list, err := o.chosen()
 	if err != nil {
 		return r, err
@@ -77,9 +81,10 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 
 // chosen lists the runs.
 func (o *Options) chosen() (list []Result, err error) {
+	names := Names(o.Final)
 	for _, n := range o.Only {
-		if !slices.Contains(Names(), n) {
-			return nil, fmt.Errorf("there is no case %q; there are %s", n, strings.Join(Names(), ", "))
+		if !slices.Contains(names, n) {
+			return nil, fmt.Errorf("there is no case %q; there are %s", n, strings.Join(names, ", "))
 		}
 	}
 	ways, seeds := o.Ways, o.Seeds
@@ -91,7 +96,7 @@ func (o *Options) chosen() (list []Result, err error) {
 	}
 	for i := range cases {
 		c := &cases[i]
-		if len(o.Only) > 0 && !slices.Contains(o.Only, c.Name) {
+		if c.Final != o.Final || len(o.Only) > 0 && !slices.Contains(o.Only, c.Name) {
 			continue
 		}
 		for _, way := range ways {

@@ -5,6 +5,7 @@ import "fmt"
 // Report is the result of all runs.
 type Report struct {
 	Schema  int      `json:"schema"`
+	Final   bool     `json:"final"` // of the cases that nobody tunes on, see Options.Final
 	Results []Result `json:"results"`
 	// Grades counts the runs with a fault, Controls those without.
 	Grades   map[Grade]int `json:"grades"`

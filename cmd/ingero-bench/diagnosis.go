@@ -28,6 +28,7 @@ type diagnosisFlags struct {
 	baseline string
 	real     bool
 	reports  bool
+	final    bool
 	runs     int
 	numbers  bool
 	asJSON   bool
@@ -52,7 +53,8 @@ which takes some ten minutes. They are fetched the first time (890 MB, with npm 
 and stay in the user's cache, or in $INGERO_REAL_CACHE.
 
 With --reports it runs programs that were made from public bug reports, each with its
-fault and without it, started under the tracer and attached to; half a minute each.`,
+fault and without it, started under the tracer and attached to; half a minute each.
+A third of the newer ones is left out, unless --final is given: nobody tunes on them.`,
 		Example: "  sudo ingero bench diagnosis --quick\n  sudo ingero bench diagnosis --seed 7 --baseline cooccurrence " +
 			"--json\n  sudo ingero bench diagnosis --only lock,lock-io,controls --keep recordings\n  sudo ingero bench " +
 			"diagnosis --real --only llama\n  sudo ingero bench diagnosis --reports --only slow-clock",
@@ -75,7 +77,9 @@ fault and without it, started under the tracer and attached to; half a minute ea
 	fl.StringVar(&f.Keep, "keep", "", "leave the recordings in this folder")
 	fl.BoolVar(&f.real, "real", false, "run llama.cpp and PyTorch (--only "+strings.Join(accuracy.RealNames(), ",")+")")
 	fl.BoolVar(&f.reports, "reports", false,
-		"run programs made from public bug reports (--only "+strings.Join(reports.Names(), ",")+")")
+		"run programs made from public bug reports (--only "+strings.Join(reports.Names(false), ",")+")")
+	fl.BoolVar(&f.final, "final", false, "with --reports: run those that nobody tunes on, and no others (--only "+
+		strings.Join(reports.Names(true), ",")+")")
 	fl.IntVar(&f.runs, "runs", 1, "with --reports: run each so often, with the next seed each time")
 	fl.BoolVar(&f.numbers, "numbers", false,
 		"also list each field of the tools and the report, and how often it was right")

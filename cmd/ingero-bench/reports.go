@@ -20,7 +20,9 @@ func (c *console) reported(ctx context.Context, f *diagnosisFlags) error {
 	if err != nil {
 		return fmt.Errorf("find the program ingero: %w", err)
 	}
-	o := reports.Options{Ingero: filepath.Join(filepath.Dir(own), "ingero"), Only: f.Only, Keep: f.Keep, Fetched: c.err}
+	o := reports.Options{
+		Ingero: filepath.Join(filepath.Dir(own), "ingero"), Only: f.Only, Final: f.final, Keep: f.Keep, Fetched: c.err,
+	}
 	if _, err := os.Stat(o.Ingero); err != nil {
 		return fmt.Errorf("%w; it must be where ingero-bench is", err)
 	}
@@ -61,7 +63,11 @@ func (c *console) writeReported(r *reports.Report) error {
 	}
 	var b strings.Builder
 	writeColumns(&b, t, 5)
-	fmt.Fprintf(&b, "\nwith the fault: %d right, %d half right, %d wrong, %d silent; controls: %d silent, %d with a "+
+	b.WriteString("\n")
+	if r.Final {
+		b.WriteString("cases that nobody tunes on, ")
+	}
+	fmt.Fprintf(&b, "with the fault: %d right, %d half right, %d wrong, %d silent; controls: %d silent, %d with a "+
 		"finding\n", r.Grades[reports.Right], r.Grades[reports.Half], r.Grades[reports.Wrong], r.Grades[reports.Silent],
 		r.Controls[reports.Right], r.Controls[reports.Wrong])
 	_, err := io.WriteString(c.out, b.String())
