@@ -157,6 +157,7 @@ func (ev *evidence) window() (from, to uint64) {
 	if from == 0 {
 		from = first
 	}
+	from = max(from, ev.in.First) // nothing was checked before the recording
 	if to == 0 {
 		to = last
 		for _, at := range ev.host.stuck() {
