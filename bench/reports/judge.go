@@ -63,6 +63,14 @@ func statements(r *report.Report) (list []statement) {
 	return list
 }
 
+// firstKind is the kind of the first finding of a report; empty without one.
+func firstKind(r *report.Report) string {
+	if list := statements(r); len(list) > 0 {
+		return list[0].kind
+	}
+	return ""
+}
+
 // begins reports whether the verdict is what a finding says first.
 func begins(verdict, text string) bool {
 	first, _, _ := strings.Cut(text, "\n")

@@ -10,6 +10,9 @@ type Report struct {
 	// Grades counts the runs with a fault, Controls those without.
 	Grades   map[Grade]int `json:"grades"`
 	Controls map[Grade]int `json:"controls"`
+	// Windows counts the windows that were moved, Same those in which the first finding is of the same kind.
+	Windows int `json:"windows"`
+	Same    int `json:"same"`
 }
 
 // Result is a run of a case, and what was said of it.
@@ -20,10 +23,14 @@ type Result struct {
 	Control bool   `json:"control"`
 	Skipped string `json:"skipped,omitempty"` // why it did not run
 	// Slower is by how much steps were longer with the fault, by the program's own clock, percent.
-	Slower    float64 `json:"slower_pct"`
-	Verdict   string  `json:"verdict"`
-	Kind      string  `json:"kind,omitempty"` // of the first finding
-	Grade     Grade   `json:"grade,omitempty"`
+	Slower  float64 `json:"slower_pct"`
+	Verdict string  `json:"verdict"`
+	Kind    string  `json:"kind,omitempty"` // of the first finding
+	Grade   Grade   `json:"grade,omitempty"`
+	// Moved are the grades of what is said without the first three seconds, and without the last three; Same whether the
+	// first finding is of the same kind then.
+	Moved     []Grade `json:"moved,omitempty"`
+	Same      []bool  `json:"same,omitempty"`
 	Recording string  `json:"recording,omitempty"` // with Options.Keep
 }
 
@@ -46,6 +53,12 @@ func (r *Report) sum() {
 			r.Controls[x.Grade]++
 		default:
 			r.Grades[x.Grade]++
+		}
+		for _, same := range r.Results[i].Same {
+			r.Windows++
+			if same {
+				r.Same++
+			}
 		}
 	}
 }

@@ -61,21 +61,38 @@ func (w *workshop) runCase(ctx context.Context, x *Result) error {
 	if err != nil {
 		return err
 	}
-	x.Verdict = r.Verdict
-	if list := statements(r); len(list) > 0 {
-		x.Kind = list[0].kind
-	}
+	x.Verdict, x.Kind = r.Verdict, firstKind(r)
 	if x.Control {
 		x.Grade = JudgeControl(r)
-	} else {
-		x.Grade = x.Truth.Judge(r)
+		return nil
+	}
+	x.Grade = x.Truth.Judge(r)
+	return w.moveWindow(ctx, x, r, db)
+}
+
+// moved is by how much the window of a recording is moved, to see whether the same is said.
+const moved = 3 * time.Second
+
+// moveWindow explains a recording without its first seconds, and without its last ones.
+func (w *workshop) moveWindow(ctx context.Context, x *Result, r *report.Report, db string) error {
+	for _, window := range [][]string{
+		{"--from", unixSeconds(r.Window.FromNS + uint64(moved))}, {"--to", unixSeconds(r.Window.ToNS - uint64(moved))},
+	} {
+		again, err := explain(ctx, w.o.Ingero, db, window...)
+		if err != nil {
+			return err
+		}
+		x.Moved = append(x.Moved, x.Truth.Judge(again))
+		x.Same = append(x.Same, firstKind(again) == x.Kind)
 	}
 	return nil
 }
 
-// explain explains a recording as users do.
-func explain(ctx context.Context, ingero, db string) (*report.Report, error) {
-	cmd := exec.CommandContext(ctx, ingero, "explain", "--json", db)
+func unixSeconds(ns uint64) string { return strconv.FormatUint(ns/1e9, 10) }
+
+// explain explains a recording, or a part of it, as users do.
+func explain(ctx context.Context, ingero, db string, window ...string) (*report.Report, error) {
+	cmd := exec.CommandContext(ctx, ingero, append([]string{"explain", "--json", db}, window...)...)
 	var said bytes.Buffer
 	cmd.Stderr = &said
 	out, err := cmd.Output()

@@ -70,6 +70,9 @@ func (c *console) writeReported(r *reports.Report) error {
 	fmt.Fprintf(&b, "with the fault: %d right, %d half right, %d wrong, %d silent; controls: %d silent, %d with a "+
 		"finding\n", r.Grades[reports.Right], r.Grades[reports.Half], r.Grades[reports.Wrong], r.Grades[reports.Silent],
 		r.Controls[reports.Right], r.Controls[reports.Wrong])
+	if r.Windows > 0 {
+		fmt.Fprintf(&b, "windows moved by three seconds: in %d of %d the first finding is of the same kind\n", r.Same, r.Windows)
+	}
 	_, err := io.WriteString(c.out, b.String())
 	return err
 }
