@@ -184,17 +184,26 @@ func (w *workshop) build(ctx context.Context, x *Result, p *program) ([]string, 
 		}
 		p.env = append(p.env, "LD_PRELOAD="+lib)
 	}
-	name, inC := strings.CutSuffix(x.file, ".c")
-	switch {
-	case inC:
-		to := filepath.Join(w.dir, name)
+	to := filepath.Join(w.dir, "cases", neutral)
+	if strings.HasSuffix(x.file, ".c") {
 		return []string{to},
 			w.compile(ctx, to, x.file, w.gpu+"/libcudart.so.12", w.gpu+"/libcuda.so.1", "-Wl,-rpath,"+w.gpu)
-	case x.torch:
-		return []string{w.torch.Python, w.source(x.file)}, nil
 	}
-	return []string{"python3", w.source(x.file)}, nil
+	source, err := os.ReadFile(w.source(x.file))
+	if err != nil {
+		return nil, err
+	}
+	to += ".py"
+	python := "python3"
+	if x.torch {
+		python = w.torch.Python
+	}
+	return []string{python, to}, os.WriteFile(to, source, 0o644)
 }
+
+// neutral is the name of all programs: that of a case's file says what is wrong, and a diagnosis that shows the file of a
+// frame would say so, too.
+const neutral = "workload"
 
 // compile compiles one of the sources.
 func (w *workshop) compile(ctx context.Context, to, source string, more ...string) error {
