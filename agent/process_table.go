@@ -53,7 +53,7 @@ func newProcessTable(fs proc.FS) *processTable {
 		seenAt: map[uint32]uint64{}, endedAt: map[uint32]uint64{}, boot: bootTime(),
 		pruneAt: maxUntraced,
 		execs:   executed{},
-		sched:   scheduling{known: map[event.Thread]store.Scheduling{}},
+		sched:   scheduling{known: map[event.Thread]seenScheduling{}},
 	}
 }
 

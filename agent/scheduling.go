@@ -9,9 +9,19 @@ import (
 // scheduling reads the scheduling policy and allowed CPUs of threads that make calls, that waited
 // for a CPU, or that ran meanwhile.
 type scheduling struct {
-	known map[event.Thread]store.Scheduling
+	known map[event.Thread]seenScheduling
 	fresh []store.Scheduling
 }
+
+// seenScheduling is what is known of a thread, and when it was looked up last, Unix ns.
+type seenScheduling struct {
+	store.Scheduling
+	at uint64
+}
+
+// lookAgain is how long a thread's affinity is taken to be as it was, ns: a library may pin the threads of its process
+// at any time.
+const lookAgain = 1_000_000_000
 
 // minWait is the wait for a CPU, in ns, from which threads are looked up: shorter waits are not
 // reported one by one.
@@ -24,18 +34,33 @@ const maxScheduled = 1 << 12
 // stays unknown.
 func (s *scheduling) observe(fs proc.FS, o *event.OffCPU) {
 	if o.Dispatch { // advice about other threads must leave it its CPUs
-		s.look(fs, o.Thread)
+		s.look(fs, o.Thread, o.Start+o.Duration)
+		s.lookAgain(fs, o.Thread, o.Start+o.Duration)
 	}
 	if o.RunQueue < minWait || len(o.Culprits) == 0 {
 		return
 	}
-	s.look(fs, o.Thread)
+	s.look(fs, o.Thread, o.Start+o.Duration)
 	for i := range o.Culprits {
-		s.look(fs, o.Culprits[i].Thread)
+		s.look(fs, o.Culprits[i].Thread, o.Start+o.Duration)
 	}
 }
 
-func (s *scheduling) look(fs proc.FS, t event.Thread) {
+// lookAgain tells if the affinity of a thread that makes calls is another one than a second ago.
+func (s *scheduling) lookAgain(fs proc.FS, t event.Thread, at uint64) {
+	v := s.known[t]
+	if v.CPUs == "" || at < v.at+lookAgain {
+		return
+	}
+	v.at = at
+	if now, err := fs.Affinity(int(t.PID), int(t.TID)); err == nil && now != v.CPUs {
+		v.Before, v.CPUs, v.Changed = v.CPUs, now, at
+		s.fresh = append(s.fresh, v.Scheduling)
+	}
+	s.known[t] = v
+}
+
+func (s *scheduling) look(fs proc.FS, t event.Thread, at uint64) {
 	if _, ok := s.known[t]; ok || t.TID == 0 {
 		return
 	}
@@ -44,11 +69,11 @@ func (s *scheduling) look(fs proc.FS, t event.Thread) {
 	}
 	p, err := fs.Scheduling(int(t.PID), int(t.TID))
 	if err != nil {
-		s.known[t] = store.Scheduling{} // do not look it up again
+		s.known[t] = seenScheduling{} // do not look it up again
 		return
 	}
 	v := store.Scheduling{Thread: t, Policy: store.Policy(p.Policy), Nice: int8(p.Nice), Realtime: uint8(p.Realtime)}
 	v.CPUs, _ = fs.Affinity(int(t.PID), int(t.TID)) // on an error, the other fields are still useful
-	s.known[t] = v
+	s.known[t] = seenScheduling{v, at}
 	s.fresh = append(s.fresh, v)
 }

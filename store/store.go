@@ -133,6 +133,8 @@ type Scheduling struct {
 	Nice     int8
 	Realtime uint8  // priority, 1 to 99; 0 if the policy has none
 	CPUs     string // allowed CPUs, as the kernel lists them (0-3,8); empty if not recorded
+	Before   string // those before they last changed; empty if they have not
+	Changed  uint64 // Unix ns at which that was seen
 }
 
 // Snapshot is the state of the machine at one moment.

@@ -182,6 +182,11 @@ func describeContention(ev *evidence, f *finding, c *report.Chain) {
 		c.Summary = fmt.Sprintf("%s lost %s runnable while %s", f.process(ev), f.pct(), ev.procs.hadCPU(list, victim.PID))
 		c.Path = []report.Step{f.step(ev, "runnable", "CPU "+cpus, f.lost)}
 	}
+	if !f.parts.several() {
+		words, fix := ev.crowded(f)
+		c.Summary += words
+		c.Recommendations = append(c.Recommendations, fix...)
+	}
 	known := total(list)
 	for i, r := range list[:min(len(list), maxSteps)] {
 		if i > 0 && share(r.NS, known) < minStep {

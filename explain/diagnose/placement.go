@@ -69,11 +69,14 @@ func (ev *evidence) busyCPUs() map[uint16]bool {
 }
 
 // cpuLoads returns how busy CPUs were in the window, percent; empty where it was not recorded.
-func (ev *evidence) cpuLoads() map[uint16]float64 {
+func (ev *evidence) cpuLoads() map[uint16]float64 { return ev.cpuLoadsIn(ev.from, ev.to) }
+
+// cpuLoadsIn is the same for a part of the window, Unix ns.
+func (ev *evidence) cpuLoadsIn(from, to uint64) map[uint16]float64 {
 	sum, n := map[uint16]float64{}, map[uint16]int{}
 	for i := range ev.in.Snapshots {
 		l := &ev.in.Snapshots[i]
-		if l.At < ev.from || l.At > ev.to {
+		if l.At < from || l.At > to {
 			continue
 		}
 		for cpu := range len(l.CPUs) {
@@ -145,14 +148,51 @@ func parseCPUs(list string) (cpus []uint16) {
 	return cpus
 }
 
+// bound is the affinity of a thread that may not run on all CPUs.
+type bound struct {
+	may    []uint16
+	before string   // where it might run before that changed; empty if it has not
+	since  uint64   // Unix ns; 0 if it has not changed
+	idle   []uint16 // other CPUs that had room meanwhile
+}
+
+// boundOf returns a thread's affinity, if it leaves out CPUs of the machine.
+func (ev *evidence) boundOf(t event.Thread) (b bound, ok bool) {
+	q, _ := ev.host.scheduling(t)
+	b.may = parseCPUs(q.CPUs)
+	if len(b.may) == 0 || ev.in.CPUs == 0 || len(b.may) >= ev.in.CPUs {
+		return b, false
+	}
+	from := ev.from
+	if len(parseCPUs(q.Before)) > len(b.may) && q.Changed > ev.from {
+		b.before, b.since, from = q.Before, q.Changed, q.Changed
+	}
+	loads := ev.cpuLoadsIn(from, ev.to)
+	for c := range uint16(ev.in.CPUs) {
+		if pct, known := loads[c]; known && pct < maxBusy && !slices.Contains(b.may, c) {
+			b.idle = append(b.idle, c)
+		}
+	}
+	return b, true
+}
+
+// words list the CPUs: "CPU 0 since 18:15:03, before CPU 0-1".
+func (b *bound) words() string {
+	s := "CPU " + numbers(b.may)
+	if b.since != 0 {
+		s += fmt.Sprintf(" since %s, before CPU %s", clockOf(b.since/1e9), printable(b.before))
+	}
+	return s
+}
+
 // boundWords says on which CPUs the threads that waited may run, if that is not all of them.
 func (ev *evidence) boundWords(f *finding) string {
-	may := ev.host.allowed(f.root())
-	if len(may) == 0 || ev.in.CPUs == 0 || len(may) >= ev.in.CPUs {
+	b, ok := ev.boundOf(f.root())
+	if !ok {
 		return ""
 	}
 	for _, p := range f.parts {
-		if !slices.Equal(ev.host.allowed(p.Thread), may) {
+		if !slices.Equal(ev.host.allowed(p.Thread), b.may) {
 			return ""
 		}
 	}
@@ -160,5 +200,19 @@ func (ev *evidence) boundWords(f *finding) string {
 	if f.parts.several() {
 		whose = "each of them"
 	}
-	return fmt.Sprintf("the affinity of %s is CPU %s", whose, numbers(may))
+	return fmt.Sprintf("the affinity of %s is %s", whose, b.words())
+}
+
+// crowded says that the thread that waited was kept to CPUs that others use, while others had room: then who had its CPU
+// is only half of the reason. It is empty otherwise.
+func (ev *evidence) crowded(f *finding) (words string, fix []string) {
+	b, ok := ev.boundOf(f.root())
+	if !ok || len(b.idle) == 0 {
+		return "", nil
+	}
+	t := f.root()
+	fix = []string{fmt.Sprintf("let it run on the other CPUs: taskset -acp %s %d; a library that is loaded, a launcher, or "+
+		"KMP_AFFINITY and GOMP_CPU_AFFINITY may set the affinity, and children have it from their parent",
+		numbers(slices.Concat(b.may, b.idle)), t.PID)}
+	return fmt.Sprintf("; its affinity is %s, while CPU %s had room", b.words(), numbers(b.idle)), fix
 }

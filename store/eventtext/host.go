@@ -134,11 +134,16 @@ var schedKind = kind{
 }
 
 func doSched(p *parser, f *fields) {
-	p.rec.Scheduling = append(p.rec.Scheduling, store.Scheduling{
+	s := store.Scheduling{
 		Thread: event.Thread{PID: uint32(f.uint("pid", 32)), TID: uint32(f.uint("tid", 32))},
 		Policy: store.Policy(f.uint("policy", 8)),
 		Nice:   int8(f.int("nice", 8, 0)), Realtime: uint8(f.uint("rt", 8)), CPUs: f.text("cpus"),
-	})
+		Before: f.text("before"),
+	}
+	if at, ok := f.get("changed"); ok {
+		s.Changed = f.timeOf(at, event.Thread{})
+	}
+	p.rec.Scheduling = append(p.rec.Scheduling, s)
 }
 
 func (w *writer) sched(s *store.Scheduling) {
@@ -151,6 +156,10 @@ func (w *writer) sched(s *store.Scheduling) {
 	}
 	w.num("rt", uint64(s.Realtime))
 	w.text("cpus", s.CPUs)
+	w.text("before", s.Before)
+	if s.Changed != 0 {
+		w.set("changed", w.when(s.Changed))
+	}
 }
 
 var nodesKind = kind{word: "nodes", parse: doNodes, format: (*writer).nodes}

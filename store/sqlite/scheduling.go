@@ -15,8 +15,9 @@ var schedulingKind = &kind[store.Scheduling]{
 	rows:   func(t *store.Tables) *[]store.Scheduling { return &t.Scheduling },
 	hold:   keepEach[store.Scheduling],
 	insert: func(w *Writer, _ []*boundStmt, s *store.Scheduling) error {
-		return exec(w.conn, "insert or replace into scheduling values (?, ?, ?, ?, ?, ?, ?)", w.session.id,
-			int64(s.PID), int64(s.TID), int64(s.Policy), int64(s.Nice), int64(s.Realtime), nullText(s.CPUs))
+		return exec(w.conn, "insert or replace into scheduling values (?, ?, ?, ?, ?, ?, ?, ?, ?)", w.session.id,
+			int64(s.PID), int64(s.TID), int64(s.Policy), int64(s.Nice), int64(s.Realtime), nullText(s.CPUs),
+			nullText(s.Before), nullInt(s.Changed))
 	},
 	query: "select * from scheduling order by session, pid, tid",
 	scan: func(_ context.Context, _ *Reader, s *sqlite.Stmt) (store.Scheduling, error) {
@@ -26,6 +27,9 @@ var schedulingKind = &kind[store.Scheduling]{
 		}
 		if s.ColumnCount() > 6 { // else of an older schema
 			v.CPUs = s.ColumnText(6)
+		}
+		if s.ColumnCount() > 8 {
+			v.Before, v.Changed = s.ColumnText(7), number(s, 8)
 		}
 		return v, nil
 	},

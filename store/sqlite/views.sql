@@ -44,7 +44,8 @@ from reclaim r left join thread t on t.id = r.thread left join session s on s.id
 
 create view scheduling_policies as
 select s.node, t.pid, t.tid, case t.policy when 0 then 'SCHED_OTHER' when 1 then 'SCHED_FIFO' when 2 then 'SCHED_RR' when 3 then 'SCHED_BATCH'
-  when 5 then 'SCHED_IDLE' when 6 then 'SCHED_DEADLINE' end as policy, t.nice, t.realtime, t.cpus as allowed_cpus
+  when 5 then 'SCHED_IDLE' when 6 then 'SCHED_DEADLINE' end as policy, t.nice, t.realtime, t.cpus as allowed_cpus,
+  t.before_cpus as allowed_before, t.changed as affinity_changed
   from scheduling t join session s on s.id = t.session;
 
 create view memory_limits as
