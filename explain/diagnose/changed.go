@@ -36,23 +36,8 @@ func (ev *evidence) changes(chains []report.Chain) []report.Change {
 // allChanges returns the changes of all threads, those that lost most first.
 func (ev *evidence) allChanges() []report.Change {
 	var list []report.Change
-	waits := ev.waitsBySecond()
 	for _, t := range ev.subjects {
-		ns, _ := ev.calls.idleOf(t)
-		idle := percent(ns, t.wall())
-		if idle > maxOwnIdle {
-			continue
-		}
-		of, ok := ev.stepsOf(t)
-		if !ok {
-			continue
-		}
-		width := max(ev.in.SeriesStep, 1) * uint64(time.Second)
-		seconds := ev.seconds(t, width, waits[t.Thread])
-		ev.places(t, seconds)
-		found := slices.DeleteFunc(change.Find(&of, seconds, width), func(c report.Change) bool {
-			return idle > maxChangeIdle && (c.Between || c.Elsewhere || c.MoreWork != "")
-		})
+		found := slices.Clone(ev.changesOf(t))
 		for i := range found {
 			ev.nameCode(t, &found[i])
 		}
@@ -60,6 +45,42 @@ func (ev *evidence) allChanges() []report.Change {
 	}
 	slices.SortStableFunc(list, func(a, b report.Change) int { return cmp.Compare(b.LostNS, a.LostNS) })
 	return append(list, ev.memoryGrowth()...)
+}
+
+// changesOf returns the changes of a thread whose time is attributed.
+func (ev *evidence) changesOf(t *subject) []report.Change {
+	if found, ok := ev.changed[t]; ok {
+		return found
+	}
+	if ev.changed == nil {
+		ev.changed = map[*subject][]report.Change{}
+	}
+	ev.changed[t] = nil
+	ns, _ := ev.calls.idleOf(t)
+	idle := percent(ns, t.wall())
+	of, ok := ev.stepsOf(t)
+	if idle > maxOwnIdle || !ok {
+		return nil
+	}
+	width := max(ev.in.SeriesStep, 1) * uint64(time.Second)
+	seconds := ev.seconds(t, width, ev.waitedBySecond(t.Thread))
+	ev.places(t, seconds)
+	ev.changed[t] = slices.DeleteFunc(change.Find(&of, seconds, width), func(c report.Change) bool {
+		return idle > maxChangeIdle && (c.Between || c.Elsewhere || c.MoreWork != "")
+	})
+	return ev.changed[t]
+}
+
+// onset returns from when on a thread's steps take longer for good, Unix ns; 0 if they do not.
+func (ev *evidence) onset(t *subject) uint64 {
+	var most uint64
+	var at uint64
+	for _, c := range ev.changesOf(t) {
+		if c.Kind == report.ChangeLevel && c.LostNS > most {
+			most, at = c.LostNS, c.AtNS
+		}
+	}
+	return at
 }
 
 // memoryGrowth returns the memory of processes that grows up to the end, once their threads work. Device memory is
@@ -101,19 +122,21 @@ type changeKey struct {
 	op     event.Op
 }
 
-// waitsBySecond returns each thread's waits in calls and between them.
-func (ev *evidence) waitsBySecond() map[event.Thread]map[changeKey]event.Ledger {
-	waits := map[event.Thread]map[changeKey]event.Ledger{}
-	for i := range ev.in.WaitSeries {
-		o := &ev.in.WaitSeries[i]
-		if waits[o.Thread] == nil {
-			waits[o.Thread] = map[changeKey]event.Ledger{}
+// waitedBySecond returns a thread's waits in calls and between them, by second.
+func (ev *evidence) waitedBySecond(t event.Thread) map[changeKey]event.Ledger {
+	if ev.waits == nil {
+		ev.waits = map[event.Thread]map[changeKey]event.Ledger{}
+		for i := range ev.in.WaitSeries {
+			o := &ev.in.WaitSeries[i]
+			if ev.waits[o.Thread] == nil {
+				ev.waits[o.Thread] = map[changeKey]event.Ledger{}
+			}
+			l := ev.waits[o.Thread][changeKey{o.Second, o.Op}]
+			l.Add(&o.Ledger)
+			ev.waits[o.Thread][changeKey{o.Second, o.Op}] = l
 		}
-		l := waits[o.Thread][changeKey{o.Second, o.Op}]
-		l.Add(&o.Ledger)
-		waits[o.Thread][changeKey{o.Second, o.Op}] = l
 	}
-	return waits
+	return ev.waits[t]
 }
 
 // leastCovered is the share of a thread's active time that its steps have to take, or they do not measure its progress.

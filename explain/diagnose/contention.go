@@ -14,7 +14,12 @@ type contention struct {
 	runners ledger.Runners
 	cpus    map[uint16]bool
 	self    uint64 // ns in which the tracer ran
-	note    string // on how the times were found; may be empty
+	// onset is from when on the thread's steps took longer for good, Unix ns, 0 if they did not; early are those that ran
+	// before. Who ran as much then as later did not make the difference.
+	onset    uint64
+	from, to uint64 // Unix ns, of the thread
+	early    ledger.Runners
+	note     string // on how the times were found; may be empty
 }
 
 // add counts who ran during the waits for a CPU. Where several threads waited for one CPU at
@@ -33,6 +38,9 @@ func (c *contention) add(hs *hostState, rows []*event.OffCPU) {
 	until := map[uint16]uint64{} // by CPU
 	for _, o := range rows {
 		c.runners.Add(o)
+		if o.Start < c.onset {
+			c.early.Add(o)
+		}
 		cpu := ledger.CPU(o)
 		c.on(cpu)
 		_, from := ledger.Blocked(o)
@@ -43,6 +51,7 @@ func (c *contention) add(hs *hostState, rows []*event.OffCPU) {
 	}
 	if once < waited {
 		c.runners.Scale(share(once, waited))
+		c.early.Scale(share(once, waited))
 	}
 	c.self = 0
 	for _, r := range c.runners.Ranked() {
@@ -79,7 +88,17 @@ type runner struct {
 	name          string
 }
 
-// ranked lists the processes that ran, without the tracer, the longest first.
+// more returns how much more of the time some runs took since the onset than before, of the time then and before: ns in
+// all, and before it. Without an onset it is ns.
+func (c *contention) more(ns, early uint64) float64 {
+	if c.onset <= c.from || c.onset >= c.to {
+		return float64(ns)
+	}
+	return float64(ns-min(early, ns))/float64(c.to-c.onset) - float64(early)/float64(c.onset-c.from)
+}
+
+// ranked lists the processes that ran, without the tracer: those first that ran longest, or if steps took longer from
+// some time on, those that ran more since.
 func (c *contention) ranked(ps *processes) []runner {
 	by := map[uint32]*runner{}
 	for _, who := range c.runners.Ranked() {
@@ -96,6 +115,12 @@ func (c *contention) ranked(ps *processes) []runner {
 	for _, r := range by {
 		list = append(list, *r)
 	}
-	slices.SortFunc(list, func(a, b runner) int { return cmp.Or(cmp.Compare(b.NS, a.NS), cmp.Compare(a.PID, b.PID)) })
+	early := map[uint32]uint64{}
+	for _, who := range c.early.Ranked() {
+		early[who.PID] += who.NS
+	}
+	slices.SortFunc(list, func(a, b runner) int {
+		return cmp.Or(cmp.Compare(c.more(b.NS, early[b.PID]), c.more(a.NS, early[a.PID])), cmp.Compare(a.PID, b.PID))
+	})
 	return list
 }

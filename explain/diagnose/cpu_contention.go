@@ -82,7 +82,8 @@ const (
 // explains.
 func (ev *evidence) runners(f *finding) {
 	at := &f.contention
-	at.runners = ledger.Runners{}
+	at.runners, at.early = ledger.Runners{}, ledger.Runners{}
+	at.onset, at.from, at.to = ev.onset(f.sub), f.sub.from, f.sub.to
 	rows := 0
 	var waits []*event.OffCPU
 	for _, cl := range f.claims {

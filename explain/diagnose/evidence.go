@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/explain/report"
 )
 
 // evidence is a recording of one machine, prepared for the causes (prepare.go). After that it does
@@ -30,8 +31,10 @@ type evidence struct {
 	inFlightCalls []inFlightCall              // calls that had not returned, the oldest first
 
 	// Computed on first use.
-	launched map[uint32]map[uint64]uint64 // launches of processes by second: launchesOf
-	planned  map[*finding]*plan           // see plans
+	launched map[uint32]map[uint64]uint64                // launches of processes by second: launchesOf
+	planned  map[*finding]*plan                          // see plans
+	changed  map[*subject][]report.Change                // see changesOf
+	waits    map[event.Thread]map[changeKey]event.Ledger // see waitedBySecond
 
 	// What was found (find).
 	all  []*finding

@@ -42,9 +42,9 @@ func partOf(op event.Op) string {
 
 // stepAccount splits the mean step of a thread, from its first whole second with steps to its last one; nil if it has
 // too few.
-func (ev *evidence) stepAccount(t *subject, waits map[changeKey]event.Ledger) (meanNS uint64, parts []report.StepPart) {
+func (ev *evidence) stepAccount(t *subject) (meanNS uint64, parts []report.StepPart) {
 	width := max(ev.in.SeriesStep, 1) * uint64(time.Second)
-	list := ev.seconds(t, width, waits)
+	list := ev.seconds(t, width, ev.waitedBySecond(t.Thread))
 	from := t.from + warmup(t)
 	list = slices.DeleteFunc(list, func(s change.Second) bool { return s.At < from })
 	if len(list) == 0 {

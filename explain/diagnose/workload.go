@@ -78,7 +78,6 @@ func (cs *callStats) stepNS(t *subject) uint64 {
 // workloads describes the steps of each thread that has some.
 func (ev *evidence) workloads() []report.Workload {
 	var list []report.Workload
-	waits := ev.waitsBySecond()
 	for _, t := range ev.subjects {
 		if t.count == 0 {
 			continue
@@ -88,7 +87,7 @@ func (ev *evidence) workloads() []report.Workload {
 			WarmupNS: warmup(t), P50NS: t.steps.Quantile(0.5), P99NS: t.steps.Quantile(0.99),
 			Trend: round(100 * t.steps.Trend(t.from, t.to)),
 		}
-		w.MeanNS, w.Account = ev.stepAccount(t, waits[t.Thread])
+		w.MeanNS, w.Account = ev.stepAccount(t)
 		list = append(list, w)
 	}
 	return list
