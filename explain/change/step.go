@@ -30,7 +30,7 @@ func (f *finder) describe(c report.Change, before, after part, slow float64) (re
 	c.BeforeNS, c.AfterNS = uint64(math.Round(a.NS)), uint64(math.Round(b.NS))
 	c.LostNS = uint64(math.Round(math.Max(0, b.NS-a.NS) * slow))
 	switch cost, words := work(a, b); {
-	case words == "" || cost < smallPart*(b.NS-a.NS):
+	case words == "" || cost < smallPart*(b.NS-a.NS) && !largerCopies(a, b):
 	case (a.NS+cost)*minRatio >= b.NS:
 		c.MoreWork, c.WorkNS = words, c.LostNS
 	default:
@@ -46,6 +46,7 @@ func (f *finder) describe(c report.Change, before, after part, slow float64) (re
 		ns := int64(math.Round(p.NS))
 		c.Parts = append(c.Parts, report.ChangePart{
 			NS: ns, What: p.Words(), Op: p.Op, OnCPU: p.Class == event.OnCPU && p.What != difference.Calls,
+			Slept: p.Class == event.Sleep && p.What == difference.BetweenCalls,
 		})
 		rest -= ns
 	}
@@ -150,12 +151,12 @@ func unknown(sides ...*mean) {
 }
 
 // awaited returns the time between calls in which the thread may have had nothing to do, ns: it waited, but not for a
-// CPU, a disk or memory; or it is not known whether it waited.
+// CPU, a disk or memory, nor did it ask to sleep, which is no wait for anybody; or it is not known whether it waited.
 func awaited(m *mean) (ns float64) {
 	ns = m.Between[difference.Unknown]
 	for c, v := range m.Between[:event.NumClasses] {
 		switch event.Class(c) {
-		case event.RunQueue, event.Throttled, event.BlockIO, event.Fault:
+		case event.RunQueue, event.Throttled, event.BlockIO, event.Fault, event.Sleep:
 		default:
 			ns += v
 		}
@@ -176,13 +177,17 @@ func launches(m *mean) (n float64) {
 // buses.
 const slowestCopy = 1.0
 
+// leastOnGPU is the least share of what a step takes longer that waits for the GPU, copies and launches take longer, for
+// larger copies to show that steps have more to do.
+const leastOnGPU = 0.25
+
 // fewerEach is the ratio of launches for each wait from which on steps wait for less work at a time.
 const fewerEach = 1.5
 
 // work describes how much more steps launch or copy after a change, and what that may cost at most, ns. Each launch may
 // cost as much as before, unless steps now wait for less work at a time: then the waits are what became more, and
-// launches cost the time in their calls. Copies that became larger show that steps have more input; copies that only
-// became more cost what their bytes take on a slow bus.
+// launches cost the time in their calls. Copies that became larger show that steps have more input, if the GPU's part of
+// a step became longer, too; else, or if they only became more, they cost what their bytes take on a slow bus.
 func work(a, b *mean) (cost float64, words string) {
 	x, y := launches(a), launches(b)
 	if x > 0 && y/x >= minRatio {
@@ -193,7 +198,7 @@ func work(a, b *mean) (cost float64, words string) {
 	}
 	if a.bytes > 0 && b.bytes/a.bytes >= minRatio {
 		ns := (b.bytes - a.bytes) * slowestCopy
-		if larger := b.bytes / b.copies * a.copies / a.bytes; larger >= minRatio {
+		if largerCopies(a, b) && onGPU(b)-onGPU(a) >= leastOnGPU*(b.NS-a.NS) {
 			ns = a.NS * (b.bytes/a.bytes - 1)
 		}
 		if ns > cost {
@@ -222,6 +227,16 @@ func callTime(m *mean, r event.Role) (ns float64) {
 		}
 	}
 	return ns
+}
+
+// largerCopies reports whether a step's copies became larger: it may have more input.
+func largerCopies(a, b *mean) bool {
+	return a.bytes > 0 && b.bytes/b.copies*a.copies/a.bytes >= minRatio
+}
+
+// onGPU is the time in a step's calls that wait for the GPU, copy or launch, ns.
+func onGPU(m *mean) float64 {
+	return callTime(m, event.RoleSync) + callTime(m, event.RoleCopy) + callTime(m, event.RoleLaunch)
 }
 
 // sameCalls reports whether steps make the same calls, give or take a tenth, and each call that was made at least
