@@ -107,13 +107,18 @@ func (x *Index) link(tid uint32, proof Proof, from, to uint64, before *event.Off
 // a file system, a thread that released a lock of the kernel's or of a file.
 func Follows(o *event.OffCPU) bool { return Followable(o.Class) || released(o) }
 
+// Stopped reports whether a thread was stopped, by a signal or by another process that traces it (TASK_STOPPED and
+// TASK_TRACED in include/linux/sched.h): it waits for who lets it go on.
+func Stopped(o *event.OffCPU) bool { return o.State&(4|8) != 0 }
+
 // released reports whether a thread that waited in the kernel was released by another one. A device that is done also
 // looks like that, if its interrupt comes while another thread is in a system call. So a wait in the driver of a device
 // counts only if it was for a lock (the kernel does not interrupt those), and if another process was in the driver,
 // too.
 func released(o *event.OffCPU) bool {
 	w := o.Waker
-	if w.PID == 0 || w.TID == 0 || w.TID == o.TID || o.WakerSyscall < 0 || o.Syscall < 0 || interrupts(o.WakerComm) {
+	if w.PID == 0 || w.TID == 0 || w.TID == o.TID || o.WakerSyscall < 0 || interrupts(o.WakerComm) ||
+		o.Syscall < 0 && !Stopped(o) {
 		return false
 	}
 	const uninterruptible = 2 // TASK_UNINTERRUPTIBLE

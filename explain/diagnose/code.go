@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/ingero-io/ingero/event"
@@ -111,6 +112,26 @@ func (ev *evidence) codeOf(of func(*event.CodeSample) bool) *report.Code {
 	return c
 }
 
+// sleptWords say in which system call a thread slept between calls, in a span of Unix ns: it asked to, so that nobody else
+// is to blame.
+func (ev *evidence) sleptWords(t event.Thread, from, to uint64) string {
+	in := map[int16]uint64{}
+	var most int16 = -1
+	for i := range ev.in.OffCPU {
+		o := &ev.in.OffCPU[i]
+		if o.Thread != t || o.Class != event.Sleep || o.Op != 0 || o.Syscall < 0 || o.Start < from || o.Start >= to {
+			continue
+		}
+		if in[o.Syscall] += o.Duration; in[o.Syscall] > in[most] {
+			most = o.Syscall
+		}
+	}
+	if most < 0 {
+		return " (it sleeps by its own wish)"
+	}
+	return fmt.Sprintf(" (it sleeps by its own wish, in %s: it polls for something, or waits on purpose)", ev.syscall(most))
+}
+
 // nameCode says of the parts of a change that are on a CPU which code ran after it.
 func (ev *evidence) nameCode(t *subject, c *report.Change) {
 	to := ev.to
@@ -121,6 +142,8 @@ func (ev *evidence) nameCode(t *subject, c *report.Change) {
 	for i := range parts {
 		if p := &parts[i]; p.OnCPU && p.NS > 0 {
 			p.Code = ev.codeBetween(t.Thread, p.Op, c.AtNS, to)
+		} else if p.Slept && p.NS > 0 {
+			p.What += ev.sleptWords(t.Thread, c.AtNS, to)
 		}
 	}
 	c.Parts, c.Summary = parts, ""

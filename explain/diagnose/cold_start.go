@@ -24,7 +24,7 @@ const beginning = 500 * time.Millisecond
 // operation, its first launch of a kernel, or a call in its first moments. If the recording began
 // before the window, the first call in the window need not be the process's first.
 func (ev *evidence) first(c *event.Call) bool {
-	if ev.in.First != 0 && ev.from > ev.in.First && !ev.procs.born[c.PID] {
+	if ev.in.First != 0 && ev.from > ev.in.First && ev.procs.born[c.PID] == 0 {
 		return false
 	}
 	if c.Start == ev.calls.firstOp[processOp{c.PID, c.Op}] || ev.calls.kernelLoads[callStart{c.Thread, c.Start}] ||

@@ -16,7 +16,7 @@ const WhileLoading = "while it loaded"
 // loads reports whether an episode is before its process's first launch. That is not known if the
 // recording began before the window, or if the process launches nothing.
 func (ev *evidence) loads(a *account) bool {
-	if ev.in.First != 0 && ev.from > ev.in.First && !ev.procs.born[a.Thread.PID] {
+	if ev.in.First != 0 && ev.from > ev.in.First && ev.procs.born[a.Thread.PID] == 0 {
 		return false
 	}
 	return a.Start < ev.calls.firstLaunch[a.Thread.PID]

@@ -18,7 +18,8 @@ type processes struct {
 	byPID     map[uint32]*store.Process
 	names     map[uint32]string
 	parents   map[uint32]uint32
-	born      map[uint32]bool             // processes whose start was recorded
+	born      map[uint32]uint64           // Unix ns, of processes whose start was recorded
+	exited    map[uint32]uint64           // the same for their end
 	launchers map[event.Thread]bool       // threads that launch GPU work
 	workers   map[event.Thread]bool       // threads that launch GPU work or wait for it
 	working   map[uint32]bool             // processes with such threads
@@ -50,14 +51,16 @@ type hostState struct {
 	in        *Input
 	held      map[*event.OffCPU]uint64 // run-queue time that was really throttling, ns
 	reclaims  map[event.Thread][]*event.Reclaim
-	stalls    []event.Stall         // of CPUs, by start
-	readCalls event.SyscallSet      // system calls that read a file
-	receiving event.SyscallSet      // system calls that wait to receive
-	sending   event.SyscallSet      // those that wait for room
-	children  event.SyscallSet      // those that wait for a child to end
-	signals   event.SyscallSet      // those that send a signal
-	paths     map[event.File]string // of files, by process and inode, computed on first use: path
-	resends   map[line][]uint64     // Unix ns, computed on first use: resentAt
+	stalls    []event.Stall    // of CPUs, by start
+	readCalls event.SyscallSet // system calls that read a file
+	receiving event.SyscallSet // system calls that wait to receive
+	sending   event.SyscallSet // those that wait for room
+	children  event.SyscallSet // those that wait for a child to end
+	signals   event.SyscallSet // those that send a signal
+	// addressSpace are those that change what a process has mapped.
+	addressSpace event.SyscallSet
+	paths        map[event.File]string // of files, by process and inode, computed on first use: path
+	resends      map[line][]uint64     // Unix ns, computed on first use: resentAt
 }
 
 // gpuReadings are the driver's readings of GPUs, one each second.

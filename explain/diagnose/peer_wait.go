@@ -25,7 +25,7 @@ func claimPeer(_ *evidence, a *account) []claim { return a.through(event.CausePe
 // sameChildren is the place of waits for children of one name: a program that starts compilers waits for each of them.
 // Other waits are for one process.
 func sameChildren(ev *evidence, f *finding) (string, bool) {
-	if _, o := f.worst.ended(); ev.host.children[o.Syscall] {
+	if _, o := f.worst.ended(); ev.host.children[o.Syscall] || ev.procs.startedFor(f.worst.last().Thread.PID, o) {
 		return "child " + f.worst.last().Comm, true
 	}
 	return sameProcess(ev, f)
@@ -50,15 +50,16 @@ func describePeer(ev *evidence, f *finding, c *report.Chain) {
 		by = ev.procs.who(waiter, f.sub.PID)
 		waits += fmt.Sprintf(" for %s, which waited", by)
 	}
+	started := ev.host.children[o.Syscall] || ev.procs.startedFor(f.worst.last().Thread.PID, o)
 	switch {
-	case ev.host.children[o.Syscall] && f.parts.several():
+	case started && f.parts.several():
 		c.Summary = fmt.Sprintf("%s lost %s waiting for %d processes that it started (%s) to end, which %s",
 			f.process(ev), f.pct(), len(f.parts), printable(f.worst.last().Comm), was)
 		c.Cause.Detail = fmt.Sprintf("%s and those that started them waited in %s; they %s meanwhile", f.process(ev),
 			ev.syscall(o.Syscall), did.long())
 		c.Recommendations = []string{fmt.Sprintf("start %s before its result is needed, or from a thread that does not "+
 			"launch the GPU's work; keep its results if they are needed again", printable(f.worst.last().Comm))}
-	case ev.host.children[o.Syscall]:
+	case started:
 		c.Summary = fmt.Sprintf("%s for its child %s to end, which %s", waits, who, was)
 		c.Cause.Detail = fmt.Sprintf("%s waited in %s; %s %s meanwhile", by, ev.syscall(o.Syscall), who, did.long())
 		c.Recommendations = []string{fmt.Sprintf("start %s before its result is needed, or from a thread that does not "+
@@ -77,6 +78,23 @@ func describePeer(ev *evidence, f *finding, c *report.Chain) {
 		c.Recommendations = []string{
 			fmt.Sprintf("let %s read sooner, or write less: what is written must not wait for its reader", who),
 			fmt.Sprintf("or write from another thread than %d, through a queue that drops what nobody takes", f.sub.TID),
+		}
+	case ledger.Stopped(o):
+		c.Summary = fmt.Sprintf("%s lost %s stopped, until %s let it go on", f.process(ev), f.pct(), who)
+		c.Cause.Detail = fmt.Sprintf("%s stops its threads, by ptrace as debuggers and sampling profilers do, or by a "+
+			"signal; it %s meanwhile", who, did.long())
+		c.Recommendations = []string{fmt.Sprintf("end %s, or let it look without stopping the program (py-spy --nonblocking, "+
+			"perf), or less often", who)}
+	case ev.host.onAddressSpace(o):
+		c.Summary = fmt.Sprintf("%s in %s for the lock of its address space (mmap_lock), which %s held: it %s", waits,
+			ev.syscall(o.Syscall), who, was)
+		c.Cause.Detail = fmt.Sprintf("the waits ended when %s was in %s; who reads what a process has mapped "+
+			"(/proc/%d/smaps, maps), or its memory, holds that lock; it %s meanwhile", who, ev.syscall(o.WakerSyscall),
+			f.sub.PID, did.long())
+		c.Recommendations = []string{
+			fmt.Sprintf("let %s read that less often, or /proc/PID/status and statm, which need no lock", who),
+			fmt.Sprintf("map and unmap less in %s: keep buffers, M_MMAP_THRESHOLD and M_TRIM_THRESHOLD of mallopt(3) keep "+
+				"malloc from it", f.process(ev)),
 		}
 	case !ledger.Followable(o.Class):
 		c.Summary = fmt.Sprintf("%s in %s for %s, which %s", waits, ev.syscall(o.Syscall), who, was)

@@ -16,8 +16,9 @@ type preparation struct {
 
 // preparations are the steps, in their order. A test checks needs and gives against the code.
 var preparations = []preparation{
-	{(*evidence).readNames, "", "procs.byPID procs.names procs.parents procs.born"},
-	{(*evidence).readSyscalls, "", "host.readCalls host.receiving host.sending host.children host.signals"},
+	{(*evidence).readNames, "", "procs.byPID procs.names procs.parents procs.born procs.exited"},
+	{(*evidence).readSyscalls, "", "host.readCalls host.receiving host.sending host.children host.signals host.addressSpace"},
+	{(*evidence).readMisread, "host.addressSpace", ""},
 	{(*evidence).readWindow, "host.sending", "from to"},
 	{(*evidence).readIndex, "", "procs.x"},
 	{
@@ -41,7 +42,8 @@ var preparations = []preparation{
 	// Threads and their waits, each with its root.
 	{
 		(*evidence).readSubjects,
-		"procs.parents procs.launchers procs.workers procs.working procs.hostFuncs procs.receivers procs.x from to " +
+		"procs.parents procs.born procs.exited procs.launchers procs.workers procs.working procs.hostFuncs procs.receivers procs.x " +
+			"from to " +
 			"calls.nested host.receiving host.sending host.reclaims host.held",
 		"subjects",
 	},
@@ -77,6 +79,7 @@ func newEvidence(in *Input) *evidence {
 func (ev *evidence) readSyscalls() {
 	ev.host.readCalls = event.SyscallsNamed(ev.in.Arch, reads)
 	ev.host.receiving = event.SyscallsNamed(ev.in.Arch, reads+" "+receiving)
+	ev.host.addressSpace = event.SyscallsNamed(ev.in.Arch, addressSpace)
 	ev.host.sending = event.SyscallsNamed(ev.in.Arch, sending)
 	ev.host.children = event.SyscallsNamed(ev.in.Arch, children)
 	ev.host.signals = event.SyscallsNamed(ev.in.Arch, signals)
@@ -103,7 +106,8 @@ func (ev *evidence) readLeaks()      { ev.heaps.leaks = ev.growths() }
 
 func (ev *evidence) readNames() {
 	ev.procs.byPID, ev.procs.names = map[uint32]*store.Process{}, map[uint32]string{}
-	ev.procs.parents, ev.procs.born = map[uint32]uint32{}, map[uint32]bool{}
+	ev.procs.exited = map[uint32]uint64{}
+	ev.procs.parents, ev.procs.born = map[uint32]uint32{}, map[uint32]uint64{}
 	for _, pid := range ev.in.tracers() {
 		ev.procs.names[pid] = "ingero"
 	}
@@ -124,7 +128,10 @@ func (ev *evidence) readNames() {
 	}
 	for _, l := range ev.in.Lives {
 		if l.Kind == event.LifeFork || l.Kind == event.LifeExec {
-			ev.procs.born[l.PID] = true
+			ev.procs.born[l.PID] = l.At
+		}
+		if l.Kind == event.LifeExit && l.PID == l.TID {
+			ev.procs.exited[l.PID] = l.At
 		}
 		if l.Kind == event.LifeFork && l.PID == l.TID && l.PID != l.Parent.PID && ev.procs.parents[l.PID] == 0 {
 			ev.procs.parents[l.PID] = l.Parent.PID // it may have ended before /proc was read

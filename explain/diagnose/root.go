@@ -120,6 +120,8 @@ func (ev *evidence) state(l *ledger.Link, before, o *event.OffCPU, gap bool) (ki
 			return event.CauseLockContention, 1, 1
 		case !ledger.Followable(before.Class) || ev.host.sends(before):
 			return ofOther(before, l), p, p
+		case ev.procs.startedFor(l.Thread.PID, o):
+			return event.CausePeerWait, p, p
 		case ev.procs.feeds(l.Thread.PID, o.PID):
 			return event.CauseInputStarvation, p, p
 		}
@@ -198,6 +200,14 @@ func (ev *evidence) answers(o *event.OffCPU, l *ledger.Link) bool {
 		}
 	}
 	return false
+}
+
+// startedFor reports whether a process was started by that of a waiting thread, or a descendant, just before the wait, and
+// ended with it: it is no worker that prepares something in advance.
+func (ps *processes) startedFor(pid uint32, o *event.OffCPU) bool {
+	from, to, until := ps.born[pid], ps.exited[pid], o.Start+o.Duration
+	return from != 0 && from+childSlack >= o.Start && from < until && to >= o.Start && to <= until+childSlack &&
+		pid != o.PID && ps.feeds(pid, o.PID)
 }
 
 // feeds reports whether a process works for another one: it is the same one or a descendant, as

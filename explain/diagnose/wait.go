@@ -60,6 +60,8 @@ func (w *threadWait) proof() string {
 // waitedOn names what a thread waited for.
 func (ev *evidence) waitedOn(o *event.OffCPU, proof ledger.Proof) string {
 	switch {
+	case ledger.Stopped(o):
+		return "being let go on"
 	case o.Class == event.Other || o.Class == event.Ioctl:
 		return ev.syscall(o.Syscall)
 	case o.Class == event.Futex && proof == ledger.ByHolder:

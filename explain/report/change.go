@@ -62,6 +62,7 @@ type ChangePart struct {
 	Code *Code  `json:"code,omitempty"` // of time on a CPU: which code it went to, if that was sampled
 
 	OnCPU bool     `json:"-"` // it is more time on a CPU, in each call of Op
+	Slept bool     `json:"-"` // it is more time between calls in which the thread slept as it had asked to
 	Op    event.Op `json:"-"` // 0: between calls
 }
 

@@ -26,6 +26,9 @@ var known = []struct{ prefix, what string }{
 	{"gomp_team_barrier_wait", "OpenMP's barrier, where its threads spin"},
 	{"gomp_barrier_wait", "OpenMP's barrier, where its threads spin"},
 	{"handle_mm_fault", "page faults"},
+	{"exc_page_fault", "page faults"},
+	{"do_user_addr_fault", "page faults"},
+	{"filemap_fault", "page faults of mapped files"},
 }
 
 // FunctionName names a function of a stack, with the file that it is in, and says what it does if it is known.
