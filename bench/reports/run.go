@@ -201,8 +201,8 @@ func (w *workshop) build(ctx context.Context, x *Result, p *program) ([]string, 
 	return []string{python, to}, os.WriteFile(to, source, 0o644)
 }
 
-// neutral is the name of all programs: that of a case's file says what is wrong, and a diagnosis that shows the file of a
-// frame would say so, too.
+// neutral is the name of all programs: that of a case's file says what is wrong, and a diagnosis that shows the file of
+// a frame would say so, too.
 const neutral = "workload"
 
 // compile compiles one of the sources.

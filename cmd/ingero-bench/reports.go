@@ -71,7 +71,8 @@ func (c *console) writeReported(r *reports.Report) error {
 		"finding\n", r.Grades[reports.Right], r.Grades[reports.Half], r.Grades[reports.Wrong], r.Grades[reports.Silent],
 		r.Controls[reports.Right], r.Controls[reports.Wrong])
 	if r.Windows > 0 {
-		fmt.Fprintf(&b, "windows moved by three seconds: in %d of %d the first finding is of the same kind\n", r.Same, r.Windows)
+		fmt.Fprintf(&b, "windows moved by three seconds: in %d of %d the first finding is of the same kind\n", r.Same,
+			r.Windows)
 	}
 	_, err := io.WriteString(c.out, b.String())
 	return err

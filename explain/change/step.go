@@ -177,8 +177,8 @@ func launches(m *mean) (n float64) {
 // buses.
 const slowestCopy = 1.0
 
-// leastOnGPU is the least share of what a step takes longer that waits for the GPU, copies and launches take longer, for
-// larger copies to show that steps have more to do.
+// leastOnGPU is the least share of what a step takes longer that waits for the GPU, copies and launches take longer,
+// for larger copies to show that steps have more to do.
 const leastOnGPU = 0.25
 
 // fewerEach is the ratio of launches for each wait from which on steps wait for less work at a time.
@@ -186,8 +186,8 @@ const fewerEach = 1.5
 
 // work describes how much more steps launch or copy after a change, and what that may cost at most, ns. Each launch may
 // cost as much as before, unless steps now wait for less work at a time: then the waits are what became more, and
-// launches cost the time in their calls. Copies that became larger show that steps have more input, if the GPU's part of
-// a step became longer, too; else, or if they only became more, they cost what their bytes take on a slow bus.
+// launches cost the time in their calls. Copies that became larger show that steps have more input, if the GPU's part
+// of a step became longer, too; else, or if they only became more, they cost what their bytes take on a slow bus.
 func work(a, b *mean) (cost float64, words string) {
 	x, y := launches(a), launches(b)
 	if x > 0 && y/x >= minRatio {

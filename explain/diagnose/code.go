@@ -112,8 +112,8 @@ func (ev *evidence) codeOf(of func(*event.CodeSample) bool) *report.Code {
 	return c
 }
 
-// sleptWords say in which system call a thread slept between calls, in a span of Unix ns: it asked to, so that nobody else
-// is to blame.
+// sleptWords say in which system call a thread slept between calls, in a span of Unix ns: it asked to, so that nobody
+// else is to blame.
 func (ev *evidence) sleptWords(t event.Thread, from, to uint64) string {
 	in := map[int16]uint64{}
 	var most int16 = -1
@@ -129,7 +129,8 @@ func (ev *evidence) sleptWords(t event.Thread, from, to uint64) string {
 	if most < 0 {
 		return " (it sleeps by its own wish)"
 	}
-	return fmt.Sprintf(" (it sleeps by its own wish, in %s: it polls for something, or waits on purpose)", ev.syscall(most))
+	return fmt.Sprintf(" (it sleeps by its own wish, in %s: it polls for something, or waits on purpose)",
+		ev.syscall(most))
 }
 
 // nameCode says of the parts of a change that are on a CPU which code ran after it.

@@ -316,8 +316,8 @@ func numbers(cpus []uint16) string {
 	return cpuList(set)
 }
 
-// fewerWorkers recommends what to do about workers of a thread's own program that have its CPU: to take it from them would
-// only make it wait for what they make.
+// fewerWorkers recommends what to do about workers of a thread's own program that have its CPU: to take it from them
+// would only make it wait for what they make.
 func (ev *evidence) fewerWorkers(victim event.Thread, to string) []string {
 	r := ev.procs.advise(victim.PID, []string{"process", ev.procs.name(victim.PID, "")}, adviceFewWorkers)
 	if n := ev.in.CPUs; n > 0 {

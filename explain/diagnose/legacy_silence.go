@@ -9,9 +9,9 @@ import (
 	"github.com/ingero-io/ingero/explain/report"
 )
 
-// A recording by an earlier Ingero has no gaps between calls, but it may have what shows the longest one: the calls, the
-// thread's time off the CPU, and the children that it forked. What ran in it was not recorded, so it is no finding; but
-// nothing else in such a file may matter as much.
+// A recording by an earlier Ingero has no gaps between calls, but it may have what shows the longest one: the calls,
+// the thread's time off the CPU, and the children that it forked. What ran in it was not recorded, so it is no finding;
+// but nothing else in such a file may matter as much.
 
 const (
 	leastSilence = 1_000_000_000 // ns

@@ -6,9 +6,9 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// Some waits look to the tracer like what they are not: a thread that sleeps uninterruptibly outside of what reads files
-// waits for a lock of the kernel's, not for a disk; one that is stopped outside of a system call waits for who stopped
-// it, not in a page fault. Who ended such a wait is who it was for.
+// Some waits look to the tracer like what they are not: a thread that sleeps uninterruptibly in a system call that
+// reads no file waits for a lock of the kernel's, not for a disk; one that is stopped outside of a system call waits
+// for who stopped it, not in a page fault. Who ended such a wait is who it was for.
 
 // uninterruptible is TASK_UNINTERRUPTIBLE, a task's state at a switch (include/linux/sched.h).
 const uninterruptible = 2

@@ -88,12 +88,14 @@ func (cs *callStats) callsBefore(t *subject, op event.Op, at uint64) (n uint64) 
 
 func describeOwnCode(ev *evidence, f *finding, c *report.Chain) {
 	_, step := ev.stepTakes(f.sub)
-	in := ev.codeOf(func(s *event.CodeSample) bool { return s.Thread == f.sub.Thread && s.Op == 0 && f.claims.during(s.At) })
+	in := ev.codeOf(func(s *event.CodeSample) bool {
+		return s.Thread == f.sub.Thread && s.Op == 0 && f.claims.during(s.At)
+	})
 	c.Cause.Code = in
 	c.Summary = fmt.Sprintf("%s lost %s on a CPU in its own code between calls: %s of up to %s",
 		f.process(ev), f.pct(), plural(f.sample, "gap", "gaps"), span(f.stall))
-	c.Cause.Detail = fmt.Sprintf("a step takes %s; nothing kept the thread from its CPU there, and it gave the GPU no work",
-		span(step))
+	c.Cause.Detail = fmt.Sprintf("a step takes %s; nothing kept the thread from its CPU there, and it gave the GPU "+
+		"no work", span(step))
 	c.Path = []report.Step{f.step(ev, "running", "its own code", f.lost)}
 	c.Recommendations = []string{
 		fmt.Sprintf("see where the time goes: perf record -g -t %d, or py-spy record --native --pid %d for Python", f.sub.TID,

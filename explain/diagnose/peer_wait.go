@@ -79,12 +79,31 @@ func describePeer(ev *evidence, f *finding, c *report.Chain) {
 			fmt.Sprintf("let %s read sooner, or write less: what is written must not wait for its reader", who),
 			fmt.Sprintf("or write from another thread than %d, through a queue that drops what nobody takes", f.sub.TID),
 		}
+	case !ledger.Followable(o.Class):
+		describeKernelWait(ev, f, c, o)
+	default:
+		c.Summary = fmt.Sprintf("%s lost %s waiting for data from %s, which %s", f.process(ev), f.pct(), who, was)
+	}
+}
+
+// describeKernelWait describes a wait in the kernel that another process ended.
+func describeKernelWait(ev *evidence, f *finding, c *report.Chain, o *event.OffCPU) {
+	who, did := f.about(ev), f.claims.doing()
+	was := f.parts.was() + " " + did.short("computing")
+	if op := ev.calls.during(f.claims); op != "" {
+		was = f.parts.was() + " in " + op
+	}
+	waits := fmt.Sprintf("%s lost %s waiting", f.process(ev), f.pct())
+	if waiter, _ := f.worst.ended(); waiter != f.sub.Thread {
+		waits += fmt.Sprintf(" for %s, which waited", ev.procs.who(waiter, f.sub.PID))
+	}
+	switch {
 	case ledger.Stopped(o):
 		c.Summary = fmt.Sprintf("%s lost %s stopped, until %s let it go on", f.process(ev), f.pct(), who)
 		c.Cause.Detail = fmt.Sprintf("%s stops its threads, by ptrace as debuggers and sampling profilers do, or by a "+
 			"signal; it %s meanwhile", who, did.long())
-		c.Recommendations = []string{fmt.Sprintf("end %s, or let it look without stopping the program (py-spy --nonblocking, "+
-			"perf), or less often", who)}
+		c.Recommendations = []string{fmt.Sprintf("end %s, or let it look without stopping the program (py-spy "+
+			"--nonblocking, perf), or less often", who)}
 	case ev.host.onAddressSpace(o):
 		c.Summary = fmt.Sprintf("%s in %s for the lock of its address space (mmap_lock), which %s held: it %s", waits,
 			ev.syscall(o.Syscall), who, was)
@@ -93,15 +112,13 @@ func describePeer(ev *evidence, f *finding, c *report.Chain) {
 			f.sub.PID, did.long())
 		c.Recommendations = []string{
 			fmt.Sprintf("let %s read that less often, or /proc/PID/status and statm, which need no lock", who),
-			fmt.Sprintf("map and unmap less in %s: keep buffers, M_MMAP_THRESHOLD and M_TRIM_THRESHOLD of mallopt(3) keep "+
-				"malloc from it", f.process(ev)),
+			fmt.Sprintf("map and unmap less in %s: keep buffers, M_MMAP_THRESHOLD and M_TRIM_THRESHOLD of mallopt(3) "+
+				"keep malloc from it", f.process(ev)),
 		}
-	case !ledger.Followable(o.Class):
+	default:
 		c.Summary = fmt.Sprintf("%s in %s for %s, which %s", waits, ev.syscall(o.Syscall), who, was)
 		c.Cause.Detail = fmt.Sprintf("the waits ended when %s was in %s: it served them, or held what they were for; it %s "+
 			"meanwhile", who, ev.syscall(o.WakerSyscall), did.long())
-	default:
-		c.Summary = fmt.Sprintf("%s lost %s waiting for data from %s, which %s", f.process(ev), f.pct(), who, was)
 	}
 }
 

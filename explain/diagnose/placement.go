@@ -203,16 +203,16 @@ func (ev *evidence) boundWords(f *finding) string {
 	return fmt.Sprintf("the affinity of %s is %s", whose, b.words())
 }
 
-// crowded says that the thread that waited was kept to CPUs that others use, while others had room: then who had its CPU
-// is only half of the reason. It is empty otherwise.
+// crowded says that the thread that waited was kept to CPUs that others use, while others had room: then who had its
+// CPU is only half of the reason. It is empty otherwise.
 func (ev *evidence) crowded(f *finding) (words string, fix []string) {
 	b, ok := ev.boundOf(f.root())
 	if !ok || len(b.idle) == 0 {
 		return "", nil
 	}
 	t := f.root()
-	fix = []string{fmt.Sprintf("let it run on the other CPUs: taskset -acp %s %d; a library that is loaded, a launcher, or "+
-		"KMP_AFFINITY and GOMP_CPU_AFFINITY may set the affinity, and children have it from their parent",
+	fix = []string{fmt.Sprintf("let it run on the other CPUs: taskset -acp %s %d; a library that is loaded, a launcher, "+
+		"or KMP_AFFINITY and GOMP_CPU_AFFINITY may set the affinity, and children have it from their parent",
 		numbers(slices.Concat(b.may, b.idle)), t.PID)}
 	return fmt.Sprintf("; its affinity is %s, while CPU %s had room", b.words(), numbers(b.idle)), fix
 }

@@ -17,7 +17,10 @@ type preparation struct {
 // preparations are the steps, in their order. A test checks needs and gives against the code.
 var preparations = []preparation{
 	{(*evidence).readNames, "", "procs.byPID procs.names procs.parents procs.born procs.exited"},
-	{(*evidence).readSyscalls, "", "host.readCalls host.receiving host.sending host.children host.signals host.addressSpace"},
+	{
+		(*evidence).readSyscalls, "",
+		"host.readCalls host.receiving host.sending host.children host.signals host.addressSpace",
+	},
 	{(*evidence).readMisread, "host.addressSpace", ""},
 	{(*evidence).readWindow, "host.sending", "from to"},
 	{(*evidence).readIndex, "", "procs.x"},
@@ -42,8 +45,8 @@ var preparations = []preparation{
 	// Threads and their waits, each with its root.
 	{
 		(*evidence).readSubjects,
-		"procs.parents procs.born procs.exited procs.launchers procs.workers procs.working procs.hostFuncs procs.receivers procs.x " +
-			"from to " +
+		"procs.parents procs.born procs.exited procs.launchers procs.workers procs.working procs.hostFuncs " +
+			"procs.receivers procs.x from to " +
 			"calls.nested host.receiving host.sending host.reclaims host.held",
 		"subjects",
 	},

@@ -202,8 +202,8 @@ func (ev *evidence) answers(o *event.OffCPU, l *ledger.Link) bool {
 	return false
 }
 
-// startedFor reports whether a process was started by that of a waiting thread, or a descendant, just before the wait, and
-// ended with it: it is no worker that prepares something in advance.
+// startedFor reports whether a process was started by that of a waiting thread, or a descendant, just before the wait,
+// and ended with it: it is no worker that prepares something in advance.
 func (ps *processes) startedFor(pid uint32, o *event.OffCPU) bool {
 	from, to, until := ps.born[pid], ps.exited[pid], o.Start+o.Duration
 	return from != 0 && from+childSlack >= o.Start && from < until && to >= o.Start && to <= until+childSlack &&

@@ -100,7 +100,9 @@ func stepParts(spent map[string]uint64, wall, steps uint64) (parts []report.Step
 		}
 		parts = append(parts, report.StepPart{What: what, NS: ns / steps, Pct: round(percent(ns, wall))})
 	}
-	slices.SortFunc(parts, func(a, b report.StepPart) int { return cmp.Or(cmp.Compare(b.NS, a.NS), cmp.Compare(a.What, b.What)) })
+	slices.SortFunc(parts, func(a, b report.StepPart) int {
+		return cmp.Or(cmp.Compare(b.NS, a.NS), cmp.Compare(a.What, b.What))
+	})
 	if percent(rest, wall) >= minPart {
 		parts = append(parts, report.StepPart{What: partOther, NS: rest / steps, Pct: round(percent(rest, wall))})
 	}

@@ -125,10 +125,14 @@ func full() *report.Report {
 			LostNS: 400_000_000, LostPct: 4, ExplainedPct: 12,
 			Why: "400 ms blocked on a lock whose holder, tid 9999, is not known",
 		}},
-		Workloads: []report.Workload{{Process: "engine", PID: 100, TID: 100, Steps: 1200, PerStep: "20 cudaLaunchKernel, " +
-			"1 cudaStreamSynchronize", WarmupNS: 900_000_000, P50NS: 5_400_000, P99NS: 12_000_000, Trend: 31.4,
-			MeanNS: 6_400_000, Account: []report.StepPart{{What: "waiting for the GPU", NS: 3_900_000, Pct: 60.9},
-				{What: "on a CPU between calls", NS: 2_500_000, Pct: 39.1}}}},
+		Workloads: []report.Workload{{
+			Process: "engine", PID: 100, TID: 100, Steps: 1200, PerStep: "20 cudaLaunchKernel, " +
+				"1 cudaStreamSynchronize", WarmupNS: 900_000_000, P50NS: 5_400_000, P99NS: 12_000_000, Trend: 31.4,
+			MeanNS: 6_400_000, Account: []report.StepPart{
+				{What: "waiting for the GPU", NS: 3_900_000, Pct: 60.9},
+				{What: "on a CPU between calls", NS: 2_500_000, Pct: 39.1},
+			},
+		}},
 		Idle: []report.Idle{{
 			Process: "server", PID: 200, TID: 201, NS: 9_700_000_000, Pct: 97,
 			On: "poll: no request or event came",
