@@ -47,7 +47,7 @@ func (ev *evidence) account(sub *subject, e *ledger.Episode) *account {
 		a.left[c] = split.NS[c]
 	}
 	for _, o := range e.Rows {
-		if !ledger.Follows(o) {
+		if !ev.procs.follows(o) {
 			continue
 		}
 		a.open = append(a.open, o)
@@ -234,6 +234,9 @@ func (a *account) through(kind string) []claim {
 		cl := claim{acc: a, class: o.Class, lost: v, explained: min(v, r.explained), stall: v}
 		cl.threadWait = threadWait{row: o, chain: r.chain, reach: r.reach}
 		cl.freed = max(cl.explained, min(v, r.freed))
+		if cl.newborn = r.newborn; cl.newborn {
+			cl.stall = 0 // workers begin once, which is no stall: only what they cost in all counts
+		}
 		cl.key = key{kind: kind}
 		if len(r.chain) > 1 {
 			cl.key.Thread = r.last().Thread

@@ -13,6 +13,7 @@ import (
 const (
 	adviceFewThreads   = event.CauseCPUContention
 	adviceFewWorkers   = event.CauseCPUContention + " workers"
+	adviceKeepWorkers  = event.CauseInputStarvation + " anew"
 	adviceWorkers      = event.CauseInputStarvation
 	advicePageLock     = event.CausePageableCopy
 	adviceCopyIn       = event.CausePageableCopy + " to the device"
@@ -55,6 +56,13 @@ var advice = map[string]map[framework.Name]string{
 		framework.PyTorch: "let {process} have fewer workers than CPUs, each with one thread, and keep them from one epoch " +
 			"to the next (DataLoader: num_workers, torch.set_num_threads(1) in worker_init_fn, persistent_workers=True)",
 		framework.CUDA: "let {process} have fewer workers than CPUs, each with one thread",
+	},
+	adviceKeepWorkers: {
+		framework.Unknown: "keep the workers of {process} from one epoch to the next (DataLoader: " +
+			"persistent_workers=True), or let them begin before they are needed",
+		framework.PyTorch: "keep the workers of {process} from one epoch to the next (persistent_workers=True), or make " +
+			"the next epoch's loader before this one ends",
+		framework.CUDA: "keep the workers of {process}, or let them begin before they are needed",
 	},
 	adviceWorkers: {
 		framework.Unknown: "give {process} more workers like {worker}, or let them prepare more in advance " +

@@ -22,6 +22,7 @@ type claim struct {
 	part      *event.Collective  // the record of that wait, if its call was not stored
 	why       string             // for Unknown
 	aggregate bool               // from exact statistics only: acc is a typical call of many
+	newborn   bool               // of a wait for a process that had just begun
 	beside    bool               // lost outside acc's calls: between calls, or within other operations
 }
 

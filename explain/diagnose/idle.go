@@ -85,7 +85,8 @@ func (cs *callStats) idleBy(t *subject) map[string]uint64 {
 	}
 	g := cs.gapStats[t.Thread]
 	for _, c := range []event.Class{event.Poll, event.Sleep} {
-		on[c.String()] += g.ledger.NS[c] - min(t.lostBetween[c], g.ledger.NS[c])
+		known := t.lostBetween[c] + t.idle[c.String()]
+		on[c.String()] += g.ledger.NS[c] - min(known, g.ledger.NS[c])
 	}
 	return on
 }

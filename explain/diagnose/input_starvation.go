@@ -41,9 +41,26 @@ func describeInput(ev *evidence, f *finding, c *report.Chain) {
 	}
 	c.Summary = fmt.Sprintf("%s lost %s waiting for input from %s, which %s %s",
 		f.process(ev), f.pct(), from, f.parts.was(), did.short("computing it"))
+	if f.claims.newborn() {
+		c.Summary = fmt.Sprintf("%s lost %s waiting for input from %s, which it had just started: each begins anew",
+			f.process(ev), f.pct(), from)
+		c.Recommendations = ev.procs.advise(f.sub.PID, []string{"process", f.process(ev)}, adviceKeepWorkers)
+	}
 	c.Cause.Detail = fmt.Sprintf("%s %s, and %s until then", who, f.worst.proof(), did.long())
 	c.Path = f.path(ev, did.state(), did.on())
 	words := []string{"process", f.process(ev), "worker", one}
-	c.Recommendations = append(ev.procs.advise(f.sub.PID, words, adviceWorkers),
-		fmt.Sprintf("see what the worker does: perf top -p %d", t.PID))
+	c.Recommendations = append(c.Recommendations, ev.procs.advise(f.sub.PID, words, adviceWorkers)...)
+	c.Recommendations = append(c.Recommendations, fmt.Sprintf("see what the worker does: perf top -p %d", t.PID))
+}
+
+// newborn reports whether most of the time was lost to processes that had just begun.
+func (l claimList) newborn() bool {
+	var all, newborn uint64
+	for _, cl := range l {
+		all += cl.lost
+		if cl.newborn {
+			newborn += cl.lost
+		}
+	}
+	return share(newborn, all) >= half
 }

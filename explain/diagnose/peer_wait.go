@@ -79,7 +79,7 @@ func describePeer(ev *evidence, f *finding, c *report.Chain) {
 			fmt.Sprintf("let %s read sooner, or write less: what is written must not wait for its reader", who),
 			fmt.Sprintf("or write from another thread than %d, through a queue that drops what nobody takes", f.sub.TID),
 		}
-	case !ledger.Followable(o.Class):
+	case !followable(o.Class):
 		describeKernelWait(ev, f, c, o)
 	default:
 		c.Summary = fmt.Sprintf("%s lost %s waiting for data from %s, which %s", f.process(ev), f.pct(), who, was)

@@ -15,6 +15,7 @@ type root struct {
 	answer    bool          // it was a wait for the answer of a process that works for the waiter
 	between   bool          // the wait was between calls
 	turn      bool          // the waiter had handed its work to the next thread of the chain
+	newborn   bool          // it was for a process of its own that had just begun
 }
 
 // last returns the link at the root.
@@ -24,6 +25,17 @@ func (r *root) last() *ledger.Link { return &r.chain[len(r.chain)-1] }
 func (hs *hostState) sends(o *event.OffCPU) bool {
 	return (o.Class == event.Pipe || o.Class == event.Network) && hs.sending[o.Syscall]
 }
+
+// follows reports whether a wait is followed to the thread that ended it: one for another thread, or a poll that a
+// worker of the same program ended. A poll waits for any of several events, but data loaders poll for their workers
+// alone: they want to see now and then whether these still live.
+func (ps *processes) follows(o *event.OffCPU) bool {
+	return ledger.Follows(o) || o.Class == event.Poll && o.Waker.PID != 0 && o.Waker.PID != o.PID &&
+		o.WakerSyscall >= 0 && ps.feeds(o.Waker.PID, o.PID)
+}
+
+// followable reports whether waits of a class that are followed are for what another thread sends or releases.
+func followable(c event.Class) bool { return ledger.Followable(c) || c == event.Poll }
 
 // half is the least share of a wait for a state to be its root.
 const half = 0.5
@@ -45,7 +57,7 @@ func (ev *evidence) root(o *event.OffCPU, gap bool) root {
 		switch {
 		case resent, asked(o):
 			r.kind, r.explained, r.freed = event.CauseNetworkWait, uint64(blocked), uint64(blocked)
-		case gap && o.Holder == 0 && ledger.Followable(o.Class) && !ev.host.sends(o):
+		case gap && o.Holder == 0 && followable(o.Class) && !ev.host.sends(o):
 			r.kind, r.explained, r.freed = idleKind, uint64(blocked), uint64(blocked)
 		}
 		return r
@@ -62,6 +74,7 @@ func (ev *evidence) root(o *event.OffCPU, gap bool) root {
 		kind = idleKind
 	}
 	r.answer = ev.answers(o, &r.chain[1])
+	r.newborn = ev.procs.newborn(r.last().Thread.PID, o)
 	if c := causeOf(kind); c.answered != "" && r.answer {
 		kind = c.answered
 	}
@@ -80,7 +93,7 @@ func (ev *evidence) state(l *ledger.Link, before, o *event.OffCPU, gap bool) (ki
 	switch {
 	case asked(before) && bySending(l):
 		resting, released = event.CausePeerWait, event.CausePeerWait
-	case !ledger.Followable(before.Class) || ev.host.sends(before):
+	case !followable(before.Class) || ev.host.sends(before):
 		resting, released = ofOther(before, l), ofOther(before, l)
 	case gap:
 		resting = idleKind
@@ -118,7 +131,7 @@ func (ev *evidence) state(l *ledger.Link, before, o *event.OffCPU, gap bool) (ki
 		switch {
 		case byFutex(l):
 			return event.CauseLockContention, 1, 1
-		case !ledger.Followable(before.Class) || ev.host.sends(before):
+		case !followable(before.Class) || ev.host.sends(before):
 			return ofOther(before, l), p, p
 		case ev.procs.startedFor(l.Thread.PID, o):
 			return event.CausePeerWait, p, p
@@ -208,6 +221,15 @@ func (ps *processes) startedFor(pid uint32, o *event.OffCPU) bool {
 	from, to, until := ps.born[pid], ps.exited[pid], o.Start+o.Duration
 	return from != 0 && from+childSlack >= o.Start && from < until && to >= o.Start && to <= until+childSlack &&
 		pid != o.PID && ps.feeds(pid, o.PID)
+}
+
+// justBegun is how long after its start a process may not have made anything yet, ns.
+const justBegun = 1_000_000_000
+
+// newborn reports whether a process of the same program had just begun when a wait began, or began in it.
+func (ps *processes) newborn(pid uint32, o *event.OffCPU) bool {
+	from := ps.born[pid]
+	return from != 0 && from+justBegun >= o.Start && from < o.Start+o.Duration && pid != o.PID && ps.feeds(pid, o.PID)
 }
 
 // feeds reports whether a process works for another one: it is the same one or a descendant, as

@@ -115,7 +115,7 @@ func (ev *evidence) readWaits(t *subject) {
 	for i := range t.episodes {
 		e := &t.episodes[i]
 		for _, o := range e.Rows {
-			if !ledger.Follows(o) {
+			if !ev.procs.follows(o) {
 				continue
 			}
 			r := ev.root(o, e.Call == nil)
