@@ -54,7 +54,7 @@ func (ev *evidence) blamed(f *finding) func(pid uint32) bool {
 	}
 	top, owner := list[0].PID, f.sub.PID
 	return func(pid uint32) bool {
-		return pid == top || top != owner && pid != owner && ev.procs.feeds(top, owner) && ev.procs.feeds(pid, owner)
+		return pid == top || top != owner && pid != owner && ev.procs.worksFor(top, owner) && ev.procs.worksFor(pid, owner)
 	}
 }
 

@@ -199,7 +199,7 @@ func describeContention(ev *evidence, f *finding, c *report.Chain) {
 		})
 	}
 	for i := range list[:min(len(list), maxSteps)] {
-		if _, fix := ev.host.priority(victim, &list[i]); fix != "" && !ev.procs.feeds(list[i].PID, victim.PID) {
+		if _, fix := ev.host.priority(victim, &list[i]); fix != "" && !ev.procs.worksFor(list[i].PID, victim.PID) {
 			c.Recommendations = append(c.Recommendations, fix)
 		}
 	}

@@ -354,9 +354,10 @@ func (ev *evidence) makeRoom(f *finding, victim event.Thread, list []runner) []s
 		return []string{fmt.Sprintf("%s is a kernel thread, which stays where it is; move the waiting thread off its CPU: %s",
 			top.name, where)}
 	}
-	outsiders := !p.own && !ev.procs.feeds(top.PID, f.sub.PID)
+	outsiders := !p.own && !ev.procs.worksFor(top.PID, f.sub.PID)
 	for _, c := range list[:min(len(list), 3)] {
-		if c.PID == victim.PID || ev.procs.feeds(c.PID, f.sub.PID) || c.NS*10 < top.NS || kernelTask(c.Comm) {
+		own := p.own && ev.procs.feeds(c.PID, f.sub.PID) || ev.procs.worksFor(c.PID, f.sub.PID)
+		if c.PID == victim.PID || own || c.NS*10 < top.NS || kernelTask(c.Comm) {
 			continue
 		}
 		outsiders = true

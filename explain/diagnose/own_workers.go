@@ -10,11 +10,35 @@ type ownWorkers struct {
 	ns        uint64
 }
 
-// ownWorkersOf sums up the runners that another process of their program started, or that it started with.
+// pair is two processes.
+type pair struct{ one, other uint32 }
+
+// minWakes is how often a process and its worker wake each other at least: at its start and end any child does once.
+const minWakes = 10
+
+// worksFor reports whether a process works for another one: it descends from it, and they wake each other in
+// system calls. What a program only started, such as a shell's background job, does not work for it.
+func (ps *processes) worksFor(worker, owner uint32) bool {
+	if worker == owner || !ps.feeds(worker, owner) {
+		return worker == owner
+	}
+	if ps.woke == nil {
+		ps.woke = map[pair]int{}
+		for i := range ps.in.OffCPU {
+			o := &ps.in.OffCPU[i]
+			if followable(o.Class) && o.WakerSyscall >= 0 && o.Waker.PID != 0 && o.Waker.PID != o.PID {
+				ps.woke[pair{o.Waker.PID, o.PID}]++
+			}
+		}
+	}
+	return ps.woke[pair{worker, owner}]+ps.woke[pair{owner, worker}] >= minWakes
+}
+
+// ownWorkersOf sums up the runners that work for a process.
 func (ps *processes) ownWorkersOf(list []runner, owner uint32) (w ownWorkers) {
 	for i := range list {
 		r := &list[i]
-		if r.PID == owner || !ps.feeds(r.PID, owner) {
+		if r.PID == owner || !ps.worksFor(r.PID, owner) {
 			continue
 		}
 		if w.processes++; w.processes == 1 {

@@ -20,6 +20,7 @@ type processes struct {
 	parents   map[uint32]uint32
 	born      map[uint32]uint64           // Unix ns, of processes whose start was recorded
 	exited    map[uint32]uint64           // the same for their end
+	woke      map[pair]int                // computed on first use: worksFor
 	launchers map[event.Thread]bool       // threads that launch GPU work
 	workers   map[event.Thread]bool       // threads that launch GPU work or wait for it
 	working   map[uint32]bool             // processes with such threads
