@@ -16,6 +16,7 @@ import (
 const (
 	leastSilence = 1_000_000_000 // ns
 	minRan       = 0.25          // share of a silence in which the thread ran, or else it may have waited for work
+	maxRest      = 0.1           // share off its CPU, but for its child, up to which it did not compete for one
 	childSlack   = 50_000_000    // ns from a fork to a wait for the child
 )
 
@@ -111,12 +112,16 @@ func (s *silence) words(ev *evidence) string {
 	off := s.offNS()
 	w := fmt.Sprintf("%s (tid %d) made no CUDA call for %s from %s on: it ran for about %s",
 		cmp.Or(ev.procs.name(s.PID, ""), "a process"), s.TID, span(s.ns()), clockOf(s.from/1e9), span(s.ns()-off))
-	if child, ns := s.forChild(); ns > 0 {
+	child, forChild := s.forChild()
+	if ns := forChild; ns > 0 {
 		w += fmt.Sprintf(" and slept %s from when it forked a child (pid %d) on: own work and a wait for its child, as "+
 			"when code is compiled at its first use", span(ns), child)
 	}
-	return w + fmt.Sprintf(". It left its CPU only %s, so that it did not compete for one; what ran was not recorded",
-		report.Plural(uint64(len(s.off)), "time"))
+	if rest := off - min(off, forChild); float64(rest) <= maxRest*float64(s.ns()) {
+		w += fmt.Sprintf(". It left its CPU only %s, so that it did not compete for one",
+			report.Plural(uint64(len(s.off)), "time"))
+	}
+	return w + "; what ran was not recorded"
 }
 
 // countedNote says what sums of switches without their times prove.

@@ -236,6 +236,12 @@ func TestTheLongestSilenceOfAnEarlierRecordingIsTold(t *testing.T) {
 	if v := diagnose.Diagnose(in).Verdict; v != want {
 		t.Errorf("%s", v)
 	}
+	contended := silent(t) // or so it may be: what it was off the CPU for is not known
+	contended.OffBetween(old, 2_000*ms, 4_000*ms)
+	if v := diagnose.Diagnose(contended).Verdict; !strings.Contains(v, "no CUDA call for 9 s") ||
+		strings.Contains(v, "compete") {
+		t.Errorf("%s", v)
+	}
 	waited := silent(t)
 	waited.OffBetween(old, 1_100*ms, 10_000*ms) // for work, perhaps
 	unseen := silent(t)
