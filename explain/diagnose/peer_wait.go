@@ -80,23 +80,16 @@ func describePeer(ev *evidence, f *finding, c *report.Chain) {
 			fmt.Sprintf("or write from another thread than %d, through a queue that drops what nobody takes", f.sub.TID),
 		}
 	case !followable(o.Class):
-		describeKernelWait(ev, f, c, o)
+		describeKernelWait(ev, f, c, o, waits, was)
 	default:
 		c.Summary = fmt.Sprintf("%s lost %s waiting for data from %s, which %s", f.process(ev), f.pct(), who, was)
 	}
 }
 
-// describeKernelWait describes a wait in the kernel that another process ended.
-func describeKernelWait(ev *evidence, f *finding, c *report.Chain, o *event.OffCPU) {
+// describeKernelWait describes a wait in the kernel that another process ended. waits is who lost how much, was what
+// that process did.
+func describeKernelWait(ev *evidence, f *finding, c *report.Chain, o *event.OffCPU, waits, was string) {
 	who, did := f.about(ev), f.claims.doing()
-	was := f.parts.was() + " " + did.short("computing")
-	if op := ev.calls.during(f.claims); op != "" {
-		was = f.parts.was() + " in " + op
-	}
-	waits := fmt.Sprintf("%s lost %s waiting", f.process(ev), f.pct())
-	if waiter, _ := f.worst.ended(); waiter != f.sub.Thread {
-		waits += fmt.Sprintf(" for %s, which waited", ev.procs.who(waiter, f.sub.PID))
-	}
 	switch {
 	case ledger.Stopped(o):
 		c.Summary = fmt.Sprintf("%s lost %s stopped, until %s let it go on", f.process(ev), f.pct(), who)
