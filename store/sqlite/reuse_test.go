@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -188,5 +189,59 @@ func TestProcessesThatComeWhileOneReadsAreNobodyKnown(t *testing.T) {
 	}
 	if who[20] != "second" || who[30] == "" {
 		t.Errorf("culprits %v", who)
+	}
+}
+
+// A process that gets an id while one reads is nobody known, and has no name of an earlier session's.
+func TestProcessesThatComeWhileOneReadsHaveNoNameOfAnEarlierSession(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "r.db")
+	const tick = 10_000_000 // ns
+	batch := func(at uint64, name string, born uint64) *store.Batch {
+		wait := waitOf(event.Thread{PID: 10, TID: 10}, "waits", at, 0)
+		wait.Culprits = []event.Culprit{{Thread: event.Thread{PID: 20, TID: 20}, Comm: name, NS: 5, Born: born * tick}}
+		return &store.Batch{Tables: store.Tables{
+			Processes: []store.Process{{PID: 20, Name: name, Born: born}},
+			Records:   event.Records{OffCPU: []event.OffCPU{wait}},
+		}}
+	}
+	over := &store.Batch{Reused: []store.Reuse{{PID: 20, At: reuseBase + 2e9}}} // nobody had the id after it
+	reuseSession(t, path, reuseBase, batch(reuseBase+1e9, "before", 100), over)
+	w, err := OpenWriter(path, Options{
+		Session: store.Session{Node: "n", Boot: "b", Started: reuseBase + 100e9, Booted: reuseBase - 100e9},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	write := func(b *store.Batch, at uint64) {
+		t.Helper()
+		if at != 0 {
+			b.Reused = append(b.Reused, store.Reuse{PID: 20, At: at})
+		}
+		if err := errors.Join(w.Write(b), w.Flush(t.Context())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(batch(reuseBase+101e9, "known", 20_100), 0)
+	d := distinctReader(t, path)
+	write(batch(reuseBase+103e9, "late", 20_300), reuseBase+102e9)
+
+	names := map[string]uint32{}
+	for _, o := range waitsIn(t, d) {
+		names[o.Culprits[0].Comm] = o.Culprits[0].PID
+	}
+	if len(names) != 3 || names["late"] == names["known"] || names["late"] == names["before"] {
+		t.Fatalf("culprits %v", names)
+	}
+	list, err := store.List[store.Process](t.Context(), d, store.Window{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range list {
+		for name, pid := range names {
+			if p.PID == pid && p.Name != "" && p.Name != name {
+				t.Errorf("%q (%#x) has the name of another one: %+v", name, pid, p)
+			}
+		}
 	}
 }

@@ -17,7 +17,7 @@ func (r *reuse) tell(c *sqlite.Conn) error {
 		create temp table reused_id (id integer primary key);
 		create temp table reused_thread (id integer primary key, pid integer, tid integer, comm text);
 		create temp table reused_user (
-			id integer, session integer, process integer, ended integer, is_id integer,
+			id integer, session integer, process integer, ended integer, is_id integer, born integer,
 			primary key (id, session, process, ended, is_id)
 		) without rowid;
 		create temp table reused_birth (
@@ -42,8 +42,8 @@ func (r *reuse) tell(c *sqlite.Conn) error {
 		for _, u := range list {
 			for i := range u.parts {
 				p := &u.parts[i]
-				err := runQuery(c, "insert or ignore into reused_user values (?, ?, ?, ?, ?)", int64(n), r.ids[p.session],
-					u.process == u, int64(p.end()), int64(u.id))
+				err := runQuery(c, "insert or ignore into reused_user values (?, ?, ?, ?, ?, ?)", int64(n), r.ids[p.session],
+					u.process == u, int64(p.end()), int64(u.id), int64(p.born))
 				if err != nil {
 					return err
 				}
@@ -78,8 +78,19 @@ func (r *reuse) known(table string, columns []string) string {
 	if table != "process" || !slices.Contains(columns, "born") {
 		return ""
 	}
-	return fmt.Sprintf("x.id <= %d and not %s", r.lastProcess, bornLater)
+	return fmt.Sprintf("x.id <= %d and not %s and %s & %d <> %[4]d", r.lastProcess, bornLater, describedProcess,
+		event.UnknownID(0))
 }
+
+// describedProcess is an expression for the id of the process that a row of process describes: the one that began when
+// the row says, else the last one that had the id in that session. If they are known to have begun at other times, it
+// is that of nobody known.
+var describedProcess = fmt.Sprintf(`case when x.pid in (select id from temp.reused_id) then coalesce(
+	(select u.is_id from temp.reused_user u where u.id = x.pid and u.session = x.session and u.process and u.born = x.born
+		limit 1),
+	(select u.is_id from temp.reused_user u where u.id = x.pid and u.session = x.session and u.process
+		and (u.born = 0 or x.born is null) order by u.ended desc limit 1),
+	x.pid | %d) else x.pid end`, event.UnknownID(0))
 
 // bornLater is the condition for a row of thread or process of another process than the last one that was known.
 const bornLater = "exists (select 1 from temp.reused_birth b " +
@@ -90,6 +101,8 @@ func (r *reuse) column(table, column string, columns []string) string {
 	name := fmt.Sprintf("%q", column)
 	whose := "session"
 	switch {
+	case table == "process" && column == "pid" && slices.Contains(columns, "born"):
+		return describedProcess + " as pid"
 	case table == "thread" && slices.Contains([]string{"pid", "tid", "comm"}, column):
 		otherwise := "x." + column
 		if column != "comm" { // a row that came since may be of another process or thread
