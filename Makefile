@@ -281,8 +281,9 @@ demo: build ## show how the cause of a stall is found, no GPU needed
 # Packages whose tests load eBPF programs or run programs against the clock. One at a
 # time: they measure, and would disturb each other. And never from the cache: it does
 # not know the kernel. Those of LONG_KERNEL_TESTS take minutes each; of the probes' own,
-# -short leaves out the perf back end, which takes half a minute a test to detach.
-LONG_KERNEL_TESTS := ./agent/... ./cmd/... ./internal/e2e/... ./capture/probe/...
+# -short leaves out the perf back end, which takes half a minute a test to detach: LONG_PROBE_TESTS.
+LONG_KERNEL_TESTS := ./agent/... ./cmd/... ./internal/e2e/...
+LONG_PROBE_TESTS := OnEveryBackend|WithAPerfEventForEach
 # Those of their folders that load nothing and measure nothing are with the others.
 unmeasured = $(addprefix ./,bench/numbers $(addprefix internal/,doctable gen hostile layout))
 pure = $(shell $(GO) list ./... | grep -vE '/ingero/(agent|bench|cmd|demo|internal|capture/probe)(/|$$)') \
@@ -308,14 +309,15 @@ endif
 # before the others. Together they take two thirds of what one after the other takes.
 .PHONY: test-pure test-kernel
 test-pure:
-	@nice -n 5 tools/tests -count=1 -timeout 15m $(pure)
+	@nice -n 5 tools/tests -vet=off -count=1 -timeout 15m $(pure)
 test-kernel:
-	@INGERO_REQUIRE_KERNEL=1 tools/undisturbed tools/tests -count=1 -p 1 -timeout 15m $(short_kernel)
-	@INGERO_REQUIRE_KERNEL=1 tools/undisturbed tools/tests -short -count=1 -p 1 -timeout 15m ./capture/probe/...
+	@INGERO_REQUIRE_KERNEL=1 tools/undisturbed tools/tests -vet=off -count=1 -p 1 -timeout 15m $(short_kernel)
+	@INGERO_REQUIRE_KERNEL=1 tools/undisturbed tools/tests -vet=off -short -count=1 -p 1 -timeout 15m ./capture/probe/...
 
 .PHONY: test-e2e
-test-e2e: ## run the long tests: agent, cmd, internal/e2e, all of the probes (root, a kernel with BTF)
-	INGERO_REQUIRE_KERNEL=1 tools/undisturbed tools/tests -count=1 -p 1 -timeout 15m $(LONG_KERNEL_TESTS)
+test-e2e: ## run the long tests: agent, cmd, internal/e2e, the perf back end's (root, a kernel with BTF)
+	INGERO_REQUIRE_KERNEL=1 tools/undisturbed tools/tests -vet=off -count=1 -p 1 -timeout 15m $(LONG_KERNEL_TESTS)
+	INGERO_REQUIRE_KERNEL=1 tools/undisturbed tools/tests -vet=off -count=1 -timeout 15m -run '$(LONG_PROBE_TESTS)' ./capture/probe
 	@command -v tmux >/dev/null || { echo; echo "SKIPPED: the view of trace in a real terminal emulator needs tmux: apt-get install tmux"; }
 
 # Hostile clients, files and processes, as data: internal/hostile/attacks.

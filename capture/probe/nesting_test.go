@@ -11,7 +11,7 @@ import (
 )
 
 // fast are the back ends whose links close quickly; perf has its own turn in
-// TestEveryOperationIsTimedOnEveryBackend and TestNestedDriverCallsHaveTheirOwnRecords.
+// TestEveryOperationIsTimedOnEveryBackend and TestNestedDriverCallsAreRecordedOnEveryBackend.
 var fast = []probe.Backend{probe.BackendSession, probe.BackendMulti}
 
 func eachFast(t *testing.T, f func(t *testing.T, b probe.Backend)) {
@@ -28,7 +28,7 @@ func byDepth(r *probe.Records, name string) (n [8]int) {
 	return n
 }
 
-func TestNestedDriverCallsHaveTheirOwnRecords(t *testing.T) {
+func TestNestedDriverCallsAreRecordedOnEveryBackend(t *testing.T) {
 	eachBackend(t, func(t *testing.T, backend probe.Backend) {
 		b := newBench(t, probe.Options{Backend: backend}, cudastub.Options{}, false)
 		b.do("set cudaLaunchKernel:nested")

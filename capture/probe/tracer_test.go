@@ -133,7 +133,12 @@ func (b *bench) maps() string {
 	return string(mapped)
 }
 
+// eachBackend runs f with each of the back ends. Tests that use it have it in their names: "make test-e2e" runs these
+// without -short.
 func eachBackend(t *testing.T, f func(t *testing.T, b probe.Backend)) {
+	if !strings.HasSuffix(t.Name(), "OnEveryBackend") {
+		t.Fatal("its name has to end in OnEveryBackend")
+	}
 	eachOf(t, probe.Backends, f)
 }
 
