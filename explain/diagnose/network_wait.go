@@ -101,6 +101,9 @@ func describeNetwork(ev *evidence, f *finding, c *report.Chain) {
 	}
 	c.Cause.Detail = fmt.Sprintf("%s connected to %s and waited for what it sent, up to %s at a time; what the other "+
 		"side did is not in this recording", ev.procs.name(t.PID, ""), end, span(f.stall))
+	if ev.describeHeldBack(f, c, end) {
+		return
+	}
 	again := ev.host.trouble(f.claims, end)
 	c.Cause.Detail += again.words()
 	c.Path = append(c.Path, report.Step{Layer: "NET", Process: end, State: "unknown", On: "its answer", NS: f.explained})
@@ -119,6 +122,37 @@ func describeNetwork(ev *evidence, f *finding, c *report.Chain) {
 			c.Recommendations[0],
 		}
 	}
+}
+
+// describeHeldBack describes a finding whose time was mostly lost while TCP held back what had been written; it reports
+// whether it is one.
+func (ev *evidence) describeHeldBack(f *finding, c *report.Chain, end string) bool {
+	var waits int
+	var ns uint64
+	var other *event.OffCPU
+	for _, cl := range f.claims {
+		if held := f.sub.waits[cl.row].held; held != nil {
+			waits, ns, other = waits+1, ns+cl.lost, held
+		}
+	}
+	if ns <= f.lost/2 {
+		return false
+	}
+	who := ev.procs.name(other.PID, other.Comm)
+	c.Summary = fmt.Sprintf("%s lost %s waiting for answers of %s, whose questions TCP held back", f.process(ev), f.pct(), who)
+	c.Cause.Detail = fmt.Sprintf("in %d of these %d waits, up to %s each, both ends of the TCP connection to %s waited to "+
+		"receive, and then %s (pid %d) got what had been written before: Nagle's algorithm holds back a small segment until "+
+		"the one before it is acknowledged, and that acknowledgement is delayed", waits, len(f.claims), span(f.stall), end,
+		who, other.PID)
+	c.Path = append(c.Path, report.Step{
+		Layer: "HOST", Process: who, PID: other.PID, TID: other.TID, Thread: printable(other.Comm), State: "blocked",
+		On: "the rest of the question", NS: ns,
+	})
+	c.Recommendations = []string{
+		fmt.Sprintf("set TCP_NODELAY on the connection to %s, at the end that writes", end),
+		"write a message at once: one write or writev of header and body, or MSG_MORE for the first part",
+	}
+	return true
 }
 
 // trouble is what went wrong on the connections to a server while a finding's thread waited for it.

@@ -62,6 +62,8 @@ type hostState struct {
 	addressSpace event.SyscallSet
 	paths        map[event.File]string // of files, by process and inode, computed on first use: path
 	resends      map[line][]uint64     // Unix ns, computed on first use: resentAt
+	// received are waits to receive on connections within this machine, by end; computed on first use: receivesAt.
+	received map[line][]*event.OffCPU
 }
 
 // gpuReadings are the driver's readings of GPUs, one each second.

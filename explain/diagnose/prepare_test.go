@@ -19,7 +19,7 @@ import (
 // steps fill these in.
 func TestStepsOfPreparationSayWhatTheyNeed(t *testing.T) {
 	uses := fieldsUsed(t)
-	whenAsked := []string{"in", "launched", "changed", "waits", "calls.medians", "host.resends", "procs.futexes", "procs.woke"}
+	whenAsked := []string{"in", "launched", "changed", "waits", "calls.medians", "host.resends", "host.received", "procs.futexes", "procs.woke"}
 	given := map[string]bool{}
 	for _, p := range preparations {
 		name := nameOf(p.run)

@@ -16,6 +16,7 @@ type root struct {
 	between   bool          // the wait was between calls
 	turn      bool          // the waiter had handed its work to the next thread of the chain
 	newborn   bool          // it was for a process of its own that had just begun
+	held      *event.OffCPU // the wait of the other end meanwhile: TCP held back what was written; nil: it did not
 }
 
 // last returns the link at the root.
@@ -49,13 +50,14 @@ func (ev *evidence) root(o *event.OffCPU, gap bool) root {
 		r.chain = r.chain[:1] // what the client did meanwhile does not matter
 	}
 	resent := ev.host.resent(o)
-	if resent {
+	r.held = ev.host.heldBack(o)
+	if resent || r.held != nil {
 		r.chain = r.chain[:1] // what the other end did then does not matter
 	}
 	blocked := float64(r.chain[0].To - r.chain[0].From)
 	if len(r.chain) == 1 {
 		switch {
-		case resent, asked(o):
+		case resent, r.held != nil, asked(o):
 			r.kind, r.explained, r.freed = event.CauseNetworkWait, uint64(blocked), uint64(blocked)
 		case gap && o.Holder == 0 && followable(o.Class) && !ev.host.sends(o):
 			r.kind, r.explained, r.freed = idleKind, uint64(blocked), uint64(blocked)
