@@ -139,11 +139,12 @@ func (ev *evidence) describeHeldBack(f *finding, c *report.Chain, end string) bo
 		return false
 	}
 	who := ev.procs.name(other.PID, other.Comm)
-	c.Summary = fmt.Sprintf("%s lost %s waiting for answers of %s, whose questions TCP held back", f.process(ev), f.pct(), who)
-	c.Cause.Detail = fmt.Sprintf("in %d of these %d waits, up to %s each, both ends of the TCP connection to %s waited to "+
-		"receive, and then %s (pid %d) got what had been written before: Nagle's algorithm holds back a small segment until "+
-		"the one before it is acknowledged, and that acknowledgement is delayed", waits, len(f.claims), span(f.stall), end,
-		who, other.PID)
+	c.Summary = fmt.Sprintf("%s lost %s waiting for answers of %s, whose questions TCP held back",
+		f.process(ev), f.pct(), who)
+	c.Cause.Detail = fmt.Sprintf("in %d of these %d waits, up to %s each, both ends of the TCP connection to %s waited "+
+		"to receive, and then %s (pid %d) got what had been written before: Nagle's algorithm holds back a small segment "+
+		"until the one before it is acknowledged, and that acknowledgement is delayed", waits, len(f.claims),
+		span(f.stall), end, who, other.PID)
 	c.Path = append(c.Path, report.Step{
 		Layer: "HOST", Process: who, PID: other.PID, TID: other.TID, Thread: printable(other.Comm), State: "blocked",
 		On: "the rest of the question", NS: ns,
