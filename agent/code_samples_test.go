@@ -34,7 +34,7 @@ func (w *sampleWriter) Skip(*store.Batch)           {}
 func (w *sampleWriter) Lost() uint64                { return 0 }
 func (w *sampleWriter) Close() error                { return nil }
 
-// A program that computes and asks the kernel between its calls is sampled where it does, and in proportion.
+// A program that computes, asks the kernel and sleeps between its calls is sampled where it does, and in proportion.
 func TestCodeBetweenCallsIsSampled(t *testing.T) {
 	kerneltest.Require(t)
 	files := extract(t)
@@ -52,12 +52,17 @@ func TestCodeBetweenCallsIsSampled(t *testing.T) {
 	named := func(s *event.CodeSample, symbol string) bool {
 		return slices.ContainsFunc(w.stacks[s.Stack], func(f event.Frame) bool { return f.Symbol == symbol })
 	}
-	var computes, asks, inCall, inKernel int
+	var computes, asks, inCall, inKernel, sleeps int
 	for i := range w.samples {
 		s := &w.samples[i]
 		switch {
 		case s.Op != 0:
 			t.Errorf("a sample in %s: it makes no system call", s.Op)
+		case s.Waits:
+			sleeps++
+			if !named(s, "sleep_a_while") || s.Syscall != unix.SYS_CLOCK_NANOSLEEP && s.Syscall != unix.SYS_NANOSLEEP {
+				t.Errorf("it sleeps in system call %d of %v", s.Syscall, w.stacks[s.Stack])
+			}
 		case named(s, "crunch_numbers"):
 			computes++
 		case named(s, "ask_the_kernel"):
@@ -72,7 +77,11 @@ func TestCodeBetweenCallsIsSampled(t *testing.T) {
 	}
 	t.Logf("%d samples with %d stacks: %d compute, %d ask the kernel, %d in the system call, %d in the kernel",
 		len(w.samples), len(w.stacks), computes, asks, inCall, inKernel)
-	if computes < 20 || asks < 20 || computes > 3*asks || asks > 3*computes || computes+asks < len(w.samples)*3/4 {
+	if sleeps < 20 {
+		t.Errorf("%d samples of 200 times that it slept", sleeps)
+	}
+	on := len(w.samples) - sleeps
+	if computes < 20 || asks < 20 || computes > 3*asks || asks > 3*computes || computes+asks < on*3/4 {
 		t.Errorf("%d samples, %d where it computes, %d where it asks the kernel", len(w.samples), computes, asks)
 	}
 	if inCall == 0 || inKernel == 0 || inCall > asks {

@@ -96,7 +96,7 @@ func newFollowers(s *shared, names *processTable) followers {
 		footprints.follower(),
 		pagesFollower(s),
 		newPythons(s.tracer, s.fs, s.opts.Stack, s.log).follower(s.targets),
-		newInFlightTracker().follower(s),
+		newInFlightTracker(s.fs).follower(s),
 		new(marks).follower(),
 		labelsFollower(s),
 		rankEventsFollower(s),

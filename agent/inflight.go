@@ -4,34 +4,46 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/ingero-io/ingero/capture/host/proc"
 	"github.com/ingero-io/ingero/capture/probe"
 	"github.com/ingero-io/ingero/event"
 )
 
-// inFlightTracker follows calls that have not returned for a second or more. It reads their state
-// once a second, and finds out how they ended.
+// inFlightTracker follows calls that have not returned for a second or more, and threads that have made none for long.
+// It reads their state once a second, and finds out how they ended.
 type inFlightTracker struct {
 	open   map[event.Thread]*flight
 	fresh  []event.InFlight // changes since the last take
 	closed bool             // the probes are being removed: no more records will come
+	still  *standstill
 }
 
 type flight struct {
 	event.InFlight
-	missing bool // not in the last reading, and no end was recorded
+	missing bool   // not in the last reading, and no end was recorded
+	told    uint64 // At of what was recorded last
 }
+
+// tellEvery is how often a thread between calls is recorded that does what it did before, ns.
+const tellEvery = 5_000_000_000
 
 // maxHolders bounds the length of a chain of lock holders in one reading.
 const maxHolders = 8
 
-func newInFlightTracker() *inFlightTracker {
-	return &inFlightTracker{open: map[event.Thread]*flight{}}
+func newInFlightTracker(fs proc.FS) *inFlightTracker {
+	return &inFlightTracker{
+		open: map[event.Thread]*flight{}, still: &standstill{fs: fs, peers: map[peerKey]event.Thread{}},
+	}
 }
 
 func (f *inFlightTracker) follower(s *shared) follower {
 	look := func(u *workItem) {
 		u.looked = true
 		f.look(s, &u.records)
+	}
+	last := func(u *workItem) {
+		look(u)
+		f.tellAll()
 	}
 	return follower{
 		records: func(u *workItem) {
@@ -44,7 +56,7 @@ func (f *inFlightTracker) follower(s *shared) follower {
 			t.item.batch.InFlight = f.take(t.item.batch.InFlight)
 			t.status.InFlight = f.status()
 		},
-		ending: look, // else these calls would seem to end with the command
+		ending: last, // else these calls would seem to end with the command
 		stop: func(*Summary) error {
 			f.closed = true
 			return nil
@@ -52,8 +64,8 @@ func (f *inFlightTracker) follower(s *shared) follower {
 	}
 }
 
-// look reads the calls that have not returned. It also reads the threads that hold what others wait
-// for, and the holders that these wait for.
+// look reads the calls that have not returned, and the threads that have made none for long. It also reads the threads
+// that hold what others wait for, or have the other end of it, and those that these wait for.
 func (f *inFlightTracker) look(s *shared, rec *probe.Records) {
 	if f.closed {
 		return
@@ -66,12 +78,13 @@ func (f *inFlightTracker) look(s *shared, rec *probe.Records) {
 			s.log.Warn("cannot read the calls in flight", "err", err)
 			return
 		}
-		more := holders(list, asked)
+		more := f.still.others(list, holders(list, asked))
 		if len(more) == len(asked) {
 			break
 		}
 		asked = more
 	}
+	f.still.describe(list)
 	f.saw(list)
 }
 
@@ -100,7 +113,7 @@ func (f *inFlightTracker) saw(list []event.InFlight) {
 		if n.Op != 0 && n.At-min(n.At, n.Start) < uint64(probe.MinFlight) { // a holder, in a call shorter than MinFlight
 			n.Inner, n.Op, n.Args, n.OnCPU, n.NS = n.Op, 0, [event.NumArgs]uint64{}, 0, [event.NumClasses]uint64{}
 		}
-		if n.Op == 0 {
+		if n.Op == 0 && !n.Silent {
 			n.Start = heldUp(list, n.Thread)
 		}
 		if o != nil && o.Start != n.Start {
@@ -110,8 +123,14 @@ func (f *inFlightTracker) saw(list []event.InFlight) {
 		if o != nil && n.Stack == 0 { // running now: the last known stack is better than none
 			n.Stack = o.Stack
 		}
-		f.open[n.Thread] = &flight{InFlight: *n}
-		f.fresh = append(f.fresh, *n)
+		now := &flight{InFlight: *n}
+		if o != nil && o.same(n) && n.At < o.told+tellEvery {
+			now.told = o.told
+		} else {
+			now.told = n.At
+			f.fresh = append(f.fresh, *n)
+		}
+		f.open[n.Thread] = now
 	}
 	for id, o := range f.open {
 		switch {
@@ -126,16 +145,32 @@ func (f *inFlightTracker) saw(list []event.InFlight) {
 	}
 }
 
-// heldUp is the start of the oldest call that waits for what a thread holds.
+// same reports whether a thread between calls does what it did when it was seen before.
+func (o *flight) same(n *event.InFlight) bool {
+	return n.Op == 0 && n.Doing == o.Doing && n.Class == o.Class && n.Syscall == o.Syscall && n.Futex == o.Futex &&
+		n.Since == o.Since && n.Stack == o.Stack && n.Holder == o.Holder && n.Peer == o.Peer && n.Stuck == o.Stuck
+}
+
+// tellAll records the last state of all threads.
+func (f *inFlightTracker) tellAll() {
+	for _, o := range f.open {
+		if o.told != o.At {
+			f.fresh = append(f.fresh, o.InFlight)
+		}
+	}
+}
+
+// heldUp is the start of the oldest call, or silence, that waits for what a thread holds or has the other end of.
 func heldUp(list []event.InFlight, holder event.Thread) (start uint64) {
+	begun := func(l *event.InFlight) bool { return (l.Op != 0 || l.Silent) && (start == 0 || l.Start < start) }
 	for i := range list {
-		if l := &list[i]; l.Holder == holder && l.Op != 0 && (start == 0 || l.Start < start) {
+		if l := &list[i]; (l.Holder == holder || l.Peer.PID == holder.PID && l.PID != holder.PID) && begun(l) {
 			start = l.Start
 		}
 	}
 	if start == 0 { // the waiting thread is itself a holder
 		for i := range list {
-			if l := &list[i]; l.Op != 0 && (start == 0 || l.Start < start) {
+			if l := &list[i]; begun(l) {
 				start = l.Start
 			}
 		}

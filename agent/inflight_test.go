@@ -3,6 +3,7 @@ package agent
 import (
 	"testing"
 
+	"github.com/ingero-io/ingero/capture/host/proc"
 	"github.com/ingero-io/ingero/event"
 )
 
@@ -25,7 +26,7 @@ func outcome(t *testing.T, f *inFlightTracker) event.InFlight {
 
 func TestHowACallInFlightEnds(t *testing.T) {
 	open := func() *inFlightTracker {
-		f := newInFlightTracker()
+		f := newInFlightTracker(proc.New(""))
 		f.saw([]event.InFlight{waiting(10, 2*sec)})
 		if o := outcome(t, f); o.Outcome != event.StillInFlight || o.End != 0 {
 			t.Errorf("seen as %+v", o)
@@ -93,7 +94,7 @@ func TestHoldersThatAreInNoCallAreLookedUp(t *testing.T) {
 		Thread: event.Thread{PID: 1, TID: 9}, Op: a.Op, Start: 2*sec - 7, At: 2 * sec,
 		Doing: event.Blocked, Class: event.Sleep,
 	}
-	f := newInFlightTracker()
+	f := newInFlightTracker(proc.New(""))
 	f.saw(append(list, held))
 	for _, o := range f.take(nil) {
 		if o.TID == 9 && (o.Op != 0 || o.Inner != a.Op || o.Start != 20) {

@@ -7,16 +7,22 @@ import (
 )
 
 // InFlight is a call that had not returned when it was observed, a second or more
-// after it began. If Op is 0, it is a thread that holds what such a call waits for.
+// after it began. If Op is 0, it is a thread between calls: one that makes calls and has
+// made none for seconds (Silent), or one that holds what another of these waits for, or has
+// the other end of it.
 type InFlight struct {
-	At    uint64 // Unix ns at which it was last observed
-	Start uint64 // Unix ns at which the outermost call began; with Op 0, the call that is held up
+	At uint64 // Unix ns at which it was last observed
+	// Start is the Unix ns at which the outermost call began; of a silent thread, at which its last one returned; with Op
+	// 0, that of the call, or silence, that is held up.
+	Start uint64
 	Thread
 	Comm  string
 	Op    Op // the outermost call
 	Inner Op // the innermost one, if another; with Op 0, a younger call that the thread is in
 	GPU   int8
 	Args  [NumArgs]uint64 // of Op
+
+	Silent bool // it is between calls, and makes calls else
 
 	// What the thread did when it was observed:
 	Doing  Doing
@@ -26,9 +32,15 @@ type InFlight struct {
 	Holder Thread // of the lock it waits for, zero if unknown
 	// HolderComm is the name of Holder, empty if unknown.
 	HolderComm string
-	Syscall    int16  // on the traced machine's architecture, -1 if in none
-	File       string // behind the descriptor it reads, writes or polls, as /proc names it
-	Inode      uint64
+	// Peer is the first thread of the process that has the other end of the pipe that it waits for, zero if unknown.
+	Peer     Thread
+	PeerComm string
+	// Stuck: no thread of its process can end the wait: they all wait, without a limit, for locks or conditions that only
+	// they themselves could release (private futexes). So it is after a fork if another thread had the lock.
+	Stuck   bool
+	Syscall int16  // on the traced machine's architecture, -1 if in none
+	File    string // behind the descriptor it reads, writes or polls, as /proc names it
+	Inode   uint64
 
 	OnCPU  uint64             // ns on a CPU since Start
 	NS     [NumClasses]uint64 // ns off the CPU since Start, by class
@@ -126,6 +138,8 @@ func (f *InFlight) Waits() string {
 func (f *InFlight) waitsFor() string {
 	switch {
 	case f.Class != Futex:
+	case f.Stuck:
+		return fmt.Sprintf("a lock or condition that no thread of its process can release (futex %#x)", f.Futex)
 	case f.Holder == Thread{}:
 		return fmt.Sprintf("a lock or condition (futex %#x)", f.Futex)
 	case f.HolderComm == "":
@@ -137,5 +151,9 @@ func (f *InFlight) waitsFor() string {
 	if f.File != "" {
 		of = " (" + f.File + ")"
 	}
-	return strings.Replace(cmp.Or(f.Class.words().blocked, Other.words().blocked), ofFile, of, 1)
+	w := strings.Replace(cmp.Or(f.Class.words().blocked, Other.words().blocked), ofFile, of, 1)
+	if f.Peer.PID != 0 {
+		w += fmt.Sprintf(" whose other end %s (pid %d) has", cmp.Or(f.PeerComm, "a process"), KernelID(f.Peer.PID))
+	}
+	return w
 }

@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -11,7 +12,8 @@ import (
 
 // Truth is what a diagnosis must say about a case, written down before it ran.
 type Truth struct {
-	// Kinds are the kinds of cause that are right; empty: any. A finding that steps changed has the kind "change".
+	// Kinds are the kinds of cause that are right; empty: any. A finding that steps changed has the kind "change", unless
+	// it names the cause.
 	Kinds []string
 	// Who is a regular expression for the process or thread that is to blame; empty: the program's own thread, which
 	// need not be named.
@@ -94,7 +96,7 @@ func ofChange(c *report.Change) statement {
 	for _, p := range c.Parts {
 		b = append(b, p.What)
 	}
-	return statement{change, strings.Join(b, "\n")}
+	return statement{cmp.Or(c.Cause, change), strings.Join(b, "\n")}
 }
 
 // says counts how much of a truth a finding says, and of how much.

@@ -84,6 +84,7 @@ type WireFlightRec struct {
 	Out           uint64
 	Wake          uint64
 	In            uint64
+	Silent        uint64
 	Uaddr         uint64
 	Ino           uint64
 	Sysarg        uint64
@@ -472,6 +473,7 @@ type WireStackOf uint32
 const (
 	WireStackOfSTACK_OF_CALL WireStackOf = 0
 	WireStackOfSTACK_OF_CODE WireStackOf = 1
+	WireStackOfSTACK_OF_WAIT WireStackOf = 2
 )
 
 type WireStackRec struct {

@@ -81,6 +81,7 @@ const (
 	MountInfo    = 16 << 20  // bytes of mountinfo; 10,000 mounts have 2 MB
 	Tasks        = 256 << 10 // processes of a machine, threads of a process
 	Descriptors  = 64 << 10  // open files of a process that are looked at
+	Children     = 256       // threads of a process whose children are looked for
 )
 
 // Folders that are searched for libraries.

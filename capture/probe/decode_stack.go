@@ -56,7 +56,7 @@ func (d *decoder) stack(b []byte, r *Records) bool {
 	addrs, whole := d.unwind.Unwind(int(w.Tgid), arch.Start(w.Pc, w.Sp, w.Reg[:]), mem)
 	s := RawStack{
 		ID: StackID(w.Tgid, addrs), PID: w.Tgid, TID: w.H.Tid, Addrs: addrs, Cut: !whole,
-		Code: bpf.WireStackOf(w.H.Sub) == bpf.WireStackOfSTACK_OF_CODE,
+		Code: bpf.WireStackOf(w.H.Sub) != bpf.WireStackOfSTACK_OF_CALL,
 	}
 	if p, ok := d.python.takeStack(w.H.Tid, w.H.Start); ok {
 		s.ID, s.Python = mixed(s.ID, p.hash), p.frames
@@ -122,7 +122,7 @@ func (d *decoder) takeStack(r *Records, start uint64, t event.Thread, code bool)
 	return s.id
 }
 
-// codeSample adds what a thread ran when a timer interrupted it.
+// codeSample adds what a thread ran when a timer interrupted it, or where it went to sleep.
 func (d *decoder) codeSample(b []byte, r *Records) bool {
 	w, ok := as[bpf.WireCodeRec](b)
 	if !ok {
@@ -131,6 +131,7 @@ func (d *decoder) codeSample(b []byte, r *Records) bool {
 	s := event.CodeSample{
 		At: w.H.Start + d.toUnix, Thread: event.Thread{PID: w.Tgid, TID: w.H.Tid}, Comm: comm(&w.Comm),
 		Op: event.Op(w.H.Op), Syscall: max(w.Nr, -1),
+		Waits: bpf.WireStackOf(w.H.Sub) == bpf.WireStackOfSTACK_OF_WAIT,
 	}
 	s.Stack = d.takeStack(r, w.H.Start, s.Thread, true)
 	if n := int(w.Nstack) / 8; n > 0 && n <= len(w.Stack) {

@@ -61,17 +61,26 @@ func stackRec(tid uint32, start, pc uint64, words ...uint64) []byte {
 func TestCodeSamplesHaveTheirStacks(t *testing.T) {
 	sampled := stackRec(1, 100, 0xa, 0xb, 0)
 	sampled[unsafe.Offsetof(bpf.WireHdr{}.Sub)] = byte(bpf.WireStackOfSTACK_OF_CODE)
-	code := bpf.WireCodeRec{
-		H: bpf.WireHdr{Start: 100, Tid: 1, Kind: uint8(bpf.WireKindKIND_CODE)}, Tgid: 11, Nr: 39, Nstack: 16,
+	record := func(start uint64, of bpf.WireStackOf) bpf.WireCodeRec {
+		return bpf.WireCodeRec{
+			H:    bpf.WireHdr{Start: start, Tid: 1, Kind: uint8(bpf.WireKindKIND_CODE), Sub: uint8(of)},
+			Tgid: 11, Nr: -1,
+		}
 	}
-	code.Stack[0], code.Stack[1] = 0xf1, 0xf2
-	alone := bpf.WireCodeRec{
-		H: bpf.WireHdr{Start: 200, Tid: 1, Kind: uint8(bpf.WireKindKIND_CODE), Op: 7}, Tgid: 11, Nr: -1, Nstack: -14,
-	}
-	r := decodeAll(sampled, wire(code), wire(alone), wire(callRec(1, 100)))
+	code := record(100, bpf.WireStackOfSTACK_OF_CODE)
+	code.Nr, code.Nstack, code.Stack[0], code.Stack[1] = 39, 16, 0xf1, 0xf2
+	alone := record(200, bpf.WireStackOfSTACK_OF_CODE)
+	alone.H.Op, alone.Nstack = 7, -14
+	asleep := record(300, bpf.WireStackOfSTACK_OF_WAIT)
+	asleep.Nr = 230
+	slept := stackRec(1, 300, 0xa, 0xb, 0)
+	slept[unsafe.Offsetof(bpf.WireHdr{}.Sub)] = byte(bpf.WireStackOfSTACK_OF_WAIT)
+	r := decodeAll(sampled, wire(code), wire(alone), wire(callRec(1, 100)), slept, wire(asleep))
 	thread, id := event.Thread{PID: 11, TID: 1}, StackID(11, []uint64{0xa, 0xb})
 	want := []event.CodeSample{
-		{Thread: thread, Syscall: 39, Stack: id, Kernel: []uint64{0xf1, 0xf2}}, {Thread: thread, Op: 7, Syscall: -1},
+		{Thread: thread, Syscall: 39, Stack: id, Kernel: []uint64{0xf1, 0xf2}},
+		{Thread: thread, Op: 7, Syscall: -1},
+		{Thread: thread, Syscall: 230, Stack: id, Waits: true},
 	}
 	for i := range r.CodeSamples {
 		r.CodeSamples[i].At = 0
@@ -82,7 +91,7 @@ func TestCodeSamplesHaveTheirStacks(t *testing.T) {
 	if len(r.Calls) != 1 || r.Calls[0].Stack != 0 {
 		t.Errorf("the call has the sample's stack: %+v", r.Calls)
 	}
-	if len(r.Stacks) != 1 || !r.Stacks[0].Code || r.Stacks[0].ID != id || r.Malformed != 0 {
+	if len(r.Stacks) != 2 || !r.Stacks[0].Code || !r.Stacks[1].Code || r.Stacks[0].ID != id || r.Malformed != 0 {
 		t.Errorf("stacks %+v, %d malformed", r.Stacks, r.Malformed)
 	}
 }

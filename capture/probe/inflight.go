@@ -29,9 +29,9 @@ type knownStack struct {
 	RawStack
 }
 
-// InFlight appends, to list, the calls that have been in progress for MinFlight or
-// longer, and what the threads `asked` do: those that hold what such calls wait
-// for. Stacks that are new are appended to r. It belongs to the goroutine of Drain.
+// InFlight appends, to list, the calls that have been in progress for MinFlight or longer, the threads that make calls
+// and have made none for inflight.MinSilence, and what the threads `asked` do: those that hold what these wait for.
+// Stacks that are new are appended to r. It belongs to the goroutine of Drain.
 func (t *Tracer) InFlight(list []event.InFlight, asked []uint32, r *Records) ([]event.InFlight, error) {
 	if t.inFlight == nil {
 		l := t.probe(inflight.Probe)
@@ -78,6 +78,9 @@ func (d *decoder) flight(w *bpf.WireFlightRec) event.InFlight {
 			f.Inner = event.Op(w.Call[n-1].Op)
 		}
 	}
+	if w.H.Sub == 0 && w.Silent != 0 {
+		f.Silent, f.Start = true, w.Silent+d.toUnix
+	}
 	now, since := w.H.Start, w.In
 	switch blocked := w.Out != 0; {
 	case !blocked && w.State == 0:
@@ -105,7 +108,7 @@ func (d *decoder) flight(w *bpf.WireFlightRec) event.InFlight {
 	if n := int(w.Nstack) / 8; n > 0 && n <= len(w.Stack) {
 		f.Kernel = append([]uint64(nil), w.Stack[:n]...)
 	}
-	if f.Op == 0 {
+	if f.Op == 0 && !f.Silent {
 		f.Start, f.NS = f.Since, [event.NumClasses]uint64{}
 		return f
 	}

@@ -45,8 +45,9 @@ func (f *finder) describe(c report.Change, before, after part, slow float64) (re
 		}
 		ns := int64(math.Round(p.NS))
 		c.Parts = append(c.Parts, report.ChangePart{
-			NS: ns, What: p.Words(), Op: p.Op, OnCPU: p.Class == event.OnCPU && p.What != difference.Calls,
-			Slept: p.Class == event.Sleep && p.What == difference.BetweenCalls,
+			NS: ns, What: p.Words(), Op: p.Op, Class: p.Class,
+			OnCPU:  p.Class == event.OnCPU && p.What != difference.Calls,
+			Waited: p.Class < event.OnCPU && p.What == difference.BetweenCalls,
 		})
 		rest -= ns
 	}

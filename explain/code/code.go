@@ -1,5 +1,5 @@
-// Package code finds in samples of a thread's stacks which code the time went to. It is pure: package diagnose passes
-// it the samples of a recording.
+// Package code finds in samples of a thread's stacks which code the time went to, and where in it a thread waited. It
+// is pure: package diagnose passes it the samples of a recording.
 package code
 
 import (
@@ -13,6 +13,7 @@ import (
 
 const (
 	fewest    = 10  // samples that tell anything
+	fewWaits  = 3   // waits that tell anything: each is seen from its begin to its end
 	most      = 0.5 // the share of the samples that a function has to be in
 	mostCalls = 0.5 // the share of those in the function that one system call has to be in
 )
@@ -21,12 +22,13 @@ const (
 type Sample struct {
 	Frames  []event.Frame // functions, innermost first, those of the kernel before the program's
 	Syscall int16         // -1: it was in none
+	NS      uint64        // how long a wait was; unused where code ran
 }
 
 // Place is where most of the time went: the innermost function that most samples are in.
 type Place struct {
 	Samples  int         // in all
-	Share    float64     // of them, in the function or in what it calls
+	Share    float64     // of them, in the function or in what it calls; of waits, of their time
 	Function event.Frame // with the file and line of most samples
 	Caller   event.Frame // the innermost Python function that most of them are in; none: zero, or Function is one
 	Syscall  int16       // that most of them are in; -1: none
@@ -50,11 +52,11 @@ func functionOf(f *event.Frame) function {
 	return function{f.Kind, f.Symbol, f.Module}
 }
 
-// seen is a function of some samples.
+// seen is a function of some samples. What is counted are samples, or the nanoseconds of waits.
 type seen struct {
-	times  int
-	depth  int // sum of the distances from the innermost frame
-	frames map[event.Frame]int
+	times  uint64
+	depth  uint64 // sum of the distances from the innermost frame
+	frames map[event.Frame]uint64
 }
 
 func (s *seen) mean() float64 { return float64(s.depth) / float64(s.times) }
@@ -70,41 +72,48 @@ func (s *seen) often() event.Frame {
 // tally has the functions of samples. A sample counts once for each function that it is in, where it is in it
 // innermost.
 type tally struct {
-	times, kernel int                // kernel: of them, in the kernel
+	samples       int
+	times, kernel uint64             // kernel: of them, in the kernel
 	by, inKernel  map[function]*seen // inKernel: of those that are in the kernel, its functions
-	syscalls      map[int16]int
+	syscalls      map[int16]uint64
 }
 
-func (t *tally) addSample(s *Sample) {
-	t.times++
-	t.syscalls[s.Syscall]++
+func newTally() tally {
+	return tally{by: map[function]*seen{}, inKernel: map[function]*seen{}, syscalls: map[int16]uint64{}}
+}
+
+// addSample counts a sample with a weight, but for frames that say nothing.
+func (t *tally) addSample(s *Sample, weight uint64, says func(*event.Frame) bool) {
+	t.samples++
+	t.times += weight
+	t.syscalls[s.Syscall] += weight
 	if s.Frames[0].Kind == event.FrameKernel {
-		t.kernel++
+		t.kernel += weight
 	}
 	in := map[function]bool{}
 	for i := range s.Frames {
 		k := functionOf(&s.Frames[i])
-		if in[k] || interprets(&s.Frames[i]) {
+		if in[k] || !says(&s.Frames[i]) {
 			continue
 		}
 		in[k] = true
-		countFunction(t.by, k, &s.Frames[i], i)
+		countFunction(t.by, k, &s.Frames[i], i, weight)
 		if k.kind == event.FrameKernel && !entersKernel(k.symbol) {
-			countFunction(t.inKernel, k, &s.Frames[i], i)
+			countFunction(t.inKernel, k, &s.Frames[i], i, weight)
 		}
 	}
 }
 
 // countFunction adds a sample to a function, at a distance from the innermost frame.
-func countFunction(by map[function]*seen, k function, frame *event.Frame, depth int) {
+func countFunction(by map[function]*seen, k function, frame *event.Frame, depth int, weight uint64) {
 	f := by[k]
 	if f == nil {
-		f = &seen{frames: map[event.Frame]int{}}
+		f = &seen{frames: map[event.Frame]uint64{}}
 		by[k] = f
 	}
-	f.times++
-	f.depth += depth
-	f.frames[*frame]++
+	f.times += weight
+	f.depth += uint64(depth) * weight
+	f.frames[*frame] += weight
 }
 
 // interpreter are how names of CPython's functions begin that only run other functions: the Python frames beside them
@@ -120,6 +129,23 @@ func interprets(f *event.Frame) bool {
 		slices.ContainsFunc(interpreter, func(p string) bool { return strings.HasPrefix(f.Symbol, p) })
 }
 
+// sleepers are how names of libraries begin through which everybody goes to sleep: who calls them says where. The
+// interpreter is one of them for Python.
+var sleepers = []string{"libc.", "libc-", "libpthread", "ld-", "libpython", "python", "vdso", "[vdso]"}
+
+// waits reports whether a frame says where a thread waits.
+func waits(f *event.Frame) bool {
+	module := f.Module[strings.LastIndexByte(f.Module, '/')+1:]
+	return f.Kind == event.FramePython || f.Kind == event.FrameNative && f.Symbol != "" &&
+		!slices.ContainsFunc(sleepers, func(p string) bool { return strings.HasPrefix(module, p) })
+}
+
+// inStandardLibrary reports whether a Python function is of the standard library: who calls it says more.
+func inStandardLibrary(file string) bool {
+	return strings.HasPrefix(file, "<frozen ") || strings.Contains(file, "/lib/python3") &&
+		!strings.Contains(file, "-packages/")
+}
+
 // entersKernel reports whether a function of the kernel is on the way of each system call or fault.
 func entersKernel(symbol string) bool {
 	return strings.HasPrefix(symbol, "asm_") || strings.HasPrefix(symbol, "entry_SYSCALL") || symbol == "do_syscall_64" ||
@@ -129,16 +155,16 @@ func entersKernel(symbol string) bool {
 // Find returns where the time of the samples went. It is false if there are too few, or if they have nothing in common
 // but how the program begins.
 func Find(samples []Sample) (Place, bool) {
-	t := tally{by: map[function]*seen{}, inKernel: map[function]*seen{}, syscalls: map[int16]int{}}
+	t := newTally()
 	for i := range samples {
 		if len(samples[i].Frames) > 0 {
-			t.addSample(&samples[i])
+			t.addSample(&samples[i], 1, func(f *event.Frame) bool { return !interprets(f) })
 		}
 	}
-	if t.times < fewest {
+	if t.samples < fewest {
 		return Place{}, false
 	}
-	p := Place{Samples: t.times, Syscall: -1, Kernel: share(t.kernel, t.times)}
+	p := Place{Samples: t.samples, Syscall: -1, Kernel: share(t.kernel, t.times)}
 	if f := innermost(t.inKernel, t.kernel, anyFunction); f != nil {
 		p.InKernel = f.often()
 	}
@@ -152,20 +178,56 @@ func Find(samples []Sample) (Place, bool) {
 			p.Caller = c.often()
 		}
 	}
-	for nr, times := range t.syscalls {
-		if nr >= 0 && share(times, t.times) >= mostCalls {
-			p.Syscall = nr
+	p.Syscall = t.syscall()
+	return p, true
+}
+
+// FindWaits returns where in the code a thread waited, by the time of its waits: the innermost function that is neither
+// the C library's nor the interpreter's. Caller is the innermost Python function outside of the standard library. It is
+// false if there are too few waits, or if they are at different places.
+func FindWaits(samples []Sample) (Place, bool) {
+	t := newTally()
+	for i := range samples {
+		if len(samples[i].Frames) > 0 && samples[i].NS > 0 {
+			t.addSample(&samples[i], samples[i].NS, waits)
 		}
+	}
+	if t.samples < fewWaits {
+		return Place{}, false
+	}
+	p := Place{Samples: t.samples, Syscall: t.syscall()}
+	f := innermost(t.by, t.times, anyFunction)
+	if f == nil {
+		return p, false
+	}
+	p.Function, p.Share = f.often(), share(f.times, t.times)
+	if p.Function.Kind == event.FramePython && !inStandardLibrary(p.Function.File) {
+		return p, true
+	}
+	if c := innermost(t.by, t.times, func(k function) bool {
+		return k.kind == event.FramePython && !inStandardLibrary(k.file)
+	}); c != nil {
+		p.Caller = c.often()
 	}
 	return p, true
 }
 
+// syscall is the system call that most of the time went to; -1: none.
+func (t *tally) syscall() int16 {
+	for nr, times := range t.syscalls {
+		if nr >= 0 && share(times, t.times) >= mostCalls {
+			return nr
+		}
+	}
+	return -1
+}
+
 func anyFunction(function) bool { return true }
 
-func share(part, all int) float64 { return float64(part) / float64(all) }
+func share(part, all uint64) float64 { return float64(part) / float64(all) }
 
 // innermost is of the functions that most of all samples are in, the innermost one.
-func innermost(by map[function]*seen, all int, of func(function) bool) (best *seen) {
+func innermost(by map[function]*seen, all uint64, of func(function) bool) (best *seen) {
 	var name function
 	for k, f := range by {
 		if share(f.times, all) < most || !of(k) {

@@ -110,3 +110,57 @@ func TestTheInnermostFunctionThatMostSamplesAreInIsFound(t *testing.T) {
 		}
 	}
 }
+
+// waits repeats a wait.
+func waits(n int, ns uint64, frames ...event.Frame) (list []code.Sample) {
+	for range n {
+		list = append(list, code.Sample{Frames: frames, Syscall: 7, NS: ns})
+	}
+	return list
+}
+
+func TestWhereAThreadWaitedIsFoundByTheTime(t *testing.T) {
+	libc := event.Frame{Kind: event.FrameNative, Symbol: "poll", Module: "libc.so.6"}
+	inner := event.Frame{Kind: event.FrameNative, Symbol: "lock_acquire", Module: "python3.12"}
+	get := event.Frame{Kind: event.FramePython, Symbol: "get", File: "/usr/lib/python3.12/queue.py", Line: 171}
+	packaged := event.Frame{Kind: event.FramePython, Symbol: "fetch", File: "/usr/lib/python3/dist-packages/data.py", Line: 9}
+	for _, c := range []struct {
+		name             string
+		samples          []code.Sample
+		function, caller event.Frame // none: nothing is found
+		share            float64
+	}{
+		{
+			"few long waits weigh more than many short ones",
+			join(waits(5, 30e6, libc, inner, python("load", 12)), waits(50, 1e6, libc, inner, python("log", 3))),
+			python("load", 12),
+			event.Frame{},
+			0.75,
+		},
+		{
+			"the program's own line beside that of the standard library",
+			waits(4, 5e6, libc, inner, get, python("next_batch", 88)), get, python("next_batch", 88), 1,
+		},
+		{
+			"installed packages are no standard library",
+			waits(4, 5e6, libc, inner, packaged, python("next_batch", 88)), packaged,
+			event.Frame{},
+			1,
+		},
+		{
+			"a library's own function, and the line that calls it",
+			waits(4, 5e6, libc, native("wait_for_event"), python("step", 31)), native("wait_for_event"), python("step", 31), 1,
+		},
+		{"too few", waits(2, 5e6, libc, native("wait_for_event")), event.Frame{}, event.Frame{}, 0},
+		{"without a length", waits(9, 0, libc, native("wait_for_event")), event.Frame{}, event.Frame{}, 0},
+		{"the C library says nothing", waits(9, 5e6, libc), event.Frame{}, event.Frame{}, 0},
+	} {
+		p, ok := code.FindWaits(c.samples)
+		if ok != (c.function != (event.Frame{})) {
+			t.Errorf("%s: found is %t", c.name, ok)
+		}
+		if ok && (p.Function != c.function || p.Caller != c.caller || p.Share != c.share || p.Syscall != 7) {
+			t.Errorf("%s: %+v", c.name, p)
+		}
+	}
+}

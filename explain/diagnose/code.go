@@ -70,8 +70,13 @@ func (ev *evidence) nameCauseCode(f *finding, c *report.Chain) {
 	if f.cause.saysCode {
 		return
 	}
+	ev.nameWaits(f, c)
 	if c.Cause.Code = ev.codeOfCause(f); c.Cause.Code != nil {
 		c.Cause.Detail = "of its time on a CPU meanwhile " + c.Cause.Code.Words() + "; " + c.Cause.Detail
+		return
+	}
+	if c.Cause.Code = ev.codeOfListed(f.claims.rootWaits()); c.Cause.Code != nil {
+		c.Cause.Detail = "it waited meanwhile " + c.Cause.Code.Words() + "; " + c.Cause.Detail
 		return
 	}
 	at := f.claims.op()
@@ -85,11 +90,42 @@ func (ev *evidence) nameCauseCode(f *finding, c *report.Chain) {
 	}
 }
 
+// nameWaits says where in its code the thread waited that lost time between calls.
+func (ev *evidence) nameWaits(f *finding, c *report.Chain) {
+	if c.Effect.Waits = ev.codeOfListed(f.claims.ownWaits()); c.Effect.Waits != nil {
+		c.Cause.Detail += "; " + c.Effect.Thread + " waited " + c.Effect.Waits.Words()
+	}
+}
+
+// ownWaits returns the waits of the thread itself between calls.
+func (l claimList) ownWaits() (rows []*event.OffCPU) {
+	for _, cl := range l {
+		switch {
+		case cl.acc.Call != nil:
+		case cl.row != nil:
+			rows = append(rows, cl.row)
+		default:
+			rows = append(rows, cl.acc.Rows...)
+		}
+	}
+	return rows
+}
+
+// rootWaits returns the waits of the threads at the end of the chains, if those were followed.
+func (l claimList) rootWaits() (rows []*event.OffCPU) {
+	for _, cl := range l {
+		if cl.followed() {
+			rows = append(rows, cl.last().Rows...)
+		}
+	}
+	return rows
+}
+
 // codeOf returns which code ran in some samples; nil if there are too few.
 func (ev *evidence) codeOf(of func(*event.CodeSample) bool) *report.Code {
 	var samples []code.Sample
 	for i := range ev.in.CodeSamples {
-		if s := &ev.in.CodeSamples[i]; of(s) {
+		if s := &ev.in.CodeSamples[i]; !s.Waits && of(s) {
 			samples = append(samples, code.Sample{Frames: ev.in.CodeStacks[s.Stack], Syscall: s.Syscall})
 		}
 	}
@@ -97,6 +133,58 @@ func (ev *evidence) codeOf(of func(*event.CodeSample) bool) *report.Code {
 	if !ok {
 		return nil
 	}
+	return ev.describeCode(&p)
+}
+
+// waitSlack is how far apart a sample of a wait and the begin of that wait may be, ns: two programs in the kernel read
+// the clock.
+const waitSlack = 100_000
+
+// codeOfWaits returns where in their code threads went to sleep, of the waits for which of is true; nil if too few of
+// them were sampled, or if they were at different places.
+func (ev *evidence) codeOfWaits(of func(*event.OffCPU) bool) *report.Code {
+	var samples []code.Sample
+	for i := range ev.in.CodeSamples {
+		s := &ev.in.CodeSamples[i]
+		if !s.Waits {
+			continue
+		}
+		for _, o := range ev.procs.x.Overlapping(s.TID, s.At-min(s.At, waitSlack), s.At+waitSlack) {
+			if o.Start+waitSlack >= s.At && o.Start <= s.At+waitSlack && o.Syscall == s.Syscall && of(o) {
+				samples = append(samples,
+					code.Sample{Frames: ev.in.CodeStacks[s.Stack], Syscall: s.Syscall, NS: o.Duration})
+				break
+			}
+		}
+	}
+	p, ok := code.FindWaits(samples)
+	if !ok {
+		return nil
+	}
+	c := ev.describeCode(&p)
+	c.Waits = true
+	return c
+}
+
+// waitKey tells waits apart.
+type waitKey struct {
+	tid   uint32
+	start uint64
+}
+
+// codeOfListed is codeOfWaits of waits in a list.
+func (ev *evidence) codeOfListed(rows []*event.OffCPU) *report.Code {
+	in := map[waitKey]bool{}
+	for _, o := range rows {
+		in[waitKey{o.TID, o.Start}] = true
+	}
+	if len(in) == 0 {
+		return nil
+	}
+	return ev.codeOfWaits(func(o *event.OffCPU) bool { return in[waitKey{o.TID, o.Start}] })
+}
+
+func (ev *evidence) describeCode(p *code.Place) *report.Code {
 	c := &report.Code{
 		Samples: p.Samples, Share: p.Share, Function: report.FunctionName(&p.Function), InKernel: p.Kernel,
 	}
@@ -141,11 +229,22 @@ func (ev *evidence) nameCode(t *subject, c *report.Change) {
 	}
 	parts := slices.Clone(c.Parts)
 	for i := range parts {
-		if p := &parts[i]; p.OnCPU && p.NS > 0 {
+		p := &parts[i]
+		switch {
+		case p.NS <= 0:
+		case p.OnCPU:
 			p.Code = ev.codeBetween(t.Thread, p.Op, c.AtNS, to)
-		} else if p.Slept && p.NS > 0 {
-			p.What += ev.sleptWords(t.Thread, c.AtNS, to)
+		case p.Waited:
+			p.Code = ev.codeOfWaits(func(o *event.OffCPU) bool {
+				return o.Thread == t.Thread && o.Class == p.Class && o.Op == 0 && o.Start >= c.AtNS && o.Start < to
+			})
+			if p.Class == event.Sleep {
+				p.What += ev.sleptWords(t.Thread, c.AtNS, to)
+			}
 		}
+	}
+	if len(parts) > 0 && parts[0].NS > 0 && parts[0].OnCPU && parts[0].Op == 0 && parts[0].Code != nil {
+		c.Cause = event.CauseOwnCode
 	}
 	c.Parts, c.Summary = parts, ""
 	c.Summary = c.Sentence()

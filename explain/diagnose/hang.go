@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/event/stats"
@@ -26,14 +27,34 @@ const (
 	busyAge   = 60_000_000_000 // ns, of one that may be loading
 )
 
-// inFlightCall is a call in flight, and the threads that it waits for.
+// silentAge is for how long a thread must have made no call to be reported, ns. That is only done if it cannot go on: a
+// server without requests is silent, too.
+const silentAge = 5_000_000_000
+
+// inFlightCall is a call in flight, or a thread that makes none any more, and the threads that it waits for.
 type inFlightCall struct {
 	*event.InFlight
-	chain []*event.InFlight // the holder of what it waits for, the holder of what that one waits for, …
+	chain []*event.InFlight // who holds what it waits for, or has the other end; of what that one waits for, …
 	cycle bool              // the last one waits for an earlier one, or for the call itself
 }
 
-// readInFlight finds the calls that had not returned at the end of the window.
+// last is the thread at the end of the chain.
+func (f *inFlightCall) last() *event.InFlight {
+	if n := len(f.chain); n > 0 {
+		return f.chain[n-1]
+	}
+	return f.InFlight
+}
+
+// op names the call.
+func (f *inFlightCall) op() string {
+	if f.Silent {
+		return betweenCalls
+	}
+	return f.Op.String()
+}
+
+// readInFlight finds the calls that had not returned at the end of the window, and threads that were silent then.
 func (ev *evidence) readInFlight() {
 	threads := map[event.Thread]*event.InFlight{}
 	for i := range ev.in.InFlight {
@@ -45,7 +66,7 @@ func (ev *evidence) readInFlight() {
 		}
 	}
 	for _, f := range threads {
-		if f.Op == 0 || f.Age() < uint64(minFlight) {
+		if f.Op == 0 && !f.Silent || f.Age() < uint64(minFlight) {
 			continue
 		}
 		ev.inFlightCalls = append(ev.inFlightCalls, follow(f, threads))
@@ -58,17 +79,19 @@ func (ev *evidence) readInFlight() {
 // minFlight is the age from which calls in flight are reported, ns.
 const minFlight = 1_000_000_000
 
-// follow goes from a thread to the holder of the lock it waits for, and on from there.
+// follow goes from a thread to the holder of the lock that it waits for, or to the process at the other end of its
+// pipe, and on from there.
 func follow(f *event.InFlight, threads map[event.Thread]*event.InFlight) inFlightCall {
 	r := inFlightCall{InFlight: f}
 	seen := map[event.Thread]bool{f.Thread: true}
-	for at := f; at.Doing == event.Blocked && at.Holder.TID != 0; {
-		if seen[at.Holder] {
+	for at := f; at.Doing == event.Blocked; {
+		behind := cmp.Or(at.Holder.TID, at.Peer.TID)
+		next := threads[event.Thread{PID: cmp.Or(at.Holder.PID, at.Peer.PID), TID: behind}]
+		if next != nil && seen[next.Thread] {
 			r.cycle = true
 			break
 		}
-		next := threads[at.Holder]
-		if next == nil {
+		if behind == 0 || next == nil {
 			break
 		}
 		seen[next.Thread] = true
@@ -80,6 +103,9 @@ func follow(f *event.InFlight, threads map[event.Thread]*event.InFlight) inFligh
 
 // hangs reports whether a call in flight has lasted much longer than its operation ever takes.
 func (cs *callStats) hangs(f *inFlightCall) bool {
+	if f.Silent {
+		return (f.cycle || f.last().Stuck) && f.Age() >= silentAge && !cs.callsAfter(f.PID, f.Start)
+	}
 	if f.cycle {
 		return true
 	}
@@ -92,6 +118,18 @@ func (cs *callStats) hangs(f *inFlightCall) bool {
 		return f.Age() >= busyAge
 	}
 	return f.Age() >= hangAge
+}
+
+// callsAfter reports whether a process made calls in a second after a time, Unix ns.
+func (cs *callStats) callsAfter(pid uint32, at uint64) bool {
+	for k, seconds := range cs.series {
+		if k.PID == pid && slices.ContainsFunc(seconds, func(s store.OpSecond) bool {
+			return s.Calls > 0 && s.Second*uint64(time.Second) > at
+		}) {
+			return true
+		}
+	}
+	return false
 }
 
 // usually returns how many calls of the operation returned in the process, and how long the longest
@@ -118,14 +156,18 @@ func (in *Input) before() []store.OpStat {
 func (ev *evidence) inFlight() (list []report.InFlight, chains []report.Chain) {
 	for i := range ev.inFlightCalls {
 		f := &ev.inFlightCalls[i]
+		hangs := ev.calls.hangs(f)
+		if f.Silent && !hangs {
+			continue
+		}
 		stack := []string{}
 		if st, ok := ev.in.Stacks[f.Stack]; ok {
 			stack = recording.Frames(&st)
 		}
 		r := report.InFlight{
-			Op: f.Op.String(), Process: ev.procs.name(f.PID, ""), PID: f.PID, TID: f.TID, Thread: printable(f.Comm),
+			Op: f.op(), Process: ev.procs.name(f.PID, ""), PID: f.PID, TID: f.TID, Thread: printable(f.Comm),
 			SinceNS: f.Start, AgeNS: f.Age(), Doing: f.Doing.String(), WaitsFor: printable(f.Waits()), File: printable(f.File),
-			Outcome: f.Outcome.String(), Stack: stack, Hangs: ev.calls.hangs(f),
+			Outcome: f.Outcome.String(), Stack: stack, Hangs: hangs,
 		}
 		if f.Inner != 0 {
 			r.Inner = f.Inner.String()
@@ -154,17 +196,21 @@ func (ev *evidence) hang(f *inFlightCall, stack []string) report.Chain {
 	c.Evidence = report.Evidence{EventIDs: []string{ev.eventID(f.Thread, f.Start, "")}, Sample: 1}
 	c.Stack = stack
 	root := f.InFlight
-	if n := len(f.chain); n > 0 && !f.cycle {
-		root = f.chain[n-1]
+	if !f.cycle {
+		root = f.last()
 	}
 	c.Cause = report.Cause{
 		Kind: event.CauseHang, Process: ev.procs.name(root.PID, root.Comm), PID: root.PID, TID: root.TID,
 		Thread: printable(root.Comm),
 	}
-	if f.Outcome == event.Died {
+	switch {
+	case f.Silent:
+		c.Summary = fmt.Sprintf("%s hangs and makes no CUDA call for %s: %s", ev.procs.name(f.PID, ""), span(f.Age()),
+			ev.waiting(f))
+	case f.Outcome == event.Died:
 		c.Summary = fmt.Sprintf("a thread of %s ended after %s in %s: %s", ev.procs.name(f.PID, ""), span(f.Age()), f.Op,
 			ev.waiting(f))
-	} else {
+	default:
 		c.Summary = fmt.Sprintf("%s hangs in %s for %s: %s", ev.procs.name(f.PID, ""), f.Op, span(f.Age()), ev.waiting(f))
 	}
 	c.Cause.Detail = ev.calls.hangDetail(f)
@@ -213,7 +259,7 @@ func (ev *evidence) cycleEnd(f *inFlightCall) string {
 
 func (ps *processes) hangEffect(f *inFlightCall) report.Effect {
 	e := report.Effect{
-		Op: f.Op.String(), Process: ps.name(f.PID, ""), PID: f.PID, TID: f.TID, Thread: printable(f.Comm), SlowCalls: 1,
+		Op: f.op(), Process: ps.name(f.PID, ""), PID: f.PID, TID: f.TID, Thread: printable(f.Comm), SlowCalls: 1,
 		MaxNS: f.Age(),
 	}
 	var usual stats.Histogram // of all threads: one that hangs may have made no other call
@@ -240,10 +286,17 @@ func (cs *callStats) hangDetail(f *inFlightCall) string {
 		d = fmt.Sprintf("%s of this operation returned, the longest after %s",
 			plural(int(min(calls, 1<<31-1)), "call", "calls"), span(longest))
 	}
+	if f.Silent {
+		d = "its last call returned at " + time.Unix(0, int64(f.Start)).UTC().Format(time.TimeOnly) + " UTC"
+	}
 	if f.Inner != 0 {
 		d = fmt.Sprintf("inside it the thread is in %s; %s", f.Inner, d)
 	}
-	d += fmt.Sprintf("; since the call began the thread was on a CPU for %s", span(f.OnCPU))
+	begun := "the call began"
+	if f.Silent {
+		begun = "then"
+	}
+	d += fmt.Sprintf("; since %s the thread was on a CPU for %s", begun, span(f.OnCPU))
 	if f.Doing == event.Blocked {
 		d += fmt.Sprintf(" and waited like this for %s, the last %s without a break", span(f.NS[f.Class]),
 			span(after(f.At, f.Since)))
@@ -251,18 +304,26 @@ func (cs *callStats) hangDetail(f *inFlightCall) string {
 	if f.Doing != event.Blocked && f.Op.Role() == event.RoleSync {
 		d += "; CUDA waits for the GPU like this"
 	}
-	switch f.Outcome {
-	case event.Died:
+	switch {
+	case f.Silent && f.Outcome == event.Died:
+		d += "; then its thread ended"
+	case f.Silent:
+		d += "; so it was when it was seen last"
+	case f.Outcome == event.Died:
 		d += "; then its thread ended, in the call"
-	case event.StillInFlight:
+	case f.Outcome == event.StillInFlight:
 		d += "; it had not returned when it was seen last"
 	}
 	return d
 }
 
 func (ps *processes) hangPath(f *inFlightCall) []report.Step {
+	layer := event.SourceHost
+	if !f.Silent {
+		layer = f.Op.Source()
+	}
 	steps := []report.Step{{
-		Layer: f.Op.Source().String(), Process: ps.name(f.PID, ""), PID: f.PID, TID: f.TID, Thread: printable(f.Comm),
+		Layer: layer.String(), Process: ps.name(f.PID, ""), PID: f.PID, TID: f.TID, Thread: printable(f.Comm),
 		State: f.Doing.String(), On: on(f.InFlight), NS: f.Age(),
 	}}
 	for _, h := range f.chain {
@@ -296,36 +357,4 @@ func on(f *event.InFlight) string {
 		return "a CPU"
 	}
 	return "a CPU"
-}
-
-func (gs *gpuReadings) hangFix(f *inFlightCall) []string {
-	var fix []string
-	switch {
-	case f.cycle:
-		fix = append(fix, "take these locks in the same order in every thread, or release the one before waiting for the "+
-			"other; the stacks of both threads: select * from calls_in_flight, lock_holders")
-	case len(f.chain) > 0:
-		last := f.chain[len(f.chain)-1]
-		fix = append(fix, fmt.Sprintf("see what %s (tid %d) does while it holds the lock: ingero query \"select f.depth, "+
-			"f.symbol, f.module from lock_holders h join stack_frames f on f.stack_hash = h.stack_hash where h.tid = %[2]d "+
-			"order by f.depth\"", printable(last.Comm), last.TID))
-	case f.Doing == event.Blocked && f.Class == event.Futex:
-		fix = append(fix, "find who was to wake it: its stack below says what it waits for; a notification that was lost, "+
-			"or a thread that died, looks like this")
-	case f.File != "" && f.Class != event.Ioctl:
-		fix = append(fix, fmt.Sprintf("find who is at the other end of %s, and why it does not answer: ls -l /proc/*/fd | "+
-			"grep, ss -xp", printable(f.File)))
-	}
-	alone := len(f.chain) == 0 && !f.cycle
-	if f.Op.Role() == event.RoleSync && alone && gs.xidOf(f) == nil {
-		fix = append(fix, "the GPU did not finish: look for an Xid in the kernel's log (dmesg | grep -i xid), and at "+
-			"nvidia-smi for whether it still works on something")
-	}
-	if alone && (f.Op.Role() == event.RoleSync || f.Op.Source() == event.SourceNCCL) {
-		fix = append(fix, "where several processes work together, find the one that did not reach the same collective: "+
-			"run ingero there too; with NCCL, NCCL_DEBUG=INFO and a timeout (TORCH_NCCL_ASYNC_ERROR_HANDLING=1) name it")
-	}
-	return append(fix, fmt.Sprintf("where it is in the code: ingero query \"select f.depth, f.kind, f.symbol, f.file, "+
-		"f.line, f.module from calls_in_flight c join stack_frames f on f.stack_hash = c.stack_hash where c.tid = %d "+
-		"order by f.depth\"", f.TID))
 }

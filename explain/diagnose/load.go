@@ -127,6 +127,9 @@ const beforeCall = 60_000_000_000
 // beforeFlights returns the window, or a longer one that begins beforeCall before the calls in flight.
 func (in *Input) beforeFlights(w store.Window) store.Window {
 	for i := range in.InFlight {
+		if in.InFlight[i].Op == 0 {
+			continue
+		}
 		start := in.InFlight[i].Start
 		w.From = min(w.From, start-min(start, beforeCall))
 	}

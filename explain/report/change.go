@@ -30,6 +30,7 @@ type Change struct {
 	AfterNS  uint64       `json:"after_ns"`            // a step after, up to the next change; for a drift, at its end
 	LostNS   uint64       `json:"lost_ns"`             // by all steps after, up to the next change
 	Parts    []ChangePart `json:"parts"`               // of the difference, the largest first; they add up to it
+	Cause    string       `json:"cause,omitempty"`     // of the largest part, one of event.Causes; empty: not known
 	MoreWork string       `json:"more_work,omitempty"` // set if steps do more work, which may be all there is to it
 	PartWork string       `json:"part_work,omitempty"` // the same, if more work explains only a part
 	WorkNS   uint64       `json:"work_ns,omitempty"`   // part of LostNS: additional work, at the former speed
@@ -59,11 +60,12 @@ type Growth struct {
 type ChangePart struct {
 	NS   int64  `json:"ns"`
 	What string `json:"what"`           // "17 instead of 1 cudaStreamSynchronize"
-	Code *Code  `json:"code,omitempty"` // of time on a CPU: which code it went to, if that was sampled
+	Code *Code  `json:"code,omitempty"` // of time on a CPU, or of waits between calls: which code it went to, if sampled
 
-	OnCPU bool     `json:"-"` // it is more time on a CPU, in each call of Op
-	Slept bool     `json:"-"` // it is more time between calls in which the thread slept as it had asked to
-	Op    event.Op `json:"-"` // 0: between calls
+	OnCPU  bool        `json:"-"` // it is more time on a CPU, in each call of Op
+	Waited bool        `json:"-"` // it is more time between calls in which the thread waited for what Class says
+	Class  event.Class `json:"-"`
+	Op     event.Op    `json:"-"` // 0: between calls
 }
 
 // Sentence describes what changed, when, and the largest part of it.
@@ -94,8 +96,11 @@ func (c *Change) Sentence() string {
 }
 
 func (p *ChangePart) words() string {
-	if p.Code == nil {
+	switch {
+	case p.Code == nil:
 		return p.What
+	case p.Code.Waits:
+		return p.What + ", " + p.Code.Words()
 	}
 	return p.What + " (" + p.Code.Words() + ")"
 }

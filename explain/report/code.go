@@ -17,6 +17,7 @@ type Code struct {
 	Syscall  string  `json:"syscall,omitempty"` // the system call that most of them are in
 	InKernel float64 `json:"in_kernel_share"`   // of all samples
 	Kernel   string  `json:"kernel,omitempty"`  // "compact_zone of the kernel": where most of those in the kernel are
+	Waits    bool    `json:"waits,omitempty"`   // it is where a thread waited: Share is of the time of its waits
 }
 
 // known are functions whose names do not say to everybody what they do: how the names begin, and what it is.
@@ -70,6 +71,9 @@ const noteworthyKernel = 0.2
 
 // Words say where the time went: "91 % was in gc_collect_main of python3, called at train.py:31 in step".
 func (c *Code) Words() string {
+	if c.Waits {
+		return c.waitWords()
+	}
 	s := fmt.Sprintf("%.0f %% was in %s", 100*c.Share, c.Function)
 	if c.Syscall != "" {
 		s += ", in the system call " + c.Syscall
@@ -84,4 +88,18 @@ func (c *Code) Words() string {
 		}
 	}
 	return s
+}
+
+// waitWords say where a thread waited: "at loader.py:88 in get, called at train.py:31 in step (92 % of these waits, in
+// the system call poll)".
+func (c *Code) waitWords() string {
+	s := "at " + c.Function
+	if c.Caller != "" {
+		s += ", called at " + c.Caller
+	}
+	s += fmt.Sprintf(" (%.0f %% of these waits", 100*c.Share)
+	if c.Syscall != "" {
+		s += ", in the system call " + c.Syscall
+	}
+	return s + ")"
 }

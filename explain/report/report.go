@@ -199,6 +199,7 @@ type Effect struct {
 	Kinds []OpKind `json:"kinds,omitempty"` // as of Op
 
 	Kernel string `json:"kernel,omitempty"` // whose launches lost most of the time, if one's did
+	Waits  *Code  `json:"waits,omitempty"`  // where in its code the thread waited between calls, if that was sampled
 
 	Node string `json:"node,omitempty"` // in a report of several machines
 }

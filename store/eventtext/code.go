@@ -55,12 +55,13 @@ var codeKind = kind{
 	format: lines(func(r *Recording) []event.CodeSample { return r.CodeSamples }, (*writer).code),
 }
 
-// doCode reads what a thread ran: code TIME thread= op= syscall= stack=, or n= samples at distances of every=.
+// doCode reads what a thread ran, or where it went to sleep: code TIME thread= op= syscall= waits stack=, or n= samples
+// at distances of every=.
 func doCode(p *parser, f *fields) {
 	t := f.must("thread")
 	s := event.CodeSample{
 		At: f.time(t.Thread), Thread: t.Thread, Comm: t.Comm, Op: f.op("op"), Syscall: int16(f.int("syscall", 16, -1)),
-		Stack: f.uint("stack", 64),
+		Stack: f.uint("stack", 64), Waits: f.flag("waits"),
 	}
 	n, every := max(f.uint("n", 16), 1), f.dur("every")
 	for range n {
@@ -75,5 +76,6 @@ func (w *writer) code(s *event.CodeSample) {
 	w.thread("thread", s.Thread)
 	w.op("op", s.Op)
 	w.int("syscall", int64(s.Syscall), -1)
+	w.flag("waits", s.Waits)
 	w.hex("stack", s.Stack)
 }

@@ -12,7 +12,7 @@ var flightKind = kind{
 }
 
 // doFlight reads a call that has not returned: flight START thread= op= seen=TIME
-// doing= class= …; without op a thread that holds what such a call waits for.
+// doing= class= …; without op a thread between calls: silent, or one that holds what another waits for.
 func doFlight(p *parser, f *fields) {
 	t := f.must("thread")
 	e := event.InFlight{Thread: t.Thread, Comm: t.Comm, Start: f.time(t.Thread), Op: f.op("op"), Inner: f.op("inner")}
@@ -50,6 +50,9 @@ func doFlight(p *parser, f *fields) {
 	if c := f.text("holder_comm"); c != "" {
 		e.HolderComm = c
 	}
+	e.Silent, e.Stuck = f.flag("silent"), f.flag("stuck")
+	peer := f.thread("peer")
+	e.Peer, e.PeerComm = peer.Thread, peer.Comm
 	e.Syscall = int16(f.int("syscall", 16, -1))
 	e.File, e.Inode = f.text("file"), f.uint("inode", 64)
 	e.OnCPU = f.dur("on_cpu")
@@ -91,6 +94,9 @@ func (w *writer) flight(e *event.InFlight) {
 	w.hex("word", e.Futex)
 	w.thread("holder", e.Holder)
 	w.text("holder_comm", e.HolderComm)
+	w.flag("silent", e.Silent)
+	w.flag("stuck", e.Stuck)
+	w.thread("peer", e.Peer)
 	w.int("syscall", int64(e.Syscall), -1)
 	w.text("file", e.File)
 	w.num("inode", e.Inode)

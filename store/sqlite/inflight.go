@@ -10,19 +10,22 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// flightColumns is the number of columns of in_flight before the times by class.
-const flightColumns = 22
+// flightColumns is the number of columns of in_flight before the times by class, flightAfter of those behind them.
+const (
+	flightColumns = 22
+	flightAfter   = 3
+)
 
 // inFlightKind is calls that did not return for a second or more, as last seen.
 var inFlightKind = &kind[event.InFlight]{
 	tables: []table{{
 		name: "in_flight", prune: "max(seen, coalesce(end_ns, 0))",
-		refs: map[string]string{"holder": "thread", "kernel": "stack"},
+		refs: map[string]string{"holder": "thread", "kernel": "stack", "peer": "thread"},
 	}},
 	rows: func(t *store.Tables) *[]event.InFlight { return &t.InFlight },
 	hold: latestOfCall,
 	statements: []string{
-		"insert or replace into in_flight values (" + values(flightColumns+int(event.NumClasses)) + ")",
+		"insert or replace into in_flight values (" + values(flightColumns+int(event.NumClasses)+flightAfter) + ")",
 	},
 	insert: insertInFlight,
 	query: `select f.*, a.a0, a.a1, a.a2, a.a3 from in_flight f left join args a on a.id = f.args
@@ -87,6 +90,14 @@ func insertInFlight(w *Writer, s []*boundStmt, f *event.InFlight) error {
 	for c, ns := range f.NS {
 		b.opt(flightColumns+1+c, int64(ns))
 	}
+	after := flightColumns + int(event.NumClasses)
+	b.flag(after+1, f.Silent)
+	if f.Peer == (event.Thread{}) {
+		b.null(after + 2)
+	} else {
+		b.set(after+2, w.threads.within(f.Peer, f.PeerComm, 0, f.At).id)
+	}
+	b.flag(after+3, f.Stuck)
 	return b.runStmt()
 }
 
@@ -117,8 +128,17 @@ func scanInFlight(ctx context.Context, r *Reader, s *sqlite.Stmt) (f event.InFli
 	for c := range f.NS {
 		f.NS[c] = i(flightColumns + c)
 	}
+	const after = flightColumns + int(event.NumClasses)
+	f.Silent, f.Stuck = i(after) != 0, i(after+2) != 0
+	if s.ColumnType(after+1) != sqlite.TypeNull {
+		p, err := r.thread(ctx, s.ColumnInt64(after+1))
+		if err != nil {
+			return f, err
+		}
+		f.Peer, f.PeerComm = p.Thread, p.Comm
+	}
 	for n := range f.Args {
-		f.Args[n] = i(flightColumns + int(event.NumClasses) + n)
+		f.Args[n] = i(after + flightAfter + n)
 	}
 	if f.Kernel, err = r.stackAddrs(ctx, s.ColumnInt64(19)); err != nil {
 		return f, err

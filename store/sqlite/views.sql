@@ -514,15 +514,16 @@ select s.node || ':' || (l.ts - coalesce(l.dur, 0)), l.ts - coalesce(l.dur, 0), 
 from life l left join thread t on t.id = l.thread left join session s on s.id = t.session left join op_name o on o.id = l.op
 where l.kind = 5 and not exists (select 1 from in_flight f where f.session = t.session and f.tid = t.tid and f.end_ns between l.ts - 1000 and l.ts + 1000);
 
--- What threads did that held what a call in flight waited for, the last time they
--- were looked at; timestamp is when that call began.
+-- What threads did that held what a call in flight or a silent thread waited for, or that had the other end of its
+-- pipe, the last time they were looked at; timestamp is when that call, or silence, began. stuck is 1 if no thread of
+-- its process could end its wait.
 create view lock_holders as
 select f.start as timestamp, s.node, t.pid, t.tid, t.comm, f.seen,
   case f.doing when 1 then 'running' when 2 then 'runnable' when 3 then 'blocked' end as doing, f.since,
   n.name as in_op, (select name from class_name where id = f.class) as waits_for, h.tid as holder_tid, h.comm as holder_comm,
   case when f.syscall is null then null
     else coalesce((select y.name from syscall_name y where y.arch = s.arch and y.id = f.syscall), cast(f.syscall as text)) end as syscall,
-  f.file, coalesce(k.hash, 0) as stack_hash, coalesce(q.hash, 0) as kernel_stack_hash
+  f.file, coalesce(k.hash, 0) as stack_hash, coalesce(q.hash, 0) as kernel_stack_hash, coalesce(f.stuck, 0) as stuck
 from in_flight f
 left join thread t on t.id = f.thread
 left join session s on s.id = t.session
@@ -530,7 +531,28 @@ left join op_name n on n.id = f.inner
 left join thread h on h.id = f.holder
 left join stack k on k.id = f.stack
 left join stack q on q.id = f.kernel
-where f.op = 0;
+where f.op = 0 and f.silent is null;
+
+-- Threads that make calls and made none for three seconds or more, each as it was when it was looked at last;
+-- duration_ns is until then, or until its next call. peer is the process that has the other end of the pipe that it
+-- waits for; stuck is 1 if no thread of its own process could end its wait.
+create view silent_threads as
+select s.node || ':' || f.start as id, f.start as timestamp, max(coalesce(f.end_ns, f.seen) - f.start, 0) as duration_ns, s.node,
+  t.pid, t.tid, t.comm, f.end_ns is null as silent_at_the_end, f.seen,
+  case f.doing when 1 then 'running' when 2 then 'runnable' when 3 then 'blocked' end as doing, f.since,
+  (select name from class_name where id = f.class) as waits_for, f.futex, h.tid as holder_tid, h.comm as holder_comm,
+  p.pid as peer_pid, p.comm as peer_comm, coalesce(f.stuck, 0) as stuck,
+  case when f.syscall is null then null
+    else coalesce((select y.name from syscall_name y where y.arch = s.arch and y.id = f.syscall), cast(f.syscall as text)) end as syscall,
+  f.file, f.inode, coalesce(f.on_cpu, 0) as on_cpu_ns, coalesce(k.hash, 0) as stack_hash, coalesce(q.hash, 0) as kernel_stack_hash
+from in_flight f
+left join thread t on t.id = f.thread
+left join session s on s.id = t.session
+left join thread h on h.id = f.holder
+left join thread p on p.id = f.peer
+left join stack k on k.id = f.stack
+left join stack q on q.id = f.kernel
+where f.silent = 1;
 
 -- What was done to graphs and captures, through the runtime or the driver: what the
 -- runtime asked the driver to do is one row, not two. step is the operation's name

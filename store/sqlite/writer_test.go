@@ -147,6 +147,7 @@ func fullBatch(t testing.TB) *store.Batch {
 			CodeSamples: []event.CodeSample{
 				{At: t0 + 900, Thread: engine, Comm: "engine", Op: sync, Syscall: 0, Stack: 77},
 				{At: t0 + 20_900, Thread: engine, Comm: "engine", Syscall: -1},
+				{At: t0 + 21_900, Thread: engine, Comm: "engine", Syscall: 7, Waits: true},
 			},
 		},
 		Processes: []store.Process{{
@@ -189,6 +190,11 @@ func fullBatch(t testing.TB) *store.Batch {
 			{
 				At: t0 + 9e6, Start: t0 + 3e6, End: t0 + 10e6, Thread: engine, Comm: "engine", Op: sync, GPU: event.NoGPU,
 				Doing: event.Running, Syscall: -1, Outcome: event.Returned,
+			},
+			{
+				At: t0 + 9e6, Start: t0 + 4e6, Thread: engine, Comm: "engine", GPU: event.NoGPU, Silent: true, Stuck: true,
+				Doing: event.Blocked, Class: event.Pipe, Syscall: 0, File: "/tmp/fifo", Inode: 3,
+				Peer: event.Thread{PID: 100, TID: 105}, PeerComm: "hold",
 			},
 		},
 		Limits:     []store.MemoryLimit{{PID: 100, Cgroup: "/m", Bytes: 1 << 30}},

@@ -1,4 +1,4 @@
-/* Makes a CUDA call, computes, asks the kernel again and again, and starts anew: 200 times. */
+/* Makes a CUDA call, computes, asks the kernel again and again, sleeps, and starts anew: 200 times. */
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -29,12 +29,19 @@ __attribute__((noinline)) void ask_the_kernel(long long until)
 			syscall(SYS_getppid);
 }
 
+__attribute__((noinline)) void sleep_a_while(long ns)
+{
+	nanosleep(&(struct timespec){0, ns}, NULL);
+	asm volatile("" ::: "memory"); /* it is no tail call */
+}
+
 int main(void)
 {
 	for (int i = 0; i < 200; i++) {
 		cudaFree(0);
 		crunch_numbers(now() + 6000000);
 		ask_the_kernel(now() + 6000000);
+		sleep_a_while(3000000);
 	}
 	return 0;
 }

@@ -56,14 +56,18 @@ enum kind {
 	KIND_REQUEST,  /* struct request_rec; hdr.sub is event.RequestFlags */
 	KIND_TCP,      /* struct tcp_rec; hdr.sub is the state of the connection */
 	KIND_MARK,     /* struct mark_rec; hdr.op is the function */
-	KIND_CODE,     /* struct code_rec, after its stack */
+	KIND_CODE,     /* struct code_rec, after its stack; hdr.sub is enum stack_of */
 };
 
 /* event.LifeKind */
 enum life { LIFE_FORK = 1, LIFE_EXEC, LIFE_EXIT, LIFE_FIRST, LIFE_UNFINISHED, LIFE_OOM };
 
-/* hdr.sub of a stack. */
-enum stack_of { STACK_OF_CALL, STACK_OF_CODE };
+/* hdr.sub of a stack and of a code_rec. */
+enum stack_of {
+	STACK_OF_CALL,
+	STACK_OF_CODE, /* of a thread on a CPU */
+	STACK_OF_WAIT, /* of one that goes to sleep */
+};
 
 /* event.ReclaimKind */
 enum reclaim { RECLAIM_DIRECT = 1, RECLAIM_MEMCG, RECLAIM_COMPACT };
@@ -284,7 +288,7 @@ struct code_rec {
 	u32 tgid;
 	s16 nr;     /* system call, -1 outside of one */
 	u8 role, pad;
-	s32 nstack; /* bytes of stack used, negative errno */
+	s32 nstack; /* bytes of stack used, negative errno; 0 of a wait */
 	u32 pad2;
 	u64 stack[NCODE]; /* kernel stack, with the interrupt's own frames, innermost first */
 	char comm[COMM_LEN];
@@ -358,13 +362,14 @@ struct flight_rec {
 	u32 tgid, holder; /* holder: as in off_rec */
 	u64 out, wake;    /* since when it is off the CPU, 0 if it runs; the wake-up after it */
 	u64 in;           /* since when it runs, if it does */
+	u64 silent;       /* since when it has made no call, of a thread that makes calls; 0: it is in one, or made one lately */
 	u64 uaddr, ino;
 	u64 sysarg;       /* the first argument of the system call it is in */
 	s16 nr;           /* system call it is in, -1 if in none or if it runs */
 	u8 class, state;  /* of the wait; the kernel's task state now */
 	u8 gpu, role;
 	u8 pad[2];
-	u64 v[NCLASS];    /* ns off the CPU since the outermost call began, the wait in progress left out */
+	u64 v[NCLASS];    /* ns off the CPU since the outermost call began, or since silent, the wait in progress left out */
 	u64 exec;         /* se.sum_exec_runtime */
 	u64 pc, sp;       /* of user space, when it last entered the kernel */
 	u64 reg[NSAVED];
@@ -457,7 +462,7 @@ _Static_assert(sizeof(struct reclaim_rec) == 40, "reclaim_rec");
 _Static_assert(sizeof(struct sock_rec) == 48, "sock_rec");
 _Static_assert(sizeof(struct name_rec) == 240, "name_rec");
 _Static_assert(sizeof(struct name_long_rec) == 4096, "name_long_rec");
-_Static_assert(sizeof(struct flight_rec) == 1016, "flight_rec");
+_Static_assert(sizeof(struct flight_rec) == 1024, "flight_rec");
 _Static_assert(sizeof(struct request_rec) == 88, "request_rec");
 _Static_assert(sizeof(struct request_key) == 24, "request_key");
 _Static_assert(sizeof(struct request_sum) == 64, "request_sum");

@@ -426,7 +426,9 @@ static __attribute__((noinline)) int python_stack(u64 start, u64 id, u32 op)
 	if (!w.p)
 		return 0;
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct py_thread *t = bpf_task_storage_get(&py_threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	/* Under the run-queue lock nothing may be allocated: a wait is sampled of who had a stack before. */
+	u64 create = op >> 16 == STACK_OF_WAIT ? 0 : BPF_LOCAL_STORAGE_GET_F_CREATE;
+	struct py_thread *t = bpf_task_storage_get(&py_threads, task, 0, create);
 	if (!t) {
 		lose(STACK_LOSS);
 		return 0;

@@ -82,7 +82,10 @@ struct thr {
 	u64 spin_to, looked; /* looked: when a timer last interrupted the thread */
 	u64 exec_out;   /* se.sum_exec_runtime at the last switch-out */
 	u64 tramp;      /* address probed functions return to, 0 not known yet */
-	u64 off_window; /* rate limit of interval records: start of the second */
+	u32 off_window; /* rate limit of interval records: number of the window of 2^30 ns */
+	/* the system call, + 1, of the last wait between calls that was long: at the next one in it, a
+	 * stack is taken (codesample.bpf.c); 0: none was */
+	u32 long_wait;
 	/* the off-CPU interval in progress; what is the waker's is valid only if t_wake > t_out */
 	u8 class, state;
 	s16 nr, waker_nr;

@@ -197,7 +197,8 @@ static __always_inline void stack_head(struct stack_rec *r, struct pt_regs *c, u
 #define PAGES_OF(n) STACK_OF((n) * STACK_PAGE, copy_pages(&s->r, s->data, near, far, pages, n))
 
 /*
- * Copies the Python frames and the native stack of a call that returns, or of a thread that is interrupted. Above half of the ring
+ * Copies the Python frames and the native stack of a call that returns, or of a thread that is interrupted or goes to
+ * sleep. Above half of the ring
  * (stack_room) no stack is copied: stacks are large, and must not displace calls. A stack of more
  * than STACK_NEAR + STACK_FAR pages loses its middle, where usually one large frame is. Not
  * inlined: calls rarely need it, and code size slows every call. `op` is the operation, and whose
@@ -233,8 +234,8 @@ static __attribute__((noinline)) int take_stack(struct pt_regs *c, u64 start, u3
 		far = near + (u64)(pages - STACK_FAR) * STACK_PAGE;
 		pages = most;
 	}
-	if (pages > STACK_BLIND && !pages_allowed(pages))
-		pages = STACK_BLIND;
+	if (pages > STACK_BLIND && (op >> 16 == STACK_OF_WAIT || !pages_allowed(pages)))
+		pages = STACK_BLIND; /* while a thread goes to sleep its CPU waits for the copy */
 	if (pages <= 4)
 		PAGES_OF(4);
 	else if (pages <= 8)

@@ -117,7 +117,8 @@ type BlockioThr struct {
 	Looked       uint64
 	ExecOut      uint64
 	Tramp        uint64
-	OffWindow    uint64
+	OffWindow    uint32
+	LongWait     uint32
 	Class        uint8
 	State        uint8
 	Nr           int16

@@ -160,7 +160,8 @@ type CodesampleThr struct {
 	Looked       uint64
 	ExecOut      uint64
 	Tramp        uint64
-	OffWindow    uint64
+	OffWindow    uint32
+	LongWait     uint32
 	Class        uint8
 	State        uint8
 	Nr           int16
@@ -216,6 +217,7 @@ const (
 	CodesampleMapStackWindows = "stack_windows"
 	CodesampleMapThreads      = "threads"
 	CodesampleProgSample      = "sample"
+	CodesampleProgSampleWait  = "sample_wait"
 	CodesampleVarQuietNs      = "quiet_ns"
 	CodesampleVarStackPages   = "stack_pages"
 	CodesampleVarStackQuota   = "stack_quota"
@@ -265,7 +267,8 @@ type CodesampleSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type CodesampleProgramSpecs struct {
-	Sample *ebpf.ProgramSpec `ebpf:"sample"`
+	Sample     *ebpf.ProgramSpec `ebpf:"sample"`
+	SampleWait *ebpf.ProgramSpec `ebpf:"sample_wait"`
 }
 
 // CodesampleMapSpecs contains maps before they are loaded into the kernel.
@@ -360,12 +363,14 @@ type CodesampleVariables struct {
 //
 // It can be passed to LoadCodesampleObjects or ebpf.CollectionSpec.LoadAndAssign.
 type CodesamplePrograms struct {
-	Sample *ebpf.Program `ebpf:"sample"`
+	Sample     *ebpf.Program `ebpf:"sample"`
+	SampleWait *ebpf.Program `ebpf:"sample_wait"`
 }
 
 func (p *CodesamplePrograms) Close() error {
 	return _CodesampleClose(
 		p.Sample,
+		p.SampleWait,
 	)
 }
 

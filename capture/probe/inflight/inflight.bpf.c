@@ -1,7 +1,7 @@
 //go:build ignore
 
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-// Which threads are in a call that has not returned, and what do they wait for?
+// Which threads are in a call that has not returned, or have made none for long, and what do they wait for?
 // Nothing is attached: user space runs the iterator about once a second, so calls
 // and context switches pay nothing for it.
 //
@@ -15,6 +15,7 @@
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 const volatile u64 min_ns = 1000000000; /* calls younger than this are not reported */
+const volatile u64 silent_ns = 3000000000; /* nor threads that have made none for less than this */
 
 /*
  * Threads to report always: they hold what others wait for. Set by Reader.Ask before each read,
@@ -111,10 +112,10 @@ static __always_inline void waits(struct flight_rec *r, const struct thr *t, str
 	r->exec = task->se.sum_exec_runtime;
 #pragma unroll
 	for (int i = 0; i < NCLASS; i++)
-		r->v[i] = depth ? t->v[i] - t->fr[0].s.v[i] : 0;
+		r->v[i] = depth ? t->v[i] - t->fr[0].s.v[i] : r->silent ? t->v[i] - t->gap.v[i] : 0;
 }
 
-// One thread of the machine. The filter comes first: storage, then an old call. `depth` is read
+// One thread of the machine. The filter comes first: storage, then an old call, or an old gap. `depth` is read
 // once, as the thread may change it, and bounded for the verifier. At the end the start is
 // compared: if the call returned meanwhile, its frame may be another call's, and nothing is
 // written; the thread is seen again in a second.
@@ -133,13 +134,16 @@ int flights(struct bpf_iter__task *ctx)
 	u32 tid = task->pid, depth = *(volatile u32 *)&t->depth;
 	if (depth > DEPTH)
 		depth = DEPTH;
-	if ((!depth || now - start < min_ns) && !bpf_map_lookup_elem(&asked, &tid))
+	u64 gap = *(volatile u64 *)&t->gap_start;
+	bool silent = !depth && t->role & ROLE_DISPATCH && gap && now - gap >= silent_ns;
+	if (!silent && (!depth || now - start < min_ns) && !bpf_map_lookup_elem(&asked, &tid))
 		return 0;
 	struct flight_rec *r = bpf_map_lookup_elem(&scratch, &zero);
 	if (!r)
 		return 0;
 	r->h = (struct hdr){ now, tid, 0, 0, depth };
 	r->tgid = task->tgid;
+	r->silent = silent ? gap : 0;
 	waits(r, t, task, depth);
 	calls(r, t, depth);
 	r->h.op = depth ? r->call[0].op : 0;
@@ -152,6 +156,8 @@ int flights(struct bpf_iter__task *ctx)
 	__builtin_memcpy(r->comm, task->comm, COMM_LEN);
 	if (depth && *(volatile u64 *)&t->fr[0].start != start)
 		return 0; /* it returned meanwhile */
+	if (silent && *(volatile u32 *)&t->depth)
+		return 0; /* it makes a call */
 	bpf_seq_write(ctx->meta->seq, r, sizeof *r);
 	return 0;
 }

@@ -28,6 +28,7 @@ type InFlightFlightRec struct {
 	Out           uint64
 	Wake          uint64
 	In            uint64
+	Silent        uint64
 	Uaddr         uint64
 	Ino           uint64
 	Sysarg        uint64
@@ -109,7 +110,8 @@ type InFlightThr struct {
 	Looked       uint64
 	ExecOut      uint64
 	Tramp        uint64
-	OffWindow    uint64
+	OffWindow    uint32
+	LongWait     uint32
 	Class        uint8
 	State        uint8
 	Nr           int16
@@ -163,6 +165,7 @@ const (
 	InFlightMapThreads  = "threads"
 	InFlightProgFlights = "flights"
 	InFlightVarMinNs    = "min_ns"
+	InFlightVarSilentNs = "silent_ns"
 )
 
 // LoadInFlight returns the embedded CollectionSpec for InFlight.
@@ -228,7 +231,8 @@ type InFlightMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type InFlightVariableSpecs struct {
-	MinNs *ebpf.VariableSpec `ebpf:"min_ns"`
+	MinNs    *ebpf.VariableSpec `ebpf:"min_ns"`
+	SilentNs *ebpf.VariableSpec `ebpf:"silent_ns"`
 }
 
 // InFlightObjects contains all objects after they have been loaded into the kernel.
@@ -278,7 +282,8 @@ func (m *InFlightMaps) Close() error {
 //
 // It can be passed to LoadInFlightObjects or ebpf.CollectionSpec.LoadAndAssign.
 type InFlightVariables struct {
-	MinNs *ebpf.Variable `ebpf:"min_ns"`
+	MinNs    *ebpf.Variable `ebpf:"min_ns"`
+	SilentNs *ebpf.Variable `ebpf:"silent_ns"`
 }
 
 // InFlightPrograms contains all programs after they have been loaded into the kernel.

@@ -26,7 +26,7 @@ const volatile u64 total_every_ns = 100000000;
 const volatile u64 watch_every_ns = 5000000;  /* the same for threads that others wait for */
 const volatile u64 watch_min_ns = 1000000;    /* ... at least this long */
 const volatile u64 stall_min_ns = 300000;  /* a timer interrupt this late is a stall of its CPU */
-const volatile u32 off_per_second = 1000;  /* interval records a thread may emit; longer than 10 ms always */
+const volatile u32 off_per_second = 1000;  /* interval records a thread may emit in 2^30 ns; longer than 10 ms always */
 const volatile bool follow = 1;
 const volatile u8 class_of[512] = {};      /* system call -> class, filled by the loader for the architecture */
 
@@ -188,8 +188,8 @@ static __always_inline void name_culprits(struct off_full_rec *e, u32 cpu, u64 f
 // case.
 static __always_inline bool may_record(struct thr *t, u64 dur, u64 now)
 {
-	if (now - t->off_window > 1000000000) {
-		t->off_window = now;
+	if (t->off_window != (u32)(now >> 30)) {
+		t->off_window = now >> 30;
 		t->off_count = 0;
 	}
 	if (t->off_count++ < off_per_second || dur > 10000000)
@@ -262,6 +262,7 @@ static __attribute__((noinline)) int rebuild_out(struct thr *t, struct task_stru
 }
 
 #define RAN_NS 1000 /* a thread that ran longer since it left its CPU came back unseen */
+#define LONG_WAIT_NS 1000000 /* where a thread waits so long between calls, its next wait shows where it is */
 
 // The thread comes back to a CPU: its interval is over, and is booked. Whether it is recorded one
 // by one depends on its length, on the usual waits of the call that it is in, and on the rate
@@ -277,6 +278,8 @@ static __always_inline void switch_in(struct thr *t, struct task_struct *next, u
 	bool again = renewed(t, woken, dur);
 	if (dur < off_min_ns && !again)
 		return;
+	if (blocked >= LONG_WAIT_NS && !t->depth && t->nr >= 0)
+		t->long_wait = t->nr + 1;
 	u16 op = op_of(t);
 	u8 k = t->class;
 	bool wait = k == CLASS_SLEEP || k == CLASS_POLL || k == CLASS_IOCTL;

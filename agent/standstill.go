@@ -1,0 +1,153 @@
+package agent
+
+import (
+	"slices"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ingero-io/ingero/capture/host/proc"
+	"github.com/ingero-io/ingero/event"
+)
+
+// standstill finds out what threads wait for that make no calls any more: who has the other end of a pipe, and whether
+// a lock can be released at all. It asks /proc, about threads that are silent for seconds, and what keeps them.
+type standstill struct {
+	fs    proc.FS
+	peers map[peerKey]event.Thread // who has the other end; none: zero
+}
+
+// peerKey is a wait for a pipe: a later one of the same thread may be for another process.
+type peerKey struct {
+	event.Thread
+	since, inode uint64
+}
+
+const (
+	maxPeers     = 64 // processes of which it is asked whether they have a pipe open
+	maxPeerTasks = 64 // threads of a process that are looked at
+)
+
+// waitsForPeer reports whether a thread waits for who has the other end of a pipe.
+func waitsForPeer(f *event.InFlight) bool {
+	return f.Op == 0 && f.Doing == event.Blocked && f.Class == event.Pipe && f.Inode != 0 && f.File != ""
+}
+
+// others adds to asked the threads at the other ends of the pipes that threads in list wait for.
+func (s *standstill) others(list []event.InFlight, asked []uint32) []uint32 {
+	there := map[uint32]bool{}
+	for i := range list {
+		there[list[i].TID] = true
+	}
+	for i := range list {
+		f := &list[i]
+		if !waitsForPeer(f) {
+			continue
+		}
+		p := s.peer(f)
+		if p.PID == 0 {
+			continue
+		}
+		threads, err := s.fs.Threads(int(event.KernelID(p.PID)))
+		if err != nil {
+			continue
+		}
+		for _, tid := range threads[:min(len(threads), maxPeerTasks)] {
+			if t := uint32(tid); !there[t] && !slices.Contains(asked, t) {
+				asked = append(asked, t)
+			}
+		}
+	}
+	return asked
+}
+
+// describe adds to the threads in list who has the other end of what they wait for, and whether they are stuck.
+func (s *standstill) describe(list []event.InFlight) {
+	used := map[peerKey]event.Thread{}
+	stuck := map[uint32]bool{}
+	for i := range list {
+		f := &list[i]
+		if f.Op != 0 || f.Doing != event.Blocked {
+			continue
+		}
+		if waitsForPeer(f) {
+			k := peerKey{f.Thread, f.Since, f.Inode}
+			if p, ok := s.peers[k]; ok {
+				used[k], f.Peer = p, p
+			}
+			if f.Peer.PID != 0 {
+				f.PeerComm, _ = s.fs.Comm(int(f.Peer.PID), int(f.Peer.TID)) // it may have ended
+			}
+		}
+		if f.Class != event.Futex || f.Holder.TID != 0 {
+			continue
+		}
+		is, ok := stuck[f.PID]
+		if !ok {
+			is = s.stuck(int(event.KernelID(f.PID)))
+			stuck[f.PID] = is
+		}
+		f.Stuck = is
+	}
+	s.peers = used
+}
+
+// peer finds the process that has the other end of the pipe that a thread waits for, among its descendants and its
+// parent: zero if there is none. It is asked once for each wait.
+func (s *standstill) peer(f *event.InFlight) event.Thread {
+	k := peerKey{f.Thread, f.Since, f.Inode}
+	if p, ok := s.peers[k]; ok {
+		return p
+	}
+	var found event.Thread
+	own := int(event.KernelID(f.PID))
+	near := s.fs.Children(own)
+	for i := 0; i < len(near) && len(near) < maxPeers; i++ {
+		near = append(near, s.fs.Children(near[i])...)
+	}
+	if parent, err := s.fs.Parent(own); err == nil && parent > 1 {
+		near = append(near, parent)
+	}
+	writes := f.Syscall != unix.SYS_WRITE && f.Syscall != unix.SYS_WRITEV
+	for _, pid := range near[:min(len(near), maxPeers)] {
+		if s.fs.Opened(pid, f.File, writes) {
+			found = event.Thread{PID: uint32(pid), TID: uint32(pid)}
+			break
+		}
+	}
+	s.peers[k] = found
+	return found
+}
+
+// stuck reports whether no thread of a process can end the wait of any other: each one waits for a futex that only this
+// process can release, without a limit.
+func (s *standstill) stuck(pid int) bool {
+	threads, err := s.fs.Threads(pid)
+	if err != nil || len(threads) == 0 || len(threads) > maxPeerTasks {
+		return false
+	}
+	return !slices.ContainsFunc(threads, func(tid int) bool {
+		nr, args, ok := s.fs.Syscall(pid, tid)
+		return !ok || !waitsForItself(nr, args)
+	})
+}
+
+// The futex operations that wait, and the flag of those that only threads of the same process can wake up (futex(2)).
+const (
+	futexWait       = 0
+	futexLockPI     = 6
+	futexWaitBitset = 9
+	futexLockPI2    = 13
+	futexPrivate    = 128
+	futexCommand    = ^uint64(futexPrivate | 256) // 256: by the wall clock
+)
+
+// waitsForItself reports whether a system call waits, without a limit, for a futex that only the calling process can
+// release.
+func waitsForItself(nr int, args [6]uint64) bool {
+	op, limit := args[1], args[3]
+	switch op & futexCommand {
+	case futexWait, futexWaitBitset, futexLockPI, futexLockPI2:
+		return nr == unix.SYS_FUTEX && op&futexPrivate != 0 && limit == 0
+	}
+	return false
+}
