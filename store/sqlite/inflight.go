@@ -48,10 +48,14 @@ func latestOfCall(held []event.InFlight, f *event.InFlight) []event.InFlight {
 
 func insertInFlight(w *Writer, s []*boundStmt, f *event.InFlight) error {
 	w.session.count(f.Start, max(f.At, f.End), 0)
+	existed := f.Start
+	if f.Op == 0 { // who keeps another one may be younger than what it keeps
+		existed = f.At
+	}
 	b := s[0]
 	b.set(1, w.session.id)
 	b.set(2, int64(f.TID))
-	b.set(3, w.threads.get(f.Thread, f.Comm, f.Start).id)
+	b.set(3, w.threads.get(f.Thread, f.Comm, existed).id)
 	b.set(4, int64(f.Start))
 	b.set(5, int64(f.At))
 	b.set(6, int64(f.Op))

@@ -245,3 +245,45 @@ func TestProcessesThatComeWhileOneReadsHaveNoNameOfAnEarlierSession(t *testing.T
 		}
 	}
 }
+
+// A worker that was forked after the thread that waits for it fell silent is one process, not two.
+func TestWhoKeepsASilentThreadMayBeYoungerThanTheSilence(t *testing.T) {
+	const t0 = 1_700_000_000_000_000_000
+	path := filepath.Join(t.TempDir(), "r.db")
+	check := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	w, err := OpenWriter(path, Options{Session: store.Session{Node: "n", Boot: "b", Started: t0, Booted: t0 - 100e9}})
+	check(err)
+	engine, worker := event.Thread{PID: 10, TID: 10}, event.Thread{PID: 20, TID: 20}
+	check(w.Write(&store.Batch{Tables: store.Tables{
+		Processes: []store.Process{{PID: 20, Name: "worker", Born: 10_300}},
+		Records: event.Records{Lives: []event.Life{
+			{At: t0 + 3e9, Kind: event.LifeFork, Thread: worker, Parent: engine, Comm: "engine"},
+		}},
+	}}))
+	check(w.Write(&store.Batch{Tables: store.Tables{InFlight: []event.InFlight{
+		{
+			At: t0 + 9e9, Start: t0 + 2e9, Thread: engine, Comm: "engine", Silent: true, Doing: event.Blocked,
+			Class: event.Pipe, Peer: worker, PeerComm: "worker", GPU: event.NoGPU, Syscall: -1,
+		},
+		{
+			At: t0 + 9e9, Start: t0 + 2e9, Thread: worker, Comm: "worker", Stuck: true, Doing: event.Blocked,
+			Class: event.Futex, GPU: event.NoGPU, Syscall: -1,
+		},
+	}}}))
+	check(w.Close())
+	list, err := store.List[event.InFlight](t.Context(), distinctReader(t, path), store.Window{})
+	check(err)
+	for i := range list {
+		if f := &list[i]; f.Silent && f.Peer != worker || !f.Silent && f.Thread != worker {
+			t.Errorf("%+v is of another process than %v", f, worker)
+		}
+	}
+	if len(list) != 2 {
+		t.Errorf("%d threads, want two", len(list))
+	}
+}
