@@ -98,6 +98,7 @@ var rules = map[string]rule{
 	"lost_ns": upTo(wall), "lost_pct": lostPct, "explained_pct": percent, "alternatives.pct": percent, "rest.pct": percent,
 	"culprits.pct": percent, "idle.pct": percent, "path.ns": upTo(wall), "culprits.ns": upTo(wall), "rest.ns": upTo(wall),
 	"code.share": share, "code.in_kernel_share": share, "code.samples": upTo(samples), // of causes and of changes
+	"waits.share": share, "waits.in_kernel_share": share, "waits.samples": upTo(samples), // of effects
 	"timeline": share, "pattern.times": upTo(func(k *known) float64 { return k.outermost() }),
 	"pattern.period_ns": upTo(wall),
 	"pattern.from_ns":   duringRun,

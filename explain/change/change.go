@@ -115,7 +115,10 @@ func Find(t *Thread, seconds []Second, width uint64) []report.Change {
 	if d, ok := f.drift(logs); ok {
 		return d
 	}
-	return f.levels(logs)
+	if list := f.levels(logs); len(list) > 0 {
+		return list
+	}
+	return f.unsteady(logs)
 }
 
 // steadiest returns, of the operations called once per step, the one with the steadiest number of launches per call

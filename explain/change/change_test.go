@@ -160,3 +160,44 @@ func TestAnotherPhaseIsNoSlowTime(t *testing.T) {
 		}
 	}
 }
+
+// A program that stands still for a part of some seconds has no level: it is reported if there was none before, and if
+// chance does not explain that.
+func TestStepsThatAreLongerNowAndThenAreFound(t *testing.T) {
+	now := func(n int, ms ...float64) (list []float64) {
+		for i := range n {
+			list = append(list, ms[i%len(ms)])
+		}
+		return list
+	}
+	for _, c := range []struct {
+		name string
+		ms   []float64
+		at   int // second; 0: nothing is found
+	}{
+		{"every third second or so", join(repeated(10, 9), now(15, 30, 10, 10, 22, 10)), 9},
+		{"from the beginning on", now(24, 30, 10, 10, 22, 10), 0},
+		{"too seldom to tell", join(repeated(10, 12), now(9, 30, 10, 10, 10, 10)), 0},
+		{"too late to tell", join(repeated(10, 3), now(20, 30, 10, 10, 22, 10)), 0},
+		{"only a little longer", join(repeated(10, 9), now(15, 10.8, 10, 10, 10.8, 10)), 0},
+	} {
+		thread, seconds := run(t, c.ms...)
+		list := change.Find(thread, seconds, second)
+		switch {
+		case c.at == 0 && len(list) != 0:
+			t.Errorf("%s: %+v", c.name, list)
+		case c.at != 0 && (len(list) != 1 || !list[0].Unsteady || list[0].AtNS != uint64(c.at)*second):
+			t.Errorf("%s: %+v, want one from second %d on", c.name, list, c.at)
+		}
+	}
+	thread, seconds := run(t, join(repeated(10, 9), now(15, 30, 10, 10, 22, 10))...)
+	for i := range seconds[9:] {
+		s := &seconds[9+i]
+		if n := s.Ops[1].Calls; n < 90 { // a validation: it launches less for each wait
+			s.Ops[0].Calls = n * 2
+		}
+	}
+	if list := change.Find(thread, seconds, second); len(list) != 0 {
+		t.Errorf("another phase: %+v", list)
+	}
+}

@@ -35,6 +35,7 @@ type Change struct {
 	PartWork string       `json:"part_work,omitempty"` // the same, if more work explains only a part
 	WorkNS   uint64       `json:"work_ns,omitempty"`   // part of LostNS: additional work, at the former speed
 	Between  bool         `json:"between,omitempty"`   // most of it is waits between calls: there may be less to do
+	Unsteady bool         `json:"unsteady,omitempty"`  // some steps are far longer, others are not: after_ns is the mean
 	// Elsewhere: it waits for the GPU at other places in the program than before, and no longer at the former ones: this
 	// may be another phase.
 	Elsewhere bool `json:"elsewhere,omitempty"`
@@ -124,6 +125,10 @@ func (c *Change) what() string {
 	case ChangeDrift:
 		return fmt.Sprintf("since %s UTC %s %s %s a minute: %s at the end instead of %s", at, step, grows,
 			Duration(c.PerMinuteNS), after, before)
+	}
+	if c.Unsteady {
+		return fmt.Sprintf("from %s UTC on %s %s far longer now and then, %s on average instead of %s%s", at, step, takes, after,
+			every, before)
 	}
 	return fmt.Sprintf("from %s UTC on %s %s %s instead of %s%s", at, step, takes, after, every, before)
 }
