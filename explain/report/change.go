@@ -127,8 +127,8 @@ func (c *Change) what() string {
 			Duration(c.PerMinuteNS), after, before)
 	}
 	if c.Unsteady {
-		return fmt.Sprintf("from %s UTC on %s %s far longer now and then, %s on average instead of %s%s", at, step, takes, after,
-			every, before)
+		return fmt.Sprintf("from %s UTC on %s %s far longer now and then, %s on average instead of %s%s", at, step,
+			takes, after, every, before)
 	}
 	return fmt.Sprintf("from %s UTC on %s %s %s instead of %s%s", at, step, takes, after, every, before)
 }
