@@ -201,3 +201,17 @@ func TestStepsThatAreLongerNowAndThenAreFound(t *testing.T) {
 		t.Errorf("another phase: %+v", list)
 	}
 }
+
+// The seconds at both ends of a pause have fewer steps, those within have none.
+func TestAPauseIsNoSlowTime(t *testing.T) {
+	thread, seconds := run(t, join(repeated(10, 20), repeated(18, 4), repeated(10, 20))...)
+	if list := change.Find(thread, seconds, second); len(list) != 1 || list[0].Kind != report.ChangeOnce {
+		t.Fatalf("without a pause it is no slow time: %+v", list)
+	}
+	for i := 22; i < len(seconds); i++ {
+		seconds[i].At += 4 * second
+	}
+	if list := change.Find(thread, seconds, second); len(list) != 0 {
+		t.Errorf("%+v", list)
+	}
+}
