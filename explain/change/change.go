@@ -233,8 +233,8 @@ func (f *finder) level(before, after part) (report.Change, bool) {
 	return f.describe(c, part{before.from, before.to - 1, 0}, part{after.from + 1, after.to, 0}, f.total(after))
 }
 
-// event describes a slow time that ends. If its steps make other calls, it is another phase, such as a validation; if it
-// has seconds without steps, it is a pause. Neither is reported.
+// event describes a slow time that ends. If its steps make other calls, it is another phase, such as a validation; if
+// it has seconds without steps, it is a pause. Neither is reported.
 func (f *finder) event(before, slow, after part) (report.Change, bool) {
 	if passed := f.list[after.from].At - f.list[before.to-1].At; passed > uint64(after.from-before.to+1)*f.width {
 		return report.Change{}, false
