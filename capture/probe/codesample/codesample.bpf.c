@@ -9,8 +9,8 @@
 // program can hide between them.
 //
 // And where a thread waits between calls that makes such calls, or that such a thread has waited for: sampled when it
-// goes to sleep in a system call in which it has waited for 1 ms or more before, at the same distances. So the first
-// wait of its kind is not seen.
+// goes to sleep in a system call, or in a page fault, in which it has waited for 1 ms or more before, at the same
+// distances. So the first wait of its kind is not seen.
 //
 // A sample is the user stack with its Python frames (ustack.h), then the record, which
 // capture/probe/decode_stack.go puts together.
@@ -115,7 +115,7 @@ int BPF_PROG(sample_wait, bool preempt, struct task_struct *prev)
 		return 0;
 	s32 nr = SYSCALL_NR((struct pt_regs *)bpf_task_pt_regs(prev));
 	u64 now = bpf_ktime_get_ns();
-	if (nr < 0 || nr + 1 != t->long_wait || !is_due(WAITS, now))
+	if (nr < -1 || nr + 2 != t->long_wait || !is_due(WAITS, now))
 		return 0;
 	taken(WAITS, now);
 	t->long_wait = 0;

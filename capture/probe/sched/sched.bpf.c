@@ -278,8 +278,8 @@ static __always_inline void switch_in(struct thr *t, struct task_struct *next, u
 	bool again = renewed(t, woken, dur);
 	if (dur < off_min_ns && !again)
 		return;
-	if (blocked >= LONG_WAIT_NS && !t->depth && t->nr >= 0)
-		t->long_wait = t->nr + 1;
+	if (blocked >= LONG_WAIT_NS && !t->depth && t->nr >= -1)
+		t->long_wait = t->nr + 2;
 	u16 op = op_of(t);
 	u8 k = t->class;
 	bool wait = k == CLASS_SLEEP || k == CLASS_POLL || k == CLASS_IOCTL;
