@@ -243,9 +243,22 @@ func (ev *evidence) nameCode(t *subject, c *report.Change) {
 			}
 		}
 	}
-	if len(parts) > 0 && parts[0].NS > 0 && parts[0].OnCPU && parts[0].Op == 0 && parts[0].Code != nil {
-		c.Cause = event.CauseOwnCode
+	if len(parts) > 0 {
+		c.Cause = causeOfPart(&parts[0])
 	}
 	c.Parts, c.Summary = parts, ""
 	c.Summary = c.Sentence()
+}
+
+// causeOfPart returns the kind of cause of a part of a change, if its state alone says it; empty: it does not, or the
+// part did not grow.
+func causeOfPart(p *report.ChangePart) string {
+	switch {
+	case p.NS <= 0 || p.Op != 0:
+	case p.OnCPU && p.Code != nil:
+		return event.CauseOwnCode
+	case p.Waited && slices.Contains([]event.Class{event.RunQueue, event.Throttled, event.BlockIO, event.Fault}, p.Class):
+		return p.Class.Cause()
+	}
+	return ""
 }
