@@ -24,8 +24,9 @@ type flight struct {
 	told    uint64 // At of what was recorded last
 }
 
-// tellEvery is how often a thread between calls is recorded that does what it did before, ns.
-const tellEvery = 5_000_000_000
+// tellEvery is how often a thread between calls is recorded that does what it did before, ns. The live diagnosis reads
+// the last five seconds.
+const tellEvery = 2_000_000_000
 
 // maxHolders bounds the length of a chain of lock holders in one reading.
 const maxHolders = 8

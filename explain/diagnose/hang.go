@@ -103,9 +103,6 @@ func follow(f *event.InFlight, threads map[event.Thread]*event.InFlight) inFligh
 
 // hangs reports whether a call in flight has lasted much longer than its operation ever takes.
 func (cs *callStats) hangs(f *inFlightCall) bool {
-	if f.Silent {
-		return (f.cycle || f.last().Stuck) && f.Age() >= silentAge && !cs.callsAfter(f.PID, f.Start)
-	}
 	if f.cycle {
 		return true
 	}
@@ -118,6 +115,11 @@ func (cs *callStats) hangs(f *inFlightCall) bool {
 		return f.Age() >= busyAge
 	}
 	return f.Age() >= hangAge
+}
+
+// standsStill reports whether a silent thread cannot go on, and its process has made no call for long.
+func (ev *evidence) standsStill(f *inFlightCall) bool {
+	return (f.cycle || f.last().Stuck) && min(f.At, ev.to) >= f.Start+silentAge && !ev.calls.callsAfter(f.PID, f.Start)
 }
 
 // callsAfter reports whether a process made calls in a second after a time, Unix ns.
@@ -156,8 +158,8 @@ func (in *Input) before() []store.OpStat {
 func (ev *evidence) inFlight() (list []report.InFlight, chains []report.Chain) {
 	for i := range ev.inFlightCalls {
 		f := &ev.inFlightCalls[i]
-		hangs := ev.calls.hangs(f)
-		if f.Silent && !hangs {
+		hangs := f.Silent || ev.calls.hangs(f)
+		if f.Silent && !ev.standsStill(f) {
 			continue
 		}
 		stack := []string{}
