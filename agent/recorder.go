@@ -302,7 +302,7 @@ const maxWhere = 4096
 
 // maxSeen bounds the memory for resolved stacks. When it is full, it is cleared; the store drops
 // duplicates.
-const maxSeen = 1 << 16
+const maxSeen = 1 << 14
 
 func (r *recorder) first(id uint64) bool {
 	if r.seen[id] {
