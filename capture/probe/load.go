@@ -38,7 +38,9 @@ func (t *Tracer) load() error {
 		return explain(fmt.Errorf("load scheduler programs: %w", err))
 	}
 	t.shared = map[string]*ebpf.Map{}
-	for _, name := range []string{"threads", "events", "lives", "losses", "limits", "queue"} {
+	for _, name := range []string{
+		"threads", "events", "lives", "losses", "limits", "queue", "py_procs", "py_sent", "py_threads",
+	} {
 		t.shared[name] = t.sched.Maps[name]
 	}
 	t.variant, t.calls, err = choose(t.opts.Backend, t.prepareCalls,
@@ -46,6 +48,9 @@ func (t *Tracer) load() error {
 	if err != nil {
 		return err
 	}
+	// A timer may interrupt a call's program while it walks the thread's frames: what runs in it has its own. A thread that
+	// goes to sleep is in no program.
+	delete(t.shared, "py_threads")
 	t.python = interpreters{procs: t.calls.Maps["py_procs"], layouts: map[uint32]bpf.WirePyProc{}}
 	if t.events, err = newRing(t.shared["events"]); err != nil {
 		return err
@@ -60,7 +65,6 @@ func (t *Tracer) load() error {
 		return nil
 	}
 	t.shared["openers"] = t.sched.Maps["openers"]
-	t.shared["py_procs"], t.shared["py_sent"] = t.calls.Maps["py_procs"], t.calls.Maps["py_sent"]
 	t.loadProbes()
 	return t.hook(ledgerHooks...)
 }
@@ -79,9 +83,12 @@ func (t *Tracer) prepareSched(s *ebpf.CollectionSpec) error {
 	}
 	s.Maps["cpus"].MaxEntries = uint32(cpus)
 	return kernel.Set(s, map[string]any{
-		"class_of":   sched.Classes(),
-		"off_min_ns": uint64(t.opts.OffMin),
-		"self_tgid":  uint32(os.Getpid()),
+		"class_of":     sched.Classes(),
+		"off_min_ns":   uint64(t.opts.OffMin),
+		"self_tgid":    uint32(os.Getpid()),
+		"sample_waits": t.opts.Stack != StackOff,
+		"stack_room":   uint64(t.opts.RingBytes / 2),
+		"use_python":   t.usePython(),
 	})
 }
 

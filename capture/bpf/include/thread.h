@@ -84,7 +84,7 @@ struct thr {
 	u64 tramp;      /* address probed functions return to, 0 not known yet */
 	u32 off_window; /* rate limit of interval records: number of the window of 2^30 ns */
 	/* the system call, + 2, of the last wait between calls that was long (1: in none, as in a page
-	 * fault): at the next one in it, a stack is taken (codesample.bpf.c); 0: none was */
+	 * fault): at the next one in it, a stack is taken (sample_wait of sched.bpf.c); 0: none was */
 	u32 long_wait;
 	/* the off-CPU interval in progress; what is the waker's is valid only if t_wake > t_out */
 	u8 class, state;

@@ -217,7 +217,6 @@ const (
 	CodesampleMapStackWindows = "stack_windows"
 	CodesampleMapThreads      = "threads"
 	CodesampleProgSample      = "sample"
-	CodesampleProgSampleWait  = "sample_wait"
 	CodesampleVarQuietNs      = "quiet_ns"
 	CodesampleVarStackPages   = "stack_pages"
 	CodesampleVarStackQuota   = "stack_quota"
@@ -267,8 +266,7 @@ type CodesampleSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type CodesampleProgramSpecs struct {
-	Sample     *ebpf.ProgramSpec `ebpf:"sample"`
-	SampleWait *ebpf.ProgramSpec `ebpf:"sample_wait"`
+	Sample *ebpf.ProgramSpec `ebpf:"sample"`
 }
 
 // CodesampleMapSpecs contains maps before they are loaded into the kernel.
@@ -363,14 +361,12 @@ type CodesampleVariables struct {
 //
 // It can be passed to LoadCodesampleObjects or ebpf.CollectionSpec.LoadAndAssign.
 type CodesamplePrograms struct {
-	Sample     *ebpf.Program `ebpf:"sample"`
-	SampleWait *ebpf.Program `ebpf:"sample_wait"`
+	Sample *ebpf.Program `ebpf:"sample"`
 }
 
 func (p *CodesamplePrograms) Close() error {
 	return _CodesampleClose(
 		p.Sample,
-		p.SampleWait,
 	)
 }
 

@@ -15,6 +15,7 @@
 // events of a machine, most are of tasks that nobody asked about: what is done before the filter
 // in switched() counts.
 #include "thread.h"
+#include "code.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -320,6 +321,31 @@ static __always_inline void switch_in(struct thr *t, struct task_struct *next, u
 	bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
 }
 
+const volatile bool sample_waits = 0; /* where threads wait between calls is sampled */
+
+// Samples where the current thread goes to sleep: in a system call, or a page fault, in which it has waited for
+// LONG_WAIT_NS or more before. So the first wait of its kind is not seen. The run-queue lock is held: a sample copies
+// eight pages of the stack at most. Not static: then the verifier checks it on its own, and not once for each way on
+// which switched() comes here.
+__attribute__((noinline)) int sample_wait(void)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct thr *t = thread_of(task);
+	u64 now = bpf_ktime_get_ns(), *next = next_code();
+
+	if (!t || !next || now < *next)
+		return 0;
+	*next = later_code(now);
+	t->long_wait = 0;
+	return take_code(0, task, t, STACK_OF_WAIT, now);
+}
+
+// Is it worth knowing where a thread waits that has just gone to sleep?
+static __always_inline bool worth(const struct thr *t)
+{
+	return t->long_wait && t->long_wait == (u32)(t->nr + 2) && !t->depth && (t->role & ROLE_DISPATCH || t->watched);
+}
+
 // Remembers who ran until now. `since` may be that of an earlier task if nobody waited meanwhile:
 // a culprit's time is cut to the wait it is blamed for. Overwrites the oldest entry.
 static __always_inline void note_ran(struct cpu *c, struct task_struct *prev, u64 now)
@@ -362,8 +388,11 @@ static __always_inline int switched(struct task_struct *prev, struct task_struct
 		c->since = now; /* it is not known which task had the time */
 	else if (waiting)
 		note_ran(c, prev, now);
-	if (p)
+	if (p) {
 		switch_out(p, prev, next, state & 0x7f, now, cpu);
+		if (sample_waits && state && worth(p))
+			sample_wait();
+	}
 	if (n)
 		switch_in(n, next, now, cpu);
 	return 0;

@@ -46,9 +46,114 @@ type SchedOpener struct {
 	Comm  [16]int8
 }
 
+type SchedPyProc struct {
+	_             structs.HostLayout
+	InterpHead    uint64
+	Seed          uint64
+	Flags         uint32
+	Table         uint32
+	InterpNext    uint32
+	InterpThreads uint32
+	TsNext        uint32
+	TsThreadId    uint32
+	TsFrame       uint32
+	CframeFrame   uint32
+	FrameBytes    uint32
+	FrameCode     uint32
+	FrameInstr    uint32
+	FramePrev     uint32
+	FrameOwner    uint32
+	FrameEntry    uint32
+	CodeAt        uint32
+	CodeBytes     uint32
+	CodeFirstline uint32
+	CodeFile      uint32
+	CodeName      uint32
+	CodeTable     uint32
+	CodeInstrs    uint32
+	StrAscii      uint32
+	StrCompact    uint32
+	Pad           uint32
+}
+
+type SchedPyThread struct {
+	_        structs.HostLayout
+	State    uint64
+	Interp   uint64
+	Look     uint64
+	Self     uint64
+	Frame    uint64
+	Hash     uint64
+	N        uint32
+	Unsent   uint32
+	Block    [16]uint64
+	Head     [7]uint64
+	File     uint64
+	FileHash uint64
+	At       [128]uint64
+	Stack    struct {
+		_ structs.HostLayout
+		H struct {
+			_     structs.HostLayout
+			Start uint64
+			Tid   uint32
+			Op    uint16
+			Kind  uint8
+			Sub   uint8
+		}
+		Tgid  uint32
+		N     uint32
+		Hash  uint64
+		Flags uint32
+		Pad   uint32
+		F     [128]struct {
+			_     structs.HostLayout
+			Code  uint64
+			Instr int32
+			Flags uint32
+		}
+	}
+	Code struct {
+		_ structs.HostLayout
+		H struct {
+			_     structs.HostLayout
+			Start uint64
+			Tid   uint32
+			Op    uint16
+			Kind  uint8
+			Sub   uint8
+		}
+		Tgid       uint32
+		Firstline  int32
+		Code       uint64
+		TableBytes uint32
+		TableAt    uint32
+		NameStr    struct {
+			_      structs.HostLayout
+			Length uint32
+			State  uint32
+		}
+		FileStr struct {
+			_      structs.HostLayout
+			Length uint32
+			State  uint32
+		}
+		Name  [256]uint8
+		File  [512]uint8
+		Table [4096]uint8
+	}
+}
+
 type SchedQueue struct {
 	_       structs.HostLayout
 	Waiting uint64
+}
+
+type SchedStackWindow struct {
+	_     structs.HostLayout
+	At    uint64
+	Taken uint32
+	Pages uint32
 }
 
 type SchedTcpRate struct {
@@ -138,8 +243,13 @@ const (
 	SchedMapLimits             = "limits"
 	SchedMapLives              = "lives"
 	SchedMapLosses             = "losses"
+	SchedMapNextSample         = "next_sample"
 	SchedMapOpeners            = "openers"
+	SchedMapPyProcs            = "py_procs"
+	SchedMapPySent             = "py_sent"
+	SchedMapPyThreads          = "py_threads"
 	SchedMapQueue              = "queue"
+	SchedMapStackWindows       = "stack_windows"
 	SchedMapTcpRates           = "tcp_rates"
 	SchedMapThreads            = "threads"
 	SchedMapWanted             = "wanted"
@@ -159,9 +269,14 @@ const (
 	SchedVarFollowed           = "followed"
 	SchedVarOffMinNs           = "off_min_ns"
 	SchedVarOffPerSecond       = "off_per_second"
+	SchedVarSampleWaits        = "sample_waits"
 	SchedVarSelfTgid           = "self_tgid"
+	SchedVarStackPages         = "stack_pages"
+	SchedVarStackQuota         = "stack_quota"
+	SchedVarStackRoom          = "stack_room"
 	SchedVarStallMinNs         = "stall_min_ns"
 	SchedVarTotalEveryNs       = "total_every_ns"
+	SchedVarUsePython          = "use_python"
 	SchedVarWatchEveryNs       = "watch_every_ns"
 	SchedVarWatchMinNs         = "watch_min_ns"
 )
@@ -224,16 +339,21 @@ type SchedProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type SchedMapSpecs struct {
-	Cpus     *ebpf.MapSpec `ebpf:"cpus"`
-	Events   *ebpf.MapSpec `ebpf:"events"`
-	Limits   *ebpf.MapSpec `ebpf:"limits"`
-	Lives    *ebpf.MapSpec `ebpf:"lives"`
-	Losses   *ebpf.MapSpec `ebpf:"losses"`
-	Openers  *ebpf.MapSpec `ebpf:"openers"`
-	Queue    *ebpf.MapSpec `ebpf:"queue"`
-	TcpRates *ebpf.MapSpec `ebpf:"tcp_rates"`
-	Threads  *ebpf.MapSpec `ebpf:"threads"`
-	Wanted   *ebpf.MapSpec `ebpf:"wanted"`
+	Cpus         *ebpf.MapSpec `ebpf:"cpus"`
+	Events       *ebpf.MapSpec `ebpf:"events"`
+	Limits       *ebpf.MapSpec `ebpf:"limits"`
+	Lives        *ebpf.MapSpec `ebpf:"lives"`
+	Losses       *ebpf.MapSpec `ebpf:"losses"`
+	NextSample   *ebpf.MapSpec `ebpf:"next_sample"`
+	Openers      *ebpf.MapSpec `ebpf:"openers"`
+	PyProcs      *ebpf.MapSpec `ebpf:"py_procs"`
+	PySent       *ebpf.MapSpec `ebpf:"py_sent"`
+	PyThreads    *ebpf.MapSpec `ebpf:"py_threads"`
+	Queue        *ebpf.MapSpec `ebpf:"queue"`
+	StackWindows *ebpf.MapSpec `ebpf:"stack_windows"`
+	TcpRates     *ebpf.MapSpec `ebpf:"tcp_rates"`
+	Threads      *ebpf.MapSpec `ebpf:"threads"`
+	Wanted       *ebpf.MapSpec `ebpf:"wanted"`
 }
 
 // SchedVariableSpecs contains global variables before they are loaded into the kernel.
@@ -246,9 +366,14 @@ type SchedVariableSpecs struct {
 	Followed     *ebpf.VariableSpec `ebpf:"followed"`
 	OffMinNs     *ebpf.VariableSpec `ebpf:"off_min_ns"`
 	OffPerSecond *ebpf.VariableSpec `ebpf:"off_per_second"`
+	SampleWaits  *ebpf.VariableSpec `ebpf:"sample_waits"`
 	SelfTgid     *ebpf.VariableSpec `ebpf:"self_tgid"`
+	StackPages   *ebpf.VariableSpec `ebpf:"stack_pages"`
+	StackQuota   *ebpf.VariableSpec `ebpf:"stack_quota"`
+	StackRoom    *ebpf.VariableSpec `ebpf:"stack_room"`
 	StallMinNs   *ebpf.VariableSpec `ebpf:"stall_min_ns"`
 	TotalEveryNs *ebpf.VariableSpec `ebpf:"total_every_ns"`
+	UsePython    *ebpf.VariableSpec `ebpf:"use_python"`
 	WatchEveryNs *ebpf.VariableSpec `ebpf:"watch_every_ns"`
 	WatchMinNs   *ebpf.VariableSpec `ebpf:"watch_min_ns"`
 }
@@ -273,16 +398,21 @@ func (o *SchedObjects) Close() error {
 //
 // It can be passed to LoadSchedObjects or ebpf.CollectionSpec.LoadAndAssign.
 type SchedMaps struct {
-	Cpus     *ebpf.Map `ebpf:"cpus"`
-	Events   *ebpf.Map `ebpf:"events"`
-	Limits   *ebpf.Map `ebpf:"limits"`
-	Lives    *ebpf.Map `ebpf:"lives"`
-	Losses   *ebpf.Map `ebpf:"losses"`
-	Openers  *ebpf.Map `ebpf:"openers"`
-	Queue    *ebpf.Map `ebpf:"queue"`
-	TcpRates *ebpf.Map `ebpf:"tcp_rates"`
-	Threads  *ebpf.Map `ebpf:"threads"`
-	Wanted   *ebpf.Map `ebpf:"wanted"`
+	Cpus         *ebpf.Map `ebpf:"cpus"`
+	Events       *ebpf.Map `ebpf:"events"`
+	Limits       *ebpf.Map `ebpf:"limits"`
+	Lives        *ebpf.Map `ebpf:"lives"`
+	Losses       *ebpf.Map `ebpf:"losses"`
+	NextSample   *ebpf.Map `ebpf:"next_sample"`
+	Openers      *ebpf.Map `ebpf:"openers"`
+	PyProcs      *ebpf.Map `ebpf:"py_procs"`
+	PySent       *ebpf.Map `ebpf:"py_sent"`
+	PyThreads    *ebpf.Map `ebpf:"py_threads"`
+	Queue        *ebpf.Map `ebpf:"queue"`
+	StackWindows *ebpf.Map `ebpf:"stack_windows"`
+	TcpRates     *ebpf.Map `ebpf:"tcp_rates"`
+	Threads      *ebpf.Map `ebpf:"threads"`
+	Wanted       *ebpf.Map `ebpf:"wanted"`
 }
 
 func (m *SchedMaps) Close() error {
@@ -292,8 +422,13 @@ func (m *SchedMaps) Close() error {
 		m.Limits,
 		m.Lives,
 		m.Losses,
+		m.NextSample,
 		m.Openers,
+		m.PyProcs,
+		m.PySent,
+		m.PyThreads,
 		m.Queue,
+		m.StackWindows,
 		m.TcpRates,
 		m.Threads,
 		m.Wanted,
@@ -310,9 +445,14 @@ type SchedVariables struct {
 	Followed     *ebpf.Variable `ebpf:"followed"`
 	OffMinNs     *ebpf.Variable `ebpf:"off_min_ns"`
 	OffPerSecond *ebpf.Variable `ebpf:"off_per_second"`
+	SampleWaits  *ebpf.Variable `ebpf:"sample_waits"`
 	SelfTgid     *ebpf.Variable `ebpf:"self_tgid"`
+	StackPages   *ebpf.Variable `ebpf:"stack_pages"`
+	StackQuota   *ebpf.Variable `ebpf:"stack_quota"`
+	StackRoom    *ebpf.Variable `ebpf:"stack_room"`
 	StallMinNs   *ebpf.Variable `ebpf:"stall_min_ns"`
 	TotalEveryNs *ebpf.Variable `ebpf:"total_every_ns"`
+	UsePython    *ebpf.Variable `ebpf:"use_python"`
 	WatchEveryNs *ebpf.Variable `ebpf:"watch_every_ns"`
 	WatchMinNs   *ebpf.Variable `ebpf:"watch_min_ns"`
 }
