@@ -48,8 +48,8 @@ func (t *Tracer) load() error {
 	if err != nil {
 		return err
 	}
-	// A timer may interrupt a call's program while it walks the thread's frames: what runs in it has its own. A thread that
-	// goes to sleep is in no program.
+	// A timer may interrupt a call's program while it walks the thread's frames: what runs in it has its own. A thread
+	// that goes to sleep is in no program.
 	delete(t.shared, "py_threads")
 	t.python = interpreters{procs: t.calls.Maps["py_procs"], layouts: map[uint32]bpf.WirePyProc{}}
 	if t.events, err = newRing(t.shared["events"]); err != nil {
