@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"maps"
 	"slices"
 
 	"golang.org/x/sys/unix"
@@ -119,16 +120,36 @@ func (s *standstill) peer(f *event.InFlight) event.Thread {
 }
 
 // stuck reports whether no thread of a process can end the wait of any other: each one waits for a futex that only this
-// process can release, without a limit.
+// process can release, without a limit. They are read one after the other, so threads that wake each other in turn
+// could all be found waiting. So each is read twice, and must not have left a CPU in between: then there was a moment
+// at which all of them waited.
 func (s *standstill) stuck(pid int) bool {
-	threads, err := s.fs.Threads(pid)
-	if err != nil || len(threads) == 0 || len(threads) > maxPeerTasks {
+	before, ok := s.waiting(pid)
+	if !ok {
 		return false
 	}
-	return !slices.ContainsFunc(threads, func(tid int) bool {
+	after, ok := s.waiting(pid)
+	return ok && maps.Equal(before, after)
+}
+
+// waiting returns how often the threads of a process have left a CPU; false if one of them does not wait for the
+// process itself.
+func (s *standstill) waiting(pid int) (map[int]uint64, bool) {
+	threads, err := s.fs.Threads(pid)
+	if err != nil || len(threads) == 0 || len(threads) > maxPeerTasks {
+		return nil, false
+	}
+	switches := map[int]uint64{}
+	for _, tid := range threads {
 		nr, args, ok := s.fs.Syscall(pid, tid)
-		return !ok || !waitsForItself(nr, args)
-	})
+		if !ok || !waitsForItself(nr, args) {
+			return nil, false
+		}
+		if switches[tid], ok = s.fs.Switches(pid, tid); !ok {
+			return nil, false
+		}
+	}
+	return switches, true
 }
 
 // The futex operations that wait, and the flag of those that only threads of the same process can wake up (futex(2)).

@@ -55,6 +55,26 @@ func (f FS) Syscall(pid, tid int) (nr int, args [6]uint64, ok bool) {
 	return nr, args, true
 }
 
+// Switches is how often a thread has left a CPU; false if that cannot be read.
+func (f FS) Switches(pid, tid int) (n uint64, ok bool) {
+	b, err := small(f.path(pid, "task", strconv.Itoa(tid), "status"))
+	if err != nil {
+		return 0, false
+	}
+	for line := range strings.Lines(string(b)) {
+		name, value, _ := strings.Cut(line, ":")
+		if name != "voluntary_ctxt_switches" && name != "nonvoluntary_ctxt_switches" {
+			continue
+		}
+		v, err := strconv.ParseUint(strings.TrimSpace(value), 10, 64)
+		if err != nil {
+			return 0, false
+		}
+		n, ok = n+v, true
+	}
+	return n, ok
+}
+
 // Opened reports whether a process has a pipe or another file open, by its name as in OpenFiles: for writing, or for
 // reading. Of limit.Descriptors descriptors.
 func (f FS) Opened(pid int, name string, writing bool) bool {
