@@ -88,7 +88,7 @@ func follow(f *event.InFlight, threads map[event.Thread]*event.InFlight) inFligh
 		behind := cmp.Or(at.Holder.TID, at.Peer.TID)
 		next := threads[event.Thread{PID: cmp.Or(at.Holder.PID, at.Peer.PID), TID: behind}]
 		if next != nil && seen[next.Thread] {
-			r.cycle = true
+			r.cycle = at.Holder.TID != 0 // another thread may write into a pipe
 			break
 		}
 		if behind == 0 || next == nil {
