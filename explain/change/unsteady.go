@@ -17,7 +17,7 @@ const (
 
 // unsteady finds that from some time on steps are far longer now and then, as where a program waits for something again
 // and again: there is no level then. No second before had such steps, and as many after it as chance does not explain.
-// Seconds in which other work is done, such as a validation, are no slow ones.
+// A few times, long ones, or steps that make other calls are phases, such as validations.
 func (f *finder) unsteady(logs []float64) []report.Change {
 	n, usual := len(logs), stats.Middle(logs)
 	first, slow, times, running, longest := n, 0, 0, 0, 0

@@ -362,14 +362,14 @@ struct flight_rec {
 	u32 tgid, holder; /* holder: as in off_rec */
 	u64 out, wake;    /* since when it is off the CPU, 0 if it runs; the wake-up after it */
 	u64 in;           /* since when it runs, if it does */
-	u64 silent;       /* since when it has made no call, of a thread that makes calls; 0: it is in one, or made one lately */
+	u64 silent;       /* since when it has made no call, if that is long and it makes calls else; 0 */
 	u64 uaddr, ino;
 	u64 sysarg;       /* the first argument of the system call it is in */
 	s16 nr;           /* system call it is in, -1 if in none or if it runs */
 	u8 class, state;  /* of the wait; the kernel's task state now */
 	u8 gpu, role;
 	u8 pad[2];
-	u64 v[NCLASS];    /* ns off the CPU since the outermost call began, or since silent, the wait in progress left out */
+	u64 v[NCLASS];    /* ns off the CPU since the outermost call, or silent, without the wait in progress */
 	u64 exec;         /* se.sum_exec_runtime */
 	u64 pc, sp;       /* of user space, when it last entered the kernel */
 	u64 reg[NSAVED];
