@@ -15,13 +15,15 @@ import (
 	"github.com/ingero-io/ingero/store"
 )
 
-// sampleWriter keeps code samples and their stacks.
+// sampleWriter keeps code samples, their stacks, and calls.
 type sampleWriter struct {
+	calls   []event.Call
 	samples []event.CodeSample
 	stacks  map[uint64][]event.Frame
 }
 
 func (w *sampleWriter) Write(b *store.Batch) error {
+	w.calls = append(w.calls, b.Calls...)
 	w.samples = append(w.samples, b.CodeSamples...)
 	for _, s := range b.Stacks {
 		w.stacks[s.ID] = slices.Clone(s.Frames)
@@ -118,5 +120,38 @@ func TestACommandIsSampledBetweenItsCalls(t *testing.T) {
 	}
 	if between < 10 {
 		t.Errorf("%d of %d samples are between its calls, and in its own code", between, len(w.samples))
+	}
+}
+
+// A timer may expire while the stack of a call is copied. A sample of that moment would take the stack's place.
+func TestCallsKeepTheirStacksWhileCodeIsSampled(t *testing.T) {
+	kerneltest.Require(t)
+	files := extract(t)
+	program := filepath.Join(t.TempDir(), "deep")
+	kerneltest.GCC(t, "-O1", "-o", program, "testdata/code/deep.c", filepath.Join(files.LibDir, "libcudart.so.12"),
+		"-Wl,-rpath,"+files.LibDir)
+	w := &sampleWriter{stacks: map[uint64][]event.Frame{}}
+	sum, err := agent.Run(t.Context(), agent.Options{
+		UID: agent.AnyUser, Backend: probe.Backend(kerneltest.Backend()), Command: []string{program}, RingMB: 256,
+		Stack:  probe.StackAll,
+		Record: &agent.Recording{Open: func(store.Session) (store.Writer, error) { return w, nil }},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	without, lost := 0, 0
+	for _, c := range w.calls {
+		if c.Depth == 0 && c.Stack == 0 {
+			without++
+		}
+	}
+	for _, l := range sum.Losses {
+		if l.Kind == event.LostStack {
+			lost += int(l.Count)
+		}
+	}
+	t.Logf("%d calls, %d without a stack; %d samples; lost: %v", len(w.calls), without, len(w.samples), sum.Losses)
+	if len(w.calls) < 2000 || len(w.samples) < 20 || without != lost {
+		t.Errorf("of %d calls %d have no stack, and %d are counted", len(w.calls), without, lost)
 	}
 }

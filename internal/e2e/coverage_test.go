@@ -319,7 +319,7 @@ func tabulate(t *testing.T, results []measured, sum agent.Summary) {
 		}
 		table += "| " + strings.Join(append(row, m.stack, m.says), " | ") + " |\n"
 	}
-	t.Log("\n" + table)
+	t.Logf("losses: %v\n%s", sum.Losses, table)
 	doc, err := doctable.Read("../../docs/coverage.md", "printed by internal/e2e TestCoverage")
 	if err != nil {
 		t.Fatal(err)

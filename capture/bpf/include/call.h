@@ -264,8 +264,11 @@ static __always_inline void call_return(struct pt_regs *c, u64 attached)
 		call_result(f, cookie >> 16 & 0xff, id >> 32, now);
 	if (cookie >> 24 & COOKIE_SETS_DEVICE && !ret)
 		t->gpu = (u32)f->arg[0] < 31 ? (u32)f->arg[0] + 1 : 0;
-	if (!d && wants_stack(cookie, f->start, now - f->start, ret))
+	bool copied = !d && wants_stack(cookie, f->start, now - f->start, ret);
+	if (copied) {
+		t->copying = 1;
 		take_stack(c, f->start, (u16)cookie, id, now);
+	}
 	u8 sub = d | t->gpu << 3;
 	/* Two reservations, as the verifier wants constant sizes; most calls need the short one. */
 	if (!use_ledger || f->s.seq == t->seq) {
@@ -286,6 +289,8 @@ static __always_inline void call_return(struct pt_regs *c, u64 attached)
 			lose(LOSS_CALL);
 		}
 	}
+	if (copied)
+		t->copying = 0;
 	if (!d && use_ledger) {
 		t->gap_start = now;
 		snapshot(&t->gap, t);

@@ -357,6 +357,7 @@ enum pageflags { PG_swapcache, PG_swapbacked }; /* the numbers are the running k
 #if defined(__TARGET_ARCH_x86)
 #define SYSCALL_NR(r) ((int)(r)->orig_ax)
 #define NR_FUTEX 202
+#define NR_URETPROBE 335 /* what a probed function returns to: the programs of return probes run in it */
 #define SYSCALL_ARG1(r) ((r)->di)
 #define SYSCALL_ARG2(r) ((r)->si)
 #define SYSCALL_ARG3(r) ((r)->dx)
@@ -365,6 +366,7 @@ enum pageflags { PG_swapcache, PG_swapbacked }; /* the numbers are the running k
 #elif defined(__TARGET_ARCH_arm64)
 #define SYSCALL_NR(r) ((r)->syscallno)
 #define NR_FUTEX 98
+#define NR_URETPROBE -2 /* there is none */
 #define SYSCALL_ARG1(r) ((r)->orig_x0)
 #define SYSCALL_ARG2(r) ((r)->regs[1])
 #define SYSCALL_ARG3(r) ((r)->regs[2])

@@ -85,7 +85,8 @@ struct thr {
 	u32 off_window; /* rate limit of interval records: number of the window of 2^30 ns */
 	/* the system call, + 2, of the last wait between calls that was long (1: in none, as in a page
 	 * fault): at the next one in it, a stack is taken (sample_wait of sched.bpf.c); 0: none was */
-	u32 long_wait;
+	u16 long_wait;
+	u8 copying; /* a program of ours copies its stack for a call: no sample may come between them */
 	/* the off-CPU interval in progress; what is the waker's is valid only if t_wake > t_out */
 	u8 class, state;
 	s16 nr, waker_nr;

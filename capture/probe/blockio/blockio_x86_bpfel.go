@@ -118,9 +118,11 @@ type BlockioThr struct {
 	ExecOut      uint64
 	Tramp        uint64
 	OffWindow    uint32
-	LongWait     uint32
+	LongWait     uint16
+	Copying      uint8
 	Class        uint8
 	State        uint8
+	_            [1]byte
 	Nr           int16
 	WakerNr      int16
 	OutCpu       uint16

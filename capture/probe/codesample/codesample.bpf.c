@@ -12,11 +12,16 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 const volatile u64 quiet_ns = 1000000; /* between calls for so long */
 
-/* Is it worth knowing what the running thread does? `nr` is the system call that it is in, or -1. */
+/*
+ * Is it worth knowing what the running thread does? `nr` is the system call that it is in, or -1. What our own programs
+ * do is not: and a sample's stack would take the place of the one that they copy.
+ */
 static __always_inline bool worth(const struct thr *t, s32 nr, u64 now)
 {
 	struct queue *q = the_queue();
 
+	if (t->copying || nr == NR_URETPROBE)
+		return false;
 	if (!(t->role & ROLE_DISPATCH))
 		return !t->depth && (t->watched || (q && q->waiting));
 	if (nr >= 0)

@@ -68,9 +68,11 @@ type NameThr struct {
 	ExecOut      uint64
 	Tramp        uint64
 	OffWindow    uint32
-	LongWait     uint32
+	LongWait     uint16
+	Copying      uint8
 	Class        uint8
 	State        uint8
+	_            [1]byte
 	Nr           int16
 	WakerNr      int16
 	OutCpu       uint16

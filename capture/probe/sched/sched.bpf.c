@@ -343,7 +343,7 @@ __attribute__((noinline)) int sample_wait(void)
 // Is it worth knowing where a thread waits that has just gone to sleep?
 static __always_inline bool worth(const struct thr *t)
 {
-	return t->long_wait && t->long_wait == (u32)(t->nr + 2) && !t->depth && (t->role & ROLE_DISPATCH || t->watched);
+	return t->long_wait && t->long_wait == (u16)(t->nr + 2) && !t->depth && (t->role & ROLE_DISPATCH || t->watched);
 }
 
 // Remembers who ran until now. `since` may be that of an earlier task if nobody waited meanwhile:
