@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/ingero-io/ingero/capture/host/proc"
 	"github.com/ingero-io/ingero/capture/probe"
 	"github.com/ingero-io/ingero/capture/probe/probetest"
@@ -164,4 +166,35 @@ func TestPagesOfMappedFilesAreBlockIO(t *testing.T) {
 	if without > lost[event.LostHealed] {
 		t.Errorf("%d page-ins without a kernel stack, %d intervals rebuilt", without, lost[event.LostHealed])
 	}
+}
+
+// A thread that is stopped waits for who lets it go on, and for no page, although it is in no system call.
+func TestStoppedThreadsAreInNoPageFault(t *testing.T) {
+	tr, shell, begin := probetest.AdoptShell(t, "while :; do :; done", probe.Options{})
+	begin()
+	pid := shell.Process.Pid
+	r := probetest.Drained(t, tr, func(r *probe.Records) bool {
+		for _, s := range []unix.Signal{unix.SIGSTOP, unix.SIGCONT} {
+			if err := unix.Kill(pid, s); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(5 * time.Millisecond) // the time that it is stopped
+		}
+		return len(stopsOf(r, pid)) >= 5
+	})
+	for _, o := range stopsOf(r, pid) {
+		if o.Class != event.Other {
+			t.Errorf("stopped, in system call %d: class %s", o.Syscall, o.Class)
+		}
+	}
+}
+
+// stopsOf are the waits of a process in which it was stopped: TASK_STOPPED of include/linux/sched.h.
+func stopsOf(r *probe.Records, pid int) (list []event.OffCPU) {
+	for _, o := range r.OffCPU {
+		if o.PID == uint32(pid) && o.State == 4 {
+			list = append(list, o)
+		}
+	}
+	return list
 }

@@ -38,7 +38,6 @@ var soft = []event.Class{event.Sleep, event.Poll, event.Ioctl, event.Other}
 func (ev *evidence) account(sub *subject, e *ledger.Episode) *account {
 	a := &account{Episode: e, sub: sub}
 	split := e.Split()
-	ev.in.correct(e, &split)
 	a.left[event.Throttled] = split.NS[event.Throttled]
 	a.left[event.RunQueue] = queued(e, split.NS[event.RunQueue])
 	a.left[event.BlockIO] = split.NS[event.BlockIO]

@@ -59,8 +59,6 @@ type Input struct {
 	// Legacy is what a recording by an earlier Ingero holds and lacks; nil for a recording in the
 	// current format.
 	Legacy *store.Legacy
-	// misread are waits of another class than they were recorded as, which that is (misread.go).
-	misread map[store.CallKey]event.Class
 	// between are the times in it in which threads were off the CPU between calls.
 	between []interval
 

@@ -58,7 +58,8 @@ type hostState struct {
 	sending   event.SyscallSet // those that wait for room
 	children  event.SyscallSet // those that wait for a child to end
 	signals   event.SyscallSet // those that send a signal
-	// addressSpace are those that change what a process has mapped.
+	// addressSpace are those that change what a process has mapped: they wait for its lock (mmap_lock), which other
+	// processes take to read what is mapped.
 	addressSpace event.SyscallSet
 	paths        map[event.File]string // of files, by process and inode, computed on first use: path
 	resends      map[line][]uint64     // Unix ns, computed on first use: resentAt

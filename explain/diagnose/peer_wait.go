@@ -131,3 +131,11 @@ func (ev *evidence) syscall(nr int16) string {
 	}
 	return event.SyscallName(arch, int(nr))
 }
+
+// onAddressSpace reports whether a thread waited in a system call for the lock of its address space, which another
+// process held. For its own threads see page_fault.go.
+func (hs *hostState) onAddressSpace(o *event.OffCPU) bool {
+	const uninterruptible = 2 // TASK_UNINTERRUPTIBLE, a task's state at a switch (include/linux/sched.h)
+	return o.State == uninterruptible && o.Syscall >= 0 && hs.addressSpace[o.Syscall] && o.Waker.PID != 0 &&
+		o.Waker.PID != o.PID && o.WakerSyscall >= 0
+}

@@ -21,7 +21,6 @@ var preparations = []preparation{
 		(*evidence).readSyscalls, "",
 		"host.readCalls host.receiving host.sending host.children host.signals host.addressSpace",
 	},
-	{(*evidence).readMisread, "host.addressSpace", ""},
 	{(*evidence).readWindow, "host.sending", "from to"},
 	{(*evidence).readIndex, "", "procs.x"},
 	{
@@ -82,7 +81,7 @@ func newEvidence(in *Input) *evidence {
 func (ev *evidence) readSyscalls() {
 	ev.host.readCalls = event.SyscallsNamed(ev.in.Arch, reads)
 	ev.host.receiving = event.SyscallsNamed(ev.in.Arch, reads+" "+receiving)
-	ev.host.addressSpace = event.SyscallsNamed(ev.in.Arch, addressSpace)
+	ev.host.addressSpace = event.SyscallsNamed(ev.in.Arch, "mmap munmap mremap mprotect brk")
 	ev.host.sending = event.SyscallsNamed(ev.in.Arch, sending)
 	ev.host.children = event.SyscallsNamed(ev.in.Arch, children)
 	ev.host.signals = event.SyscallsNamed(ev.in.Arch, signals)

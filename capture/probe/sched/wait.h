@@ -13,6 +13,10 @@
 #define INGERO_WAIT_H
 #include "connection.h"
 
+/* States of a task that is stopped (include/linux/sched.h). */
+#define TASK_STOPPED 4
+#define TASK_TRACED 8
+
 // The owner a futex word names. val is what the caller expects in the word: 2 is
 // "locked, with waiters" of glibc's pthread_mutex, whose owner's tid is 8 bytes
 // on. For other locks that is a guess; the reader checks that the thread exists.
@@ -67,6 +71,8 @@ static __always_inline u8 classify(struct thr *t, struct task_struct *task)
 	t->uaddr = t->ino = 0;
 	t->holder = 0;
 	t->fd = SYSCALL_ARG1(r);
+	if (t->state & (TASK_STOPPED | TASK_TRACED)) /* by a signal or a debugger, wherever it was */
+		return CLASS_OTHER;
 	if (nr < 0) /* an exception: a page fault, whose page may have to come from a file */
 		return BPF_CORE_READ_BITFIELD_PROBED(task, in_iowait) ? CLASS_BLKIO : CLASS_FAULT;
 	u8 k = nr < 512 ? class_of[nr & 511] : CLASS_OTHER;
@@ -82,7 +88,11 @@ static __always_inline u8 classify(struct thr *t, struct task_struct *task)
 	}
 	if (k == CLASS_BY_FD)
 		k = class_of_file(t, task, SYSCALL_ARG1(r));
-	if (k >= CLASS_BY_FD) /* a file system call: D is the disk or its journal */
+	/*
+	 * A file system call: D is the disk or its journal. mmap and its like are none: in D they wait for the lock of
+	 * the address space (mmap_lock), unless in_iowait says otherwise.
+	 */
+	if (k >= CLASS_BY_FD)
 		return t->state == 2 ? CLASS_BLKIO : CLASS_OTHER;
 	return k;
 }
