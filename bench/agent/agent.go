@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -78,13 +79,33 @@ type answer struct {
 		Args map[string]any `json:"arguments"`
 	} `json:"next"`
 
-	fields map[string]any // all of it
+	text   []byte         // all of it
+	fields map[string]any // the same
 	tokens int
 }
 
 // Investigate asks about the recording in a file until done says that enough was found, there is
 // nothing left to ask, or MaxCalls calls were made.
 func Investigate(ctx context.Context, db string, done func(*Finding) bool) (*Told, error) {
+	return investigate(ctx, db, func(a *answer) bool { return a.Finding != nil && done(a.Finding) })
+}
+
+// Read does the same, and hands done the kind of an answer's finding, empty without one, and all that the answers have
+// said so far, as JSON.
+func Read(ctx context.Context, db string, done func(kind, said string) bool) (*Told, error) {
+	var said strings.Builder
+	return investigate(ctx, db, func(a *answer) bool {
+		said.Write(a.text)
+		said.WriteByte('\n')
+		kind := ""
+		if a.Finding != nil {
+			kind = a.Finding.Kind
+		}
+		return done(kind, said.String())
+	})
+}
+
+func investigate(ctx context.Context, db string, done func(*answer) bool) (*Told, error) {
 	t := &Told{Contradictions: []string{}}
 	s, err := Open(ctx, db)
 	if err != nil {
@@ -103,7 +124,7 @@ func Investigate(ctx context.Context, db string, done func(*Finding) bool) (*Tol
 		t.Calls = append(t.Calls, c)
 		said = append(said, statement{c.Tool, c.Args, a.fields})
 		t.Contradictions = contradictions(said)
-		if a.Finding != nil && done(a.Finding) {
+		if done(a) {
 			return t, nil
 		}
 		todo = todo[1:]
@@ -193,6 +214,7 @@ func (a *answer) readResult(res *mcp.CallToolResult) error {
 	if err != nil {
 		return err
 	}
+	a.text = b
 	if err := json.Unmarshal(b, &a.fields); err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package agent_test
 
 import (
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/ingero-io/ingero/bench/agent"
@@ -40,5 +41,28 @@ func TestAgentReachesTheInjectedCause(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Read hands over all that was said so far, and stops when that is enough.
+func TestReadHandsOverAllThatWasSaid(t *testing.T) {
+	db := filepath.Join(t.TempDir(), "run.db")
+	s := demo.Scenarios[0]
+	if _, err := demo.Run(t.Context(), &s, demo.Options{Replay: "for a test", Keep: db}); err != nil {
+		t.Fatal(err)
+	}
+	var sizes []int
+	told, err := agent.Read(t.Context(), db, func(kind, said string) bool {
+		sizes = append(sizes, len(said))
+		if len(sizes) == 1 && (kind != s.Expect || !strings.Contains(said, kind)) {
+			t.Errorf("the first answer has the kind %q: %s", kind, said)
+		}
+		return len(sizes) == 2
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(told.Calls) != 2 || len(sizes) != 2 || sizes[1] <= sizes[0] || told.Tokens() == 0 {
+		t.Errorf("calls %+v, sizes %v", told.Calls, sizes)
 	}
 }

@@ -119,6 +119,12 @@ func (t *Truth) says(s *statement) (n, of int) {
 	return n, of
 }
 
+// Told reports whether all of a truth was said: the kind of the finding that was asked for, and what was said.
+func (t *Truth) Told(kind, said string) bool {
+	n, of := t.says(&statement{kind, said})
+	return n == of
+}
+
 // Judge grades a report of a run with the fault.
 func (t *Truth) Judge(r *report.Report) Grade {
 	list := statements(r)

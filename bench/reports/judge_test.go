@@ -41,6 +41,13 @@ func TestJudge(t *testing.T) {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
 		}
 	}
+	all := `{"kind":"lock_contention","culprit":"serve1","holding":"cudaEventCreate"}`
+	if !truth.Told(event.CauseLockContention, all) {
+		t.Error("an agent that read all of the truth was not told it")
+	}
+	if truth.Told(event.CauseCPUContention, all) || truth.Told(event.CauseLockContention, `{"culprit":"serve1"}`) {
+		t.Error("an agent that read a part of the truth was told all of it")
+	}
 	cold := chainOf(event.CauseColdStart, "trainer", "first use")
 	for _, c := range []struct {
 		r    report.Report

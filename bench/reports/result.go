@@ -13,6 +13,8 @@ type Report struct {
 	// Windows counts the windows that were moved, Same those in which the first finding is of the same kind.
 	Windows int `json:"windows"`
 	Same    int `json:"same"`
+	// Told counts the runs with a fault in which an agent was told all of the truth, see Result.Calls.
+	Told int `json:"told"`
 }
 
 // Result is a run of a case, and what was said of it.
@@ -29,9 +31,13 @@ type Result struct {
 	Grade   Grade   `json:"grade,omitempty"`
 	// Moved are the grades of what is said without the first three seconds, and without the last three; Same whether the
 	// first finding is of the same kind then.
-	Moved     []Grade `json:"moved,omitempty"`
-	Same      []bool  `json:"same,omitempty"`
-	Recording string  `json:"recording,omitempty"` // with Options.Keep
+	Moved []Grade `json:"moved,omitempty"`
+	Same  []bool  `json:"same,omitempty"`
+	// Calls is how many calls of MCP tools an agent makes until it was told all of the truth, if it begins with diagnose
+	// and then asks what the answers suggest; 0: it was not told in agent.MaxCalls calls. Tokens is what it had to read.
+	Calls     int    `json:"mcp_calls,omitempty"`
+	Tokens    int    `json:"mcp_tokens,omitempty"`
+	Recording string `json:"recording,omitempty"` // with Options.Keep
 }
 
 // title names a run.
@@ -53,6 +59,9 @@ func (r *Report) sum() {
 			r.Controls[x.Grade]++
 		default:
 			r.Grades[x.Grade]++
+			if x.Calls > 0 {
+				r.Told++
+			}
 		}
 		for _, same := range r.Results[i].Same {
 			r.Windows++

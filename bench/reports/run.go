@@ -17,6 +17,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/ingero-io/ingero/bench/agent"
 	"github.com/ingero-io/ingero/explain/report"
 	"github.com/ingero-io/ingero/internal/hollow"
 )
@@ -67,7 +68,26 @@ func (w *workshop) runCase(ctx context.Context, x *Result) error {
 		return nil
 	}
 	x.Grade = x.Truth.Judge(r)
+	if err := x.ask(ctx, db); err != nil {
+		return err
+	}
 	return w.moveWindow(ctx, x, r, db)
+}
+
+// ask finds out what an agent is told that has MCP alone.
+func (x *Result) ask(ctx context.Context, db string) error {
+	all := false
+	told, err := agent.Read(ctx, db, func(kind, said string) bool {
+		all = x.Truth.Told(kind, said)
+		return all
+	})
+	if err != nil {
+		return fmt.Errorf("ask by MCP: %w", err)
+	}
+	if x.Tokens = told.Tokens(); all {
+		x.Calls = len(told.Calls)
+	}
+	return nil
 }
 
 // moved is by how much the window of a recording is moved, to see whether the same is said.

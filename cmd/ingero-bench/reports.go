@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/ingero-io/ingero/bench/agent"
 	"github.com/ingero-io/ingero/bench/reports"
 	"github.com/ingero-io/ingero/lib/commands"
 )
@@ -43,16 +44,19 @@ func (c *console) reported(ctx context.Context, f *diagnosisFlags) error {
 }
 
 func (c *console) writeReported(r *reports.Report) error {
-	t := [][]string{{"report", "traced", "grade", "control", "slower", "what was said"}}
+	t := [][]string{{"report", "traced", "grade", "control", "slower", "MCP calls", "what was said"}}
 	for i := range r.Results {
 		x := &r.Results[i]
 		if x.Control {
 			continue
 		}
 		slower := strconv.FormatFloat(x.Slower, 'f', 0, 64) + " %"
-		line := []string{x.Name, string(x.Way), string(x.Grade), "", slower, x.Verdict}
+		line := []string{x.Name, string(x.Way), string(x.Grade), "", slower, "-", x.Verdict}
+		if x.Calls > 0 {
+			line[5] = strconv.Itoa(x.Calls)
+		}
 		if x.Skipped != "" {
-			line[2], line[4], line[5] = "-", "", "skipped: "+x.Skipped
+			line[2], line[4], line[6] = "-", "", "skipped: "+x.Skipped
 		}
 		for k := range r.Results {
 			if o := &r.Results[k]; o.Control && o.Case == x.Case && o.Way == x.Way && o.Seed == x.Seed {
@@ -62,7 +66,7 @@ func (c *console) writeReported(r *reports.Report) error {
 		t = append(t, line)
 	}
 	var b strings.Builder
-	writeColumns(&b, t, 5)
+	writeColumns(&b, t, 6)
 	b.WriteString("\n")
 	if r.Final {
 		b.WriteString("cases that nobody tunes on, ")
@@ -70,6 +74,8 @@ func (c *console) writeReported(r *reports.Report) error {
 	fmt.Fprintf(&b, "with the fault: %d right, %d half right, %d wrong, %d silent; controls: %d silent, %d with a "+
 		"finding\n", r.Grades[reports.Right], r.Grades[reports.Half], r.Grades[reports.Wrong], r.Grades[reports.Silent],
 		r.Controls[reports.Right], r.Controls[reports.Wrong])
+	fmt.Fprintf(&b, "an agent that has MCP alone was told all of it in %d of %d runs, in %d calls at most\n", r.Told,
+		r.Grades[reports.Right]+r.Grades[reports.Half]+r.Grades[reports.Wrong]+r.Grades[reports.Silent], agent.MaxCalls)
 	if r.Windows > 0 {
 		fmt.Fprintf(&b, "windows moved by three seconds: in %d of %d the first finding is of the same kind\n", r.Same,
 			r.Windows)

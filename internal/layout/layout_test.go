@@ -190,7 +190,7 @@ var table = []row{
 	{"bench/accuracy", `bench/agent bench/numbers capture/probe event event/stats explain/compare explain/diagnose
 		explain/report internal/cudastub internal/hollow internal/real/llama internal/real/torch
 		internal/rig`},
-	{"bench/reports", "event explain/report internal/hollow internal/real/torch"},
+	{"bench/reports", "bench/agent event explain/report internal/hollow internal/real/torch"},
 	{"bench/soak", "event explain/report internal/cudastub"},
 	{"bench/soak/cmd", "bench/soak"},
 	{"internal/netns", ""},
