@@ -13,30 +13,36 @@ import (
 // codeStacks names the stacks of code samples. Each sample is at another instruction, so that no two stacks have the
 // same addresses. Only the functions are recorded, and the lines of Python: then there are few.
 type codeStacks struct {
-	program map[uint64][]event.Frame // by the id of the decoder
+	program, before map[uint64][]event.Frame // of this batch and the one before, by the id of the decoder
 }
 
-// maxCodeStacks bounds the stacks that are kept: each comes just before its sample.
-const maxCodeStacks = 1024
-
-// keep keeps the program's stack of a sample that follows.
+// keep keeps the program's stack of a sample that follows: at once, so that it is in this batch or the next one.
 func (c *codeStacks) keep(id uint64, frames []event.Frame) {
-	if c.program == nil || len(c.program) >= maxCodeStacks {
+	if c.program == nil {
 		c.program = map[uint64][]event.Frame{}
 	}
 	c.program[id] = frames
+}
+
+// of is the program's stack of a sample.
+func (c *codeStacks) of(id uint64) []event.Frame {
+	if frames, ok := c.program[id]; ok {
+		return frames
+	}
+	return c.before[id]
 }
 
 // name gives the samples of a batch their stacks, and adds those that are new.
 func (c *codeStacks) name(r *recorder, b *store.Batch) {
 	for i := range b.CodeSamples {
 		s := &b.CodeSamples[i]
-		frames := functions(slices.Concat(interrupted(r.kernel.Resolve(s.Kernel)), c.program[s.Stack]))
+		frames := functions(slices.Concat(interrupted(r.kernel.Resolve(s.Kernel)), c.of(s.Stack)))
 		s.Kernel, s.Stack = nil, functionsID(s.PID, frames)
 		if s.Stack != 0 && r.first(s.Stack) {
 			b.Stacks = append(b.Stacks, event.Stack{ID: s.Stack, PID: s.PID, Frames: frames})
 		}
 	}
+	c.program, c.before = nil, c.program
 }
 
 // interrupted returns what of a kernel stack is not the interrupt's that took it: nothing if the thread was in its

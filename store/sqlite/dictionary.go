@@ -10,6 +10,7 @@ import (
 // row that later rows refer to.
 type dictionary[K comparable] struct {
 	ids   map[K]int64
+	older map[K]int64 // those that were not used since shed was called
 	last  int64 // highest id in use
 	fresh []entry[K]
 }
@@ -27,6 +28,10 @@ func (d *dictionary[K]) id(k K) int64 {
 	if id, ok := d.ids[k]; ok {
 		return id
 	}
+	if id, ok := d.older[k]; ok {
+		d.ids[k] = id
+		return id
+	}
 	d.last++
 	d.ids[k] = d.last
 	d.fresh = append(d.fresh, entry[K]{d.last, k})
@@ -35,6 +40,14 @@ func (d *dictionary[K]) id(k K) int64 {
 
 // forget drops the values but keeps counting ids.
 func (d *dictionary[K]) forget() { clear(d.ids) }
+
+// shed drops the values that were not used for longest, once there are more than n: all but those that were used since
+// it did so last, and as many before. None may be fresh.
+func (d *dictionary[K]) shed(n int) {
+	if len(d.ids) > n {
+		d.older, d.ids = d.ids, make(map[K]int64)
+	}
+}
 
 // loadIDs fills a dictionary from an existing file.
 func loadIDs[K comparable](c *sqlite.Conn, d *dictionary[K], query string, key func(*sqlite.Stmt) K) error {

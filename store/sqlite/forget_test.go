@@ -30,7 +30,7 @@ func TestLittleIsKeptInMemoryOfWhatWasWritten(t *testing.T) {
 			ID: uint64(n + 1), PID: 7, Frames: []event.Frame{{Kind: event.FrameNative, Addr: uint64(n), Symbol: "f"}},
 		}
 	}
-	const more, each = 2 * knownStacks, 1 << 13
+	const more, each = 4 * knownStacks, 1 << 12
 	for n := 0; n < more; n += each {
 		b := &store.Batch{}
 		for i := range each {
@@ -41,14 +41,13 @@ func TestLittleIsKeptInMemoryOfWhatWasWritten(t *testing.T) {
 		}
 		write(b)
 	}
-	if s, f := len(w.stacks.ids), len(w.frames.ids); s > knownStacks+each || f > knownFrames+each || len(w.framed) > s {
+	s, f := len(w.stacks.ids), len(w.frames.ids)+len(w.frames.older)
+	if s > knownStacks+each || f > 2*(knownFrames+each) || len(w.framed) > s {
 		t.Errorf("%d stacks, %d frames and %d with frames are known", s, f, len(w.framed))
 	}
-	for range unusedCommits + 2 { // seconds later
+	for range unusedCommits + trimEvery + 1 { // seconds later
 		write(&store.Batch{Tables: store.Tables{Threads: []store.ThreadInfo{{Thread: event.Thread{PID: 1, TID: 1}, Comm: "waker"}}}})
 	}
-	w.threads.trimAt = 0
-	write(&store.Batch{Tables: store.Tables{Threads: []store.ThreadInfo{{Thread: event.Thread{PID: 1, TID: 1}, Comm: "waker"}}}})
 	if n := len(w.threads.now); n != 1 || len(w.procs) > keptProcesses+each {
 		t.Errorf("%d threads and %d processes are known", n, len(w.procs))
 	}
@@ -82,5 +81,23 @@ func TestLittleIsKeptInMemoryOfWhatWasWritten(t *testing.T) {
 	}
 	if len(list) != more || names[6] != "another name" || names[7] != "waker" {
 		t.Errorf("%d processes, %q and %q", len(list), names[6], names[7])
+	}
+}
+
+// What is used again and again keeps its id, whatever else comes.
+func TestValuesThatAreUsedKeepTheirIDs(t *testing.T) {
+	t.Parallel()
+	d := newDictionary[int](0)
+	used := d.id(-1)
+	for n := range 10_000 {
+		first := d.id(n)
+		if got := d.id(-1); got != used || d.id(n) != first {
+			t.Fatalf("after %d others the value has the id %d, had %d", n, got, used)
+		}
+		d.fresh = d.fresh[:0]
+		d.shed(100)
+		if len(d.ids)+len(d.older) > 202 {
+			t.Fatalf("%d and %d values are known", len(d.ids), len(d.older))
+		}
 	}
 }

@@ -58,7 +58,7 @@ func (i *inserts) prepare(c *sqlite.Conn) error {
 }
 
 // maxArgs bounds the dictionary of arguments in memory.
-const maxArgs = 1 << 16
+const maxArgs = 1 << 14
 
 func (w *Writer) argsID(a *[event.NumArgs]uint64) int64 {
 	if *a == [event.NumArgs]uint64{} {
@@ -73,8 +73,8 @@ func (w *Writer) argsID(a *[event.NumArgs]uint64) int64 {
 // knownStacks and knownFrames bound those that are known without asking the file: programs whose addresses differ each
 // time that they are started have ever new ones.
 const (
-	knownStacks = 1 << 14
-	knownFrames = 1 << 14
+	knownStacks = 1 << 12
+	knownFrames = 1 << 12
 )
 
 // stackID is the id of a stack; 0 if it has none, or if the file cannot be asked.
@@ -101,7 +101,5 @@ func (w *Writer) forgetStacks() {
 		clear(w.framed)
 		w.moreStacks = true
 	}
-	if len(w.frames.ids) > knownFrames {
-		w.frames.forget()
-	}
+	w.frames.shed(knownFrames)
 }

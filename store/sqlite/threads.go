@@ -23,15 +23,18 @@ type generation struct {
 	id event.Thread
 	// process is that of a thread which is not its first, if another process has its id since.
 	process *generation
-	from    uint64             // no record before this is of it; 0: not known
-	born    uint64             // the start of its process by the kernel; 0: not known
-	until   uint64             // from here on another one has the ids; 0: nobody
-	ended   uint64             // 0: not known to have ended
-	first   uint64             // the begin of the earliest record of it; 0: none has been seen
-	used    uint64             // the commit before which it was last used
-	latest  *thread            // its row; nil: it has none yet
-	named   map[string]*thread // all its rows, by name
+	from    uint64    // no record before this is of it; 0: not known
+	born    uint64    // the start of its process by the kernel; 0: not known
+	until   uint64    // from here on another one has the ids; 0: nobody
+	ended   uint64    // 0: not known to have ended
+	first   uint64    // the begin of the earliest record of it; 0: none has been seen
+	used    uint64    // the commit before which it was last used
+	latest  *thread   // its row; nil: it has none yet
+	named   []*thread // its rows with names: the last maxNames that it had
 }
+
+// maxNames bounds the names of a thread that are known, if it changes them.
+const maxNames = 8
 
 // threads is the dictionary of threads of this session.
 type threads struct {
@@ -43,14 +46,15 @@ type threads struct {
 	newest uint64        // the latest end, Unix ns
 
 	commits uint64
-	trimAt  int // number of threads from which those that are not used are forgotten
 }
 
 // The ends of threads that are not traced are not reported. From keptThreads on, those that were in no record for
-// unusedCommits, about a minute, are forgotten. One that is in a record again gets another row, which says the same.
+// unusedCommits, about a minute, are forgotten, every trimEvery commits. One that is in a record again gets another
+// row, which says the same.
 const (
 	keptThreads   = 2048
 	unusedCommits = 60
+	trimEvery     = 16
 )
 
 // lateTime is for how long after the end of a thread records of it come, ns: what others say of it comes when their own
@@ -76,7 +80,7 @@ func (d *threads) committed() {
 	for len(d.over) > 0 && d.over[0].ended+lateTime < d.newest {
 		d.forgetEnded()
 	}
-	if d.commits++; len(d.now) < max(d.trimAt, keptThreads) {
+	if d.commits++; d.commits%trimEvery != 0 || len(d.now) < keptThreads {
 		return
 	}
 	for id, g := range d.now {
@@ -84,7 +88,6 @@ func (d *threads) committed() {
 			delete(d.now, id)
 		}
 	}
-	d.trimAt = 2 * len(d.now)
 }
 
 // get finds a thread by its ids and, unless it is empty, its name. at is a time at which it existed, Unix ns: another
@@ -188,7 +191,17 @@ func (g *generation) existed(from, at uint64) bool {
 	return (at == 0 || g.from <= at+endSlack) && (g.ended == 0 || from <= g.ended+endSlack)
 }
 
-func (g *generation) isNamed(comm string) bool { return g.named[comm] != nil }
+func (g *generation) isNamed(comm string) bool { return g.rowNamed(comm) != nil }
+
+// rowNamed is the row with a name; nil if there is none.
+func (g *generation) rowNamed(comm string) *thread {
+	for _, t := range g.named {
+		if t.comm == comm {
+			return t
+		}
+	}
+	return nil
+}
 
 // row is the row of a thread with a name, if that is known.
 func (d *threads) row(g *generation, comm string) *thread {
@@ -201,17 +214,17 @@ func (d *threads) row(g *generation, comm string) *thread {
 	case t.comm == "":
 		t.comm = comm
 		d.touch(t)
-	case g.isNamed(comm):
-		t = g.named[comm]
 	default:
-		t = d.add(g, comm)
+		if t = g.rowNamed(comm); t == nil {
+			t = d.add(g, comm)
+		}
 	}
 	g.latest = t
-	if t.comm != "" {
-		if g.named == nil {
-			g.named = make(map[string]*thread)
+	if t.comm != "" && !g.isNamed(t.comm) {
+		if len(g.named) >= maxNames {
+			g.named = slices.Delete(g.named, 0, 1)
 		}
-		g.named[t.comm] = t
+		g.named = append(g.named, t)
 	}
 	return t
 }
