@@ -33,24 +33,31 @@ var series = []struct {
 	name, unit string
 	bound      float64 // a minute
 	share      bool    // bound is a share of the mean
+	fills      bool    // it rises until caches of bounded size are full
 	value      func(*sample) (float64, bool)
 }{
-	{"eBPF links", "", 0.2, false, func(s *sample) (float64, bool) { return float64(s.links), true }},
-	{"eBPF programs", "", 0.2, false, func(s *sample) (float64, bool) { return float64(s.programs), true }},
-	{"eBPF maps", "", 0.2, false, func(s *sample) (float64, bool) { return float64(s.maps), true }},
-	{"descriptors", "", 0.2, false, func(s *sample) (float64, bool) { return float64(s.descriptors), true }},
-	{"memory maps", "", 0.5, false, func(s *sample) (float64, bool) { return float64(s.mappings), true }},
-	{"its own memory", "MiB", 0.25, false, func(s *sample) (float64, bool) { return float64(s.own) / (1 << 20), true }},
+	{"eBPF links", "", 0.2, false, false, func(s *sample) (float64, bool) { return float64(s.links), true }},
+	{"eBPF programs", "", 0.2, false, false, func(s *sample) (float64, bool) { return float64(s.programs), true }},
+	{"eBPF maps", "", 0.2, false, false, func(s *sample) (float64, bool) { return float64(s.maps), true }},
+	{"descriptors", "", 0.2, false, false, func(s *sample) (float64, bool) { return float64(s.descriptors), true }},
+	{"memory maps", "", 0.5, false, true, func(s *sample) (float64, bool) { return float64(s.mappings), true }},
 	{
-		"recording, a recorded second", "KiB", 0.01, true,
+		"its own memory", "MiB", 0.25, false, true,
+		func(s *sample) (float64, bool) { return float64(s.own) / (1 << 20), true },
+	},
+	{
+		"recording, a recorded second", "KiB", 0.01, true, false,
 		func(s *sample) (float64, bool) { return s.grown / (1 << 10), s.rates },
 	},
-	{"CPU", "%", 0.01, true, func(s *sample) (float64, bool) { return 100 * s.cpu, s.rates }},
+	{"CPU", "%", 0.01, true, false, func(s *sample) (float64, bool) { return 100 * s.cpu, s.rates }},
 }
 
+// fillMinutes is for how long the caches of a tracer fill while programs come and go.
+const fillMinutes = 10
+
 // slopes judges all series. What was read before warm minutes had passed, or within warm minutes of the start of a
-// later life, is left out.
-func slopes(samples []sample, warm float64) []Row {
+// later life, is left out; of what fills, fill minutes.
+func slopes(samples []sample, warm, fill float64) []Row {
 	begun := map[int]float64{}
 	for i := range samples {
 		s := &samples[i]
@@ -60,10 +67,14 @@ func slopes(samples []sample, warm float64) []Row {
 	}
 	var rows []Row
 	for _, of := range series {
+		from := warm
+		if of.fills {
+			from = max(warm, fill)
+		}
 		var points []point
 		for i := range samples {
 			s := &samples[i]
-			if v, ok := of.value(s); ok && s.minutes >= begun[s.life]+warm {
+			if v, ok := of.value(s); ok && s.minutes >= begun[s.life]+from {
 				points = append(points, point{s.minutes, s.life, v})
 			}
 		}

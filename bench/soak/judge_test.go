@@ -56,13 +56,33 @@ func TestSlopes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			const warm = 2
-			rows := slopes(readings(c.minutes, c.lives, c.at), warm)
+			rows := slopes(readings(c.minutes, c.lives, c.at), warm, warm)
 			for _, of := range []string{"descriptors", "its own memory"} {
 				if r := verdictOf(t, rows, of); r.Verdict != c.want {
 					t.Errorf("%s: %+v", of, r)
 				}
 			}
 		})
+	}
+}
+
+// Memory rises until the caches are full, which is no leak; what goes on after that is one.
+func TestMemoryIsJudgedOnceCachesAreFull(t *testing.T) {
+	const warm = 2
+	for _, c := range []struct {
+		minutes float64
+		leak    float64 // a minute
+		want    Verdict
+	}{{10, 0, TooShort}, {20, 0, OK}, {20, 3, Failed}} {
+		rows := slopes(readings(c.minutes, 1, func(_ int, m float64) float64 {
+			return 70 + 2*min(m, fillMinutes) + c.leak*m
+		}), warm, fillMinutes)
+		if r := verdictOf(t, rows, "its own memory"); r.Verdict != c.want {
+			t.Errorf("%g minutes, %g more a minute: %+v", c.minutes, c.leak, r)
+		}
+		if r := verdictOf(t, rows, "descriptors"); c.leak == 0 && r.Verdict != Failed {
+			t.Errorf("%g minutes: descriptors do not fill a cache: %+v", c.minutes, r)
+		}
 	}
 }
 
