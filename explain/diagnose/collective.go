@@ -97,7 +97,7 @@ func claimCollective(ev *evidence, a *account) (claims []claim) {
 		for _, c := range slices.Concat(soft, followed, []event.Class{event.OnCPU, event.RunQueue, event.Throttled}) {
 			v += a.whole(c, l.ns-v)
 		}
-		claims = append(claims, late(a, l.op, v)...)
+		claims = append(claims, ev.ranks.late(a, l.op, v)...)
 	}
 	// A wait that began before the last rank arrived was for that rank until its end.
 	if ops := ev.ranks.collectiveOps.WaitedFor(a.Thread, a.Start); len(ops) > 0 {
@@ -140,7 +140,7 @@ func aggregateCollectives(ev *evidence, t *subject) (claims []claim) {
 		e := &ledger.Episode{Start: call.Start, Duration: call.Duration, Thread: t.Thread, Op: call.Op, Call: call}
 		a := &account{Episode: e, sub: t, role: call.Op.Role()}
 		for _, l := range ev.ranks.waited(t.Thread, w.SyncStart, w.SyncEnd) {
-			for _, cl := range late(a, l.op, t.take(t.ops[n-1], l.ns)) {
+			for _, cl := range ev.ranks.late(a, l.op, t.take(t.ops[n-1], l.ns)) {
 				cl.part = w
 				claims = append(claims, cl)
 			}
@@ -149,12 +149,18 @@ func aggregateCollectives(ev *evidence, t *subject) (claims []claim) {
 	return claims
 }
 
-func late(a *account, m *cluster.Operation, v uint64) []claim {
+// late claims a wait for the last rank of an operation. Ranks that are late in turn are one cause: it has the name of
+// the one that cost most.
+func (rs *rankWork) late(a *account, m *cluster.Operation, v uint64) []claim {
 	if v == 0 || m == nil {
 		return nil
 	}
+	to := m.Last().Thread
+	if r := rs.collectiveOps.Rotation(m); r != nil {
+		to = r.Turns[0].Thread
+	}
 	return []claim{{
-		acc: a, key: key{kind: event.CauseCollectiveWait, Thread: m.Last().Thread}, class: event.Other, lost: v,
+		acc: a, key: key{kind: event.CauseCollectiveWait, Thread: to}, class: event.Other, lost: v,
 		explained: v, stall: v, op: m,
 	}}
 }

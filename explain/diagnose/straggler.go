@@ -286,6 +286,10 @@ func (r *reason) describeOnCPU(
 
 func describeCollective(ev *evidence, f *finding, c *report.Chain) {
 	r := ev.reason(f)
+	if turns := ev.ranks.collectiveOps.Rotation(f.worst.op); turns != nil {
+		describeRotation(ev, f, c, r, turns)
+		return
+	}
 	last := r.ops[0].Last()
 	op := f.worst.op.Last().Op
 	who := fmt.Sprintf("rank %d, %s", last.Rank, ev.threadLabel(f.Thread, f.sub.PID))
@@ -317,3 +321,36 @@ func describeCollective(ev *evidence, f *finding, c *report.Chain) {
 		steps...)
 	c.Recommendations = []string{fix}
 }
+
+// describeRotation describes ranks that are late in turn.
+func describeRotation(ev *evidence, f *finding, c *report.Chain, r *reason, turns *cluster.Rotation) {
+	short, steps, fix := r.describe(ev, f)
+	op := f.worst.op.Last().Op
+	c.Summary = fmt.Sprintf("%s lost %s waiting for ranks that enter %s %s late, in turn: each time %s", f.process(ev),
+		f.pct(), op, span(r.median()), short)
+	c.Path = append([]report.Step{f.step(ev, "blocked", fmt.Sprintf("%s, until the last rank enters", op), f.lost)},
+		steps...)
+	var times []string
+	most := turns.Turns[:min(len(turns.Turns), maxTurns)]
+	for i := range most {
+		t := &most[i]
+		times = append(times, fmt.Sprintf("rank %d was last %d times and cost %s", t.Rank, t.Times, span(t.NS)))
+	}
+	if n := len(turns.Turns) - len(most); n > 0 {
+		times = append(times, plural(n, "other rank", "other ranks"))
+	}
+	c.Cause.Detail = strings.Join(times, ", ")
+	if r.known {
+		c.Cause.Detail += fmt.Sprintf("; since the collective before they %s", doing{r.split}.long())
+		if r.gpu > 0 {
+			c.Cause.Detail += fmt.Sprintf(", and waited %s for their GPUs", span(r.gpu))
+		}
+	}
+	c.Recommendations = []string{
+		"no rank is slower than the others: look for what each of them has, such as a thread that runs at times, batches " +
+			"of different sizes, or too few CPUs for all", fix,
+	}
+}
+
+// maxTurns is how many ranks are named that are late in turn.
+const maxTurns = 4

@@ -1,6 +1,7 @@
 package cluster_test
 
 import (
+	"math/rand/v2"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -64,6 +65,52 @@ func TestARankThatIsRepeatedlyLateIsNamed(t *testing.T) {
 	for _, o := range even.WaitedFor(event.Thread{PID: 100, TID: 100}, 10*ms+1) {
 		if even.Straggles(o) {
 			t.Error("ranks that are late in turn: one of them is named")
+		}
+	}
+}
+
+// Ranks that are late in turn cost the time together: no other rank is late far more often, but each is late again and
+// again.
+func TestRanksThatAreLateInTurnAreTold(t *testing.T) {
+	limits := cluster.Limits{Stall: 100 * ms, Beginning: 500 * ms}
+	for name, c := range map[string]struct {
+		late  uint64 // of each rank, every other operation
+		times int
+		want  bool
+	}{
+		"much of the time": {4 * ms, 30, true}, "little of it": {1 * ms, 30, false}, "twice each": {8 * ms, 12, false},
+	} {
+		parts := job(t, make([]uint64, c.times)...)
+		for i := 1; i < c.times; i += 3 { // ranks 1, 0, 1, …
+			parts[i%2][i].At += c.late
+		}
+		ops := cluster.Link(limits, parts[0], parts[1])
+		for _, o := range ops.WaitedFor(event.Thread{PID: 100, TID: 100}, 20*ms+1) {
+			r := ops.Rotation(o)
+			if ops.Straggles(o) != c.want || (r != nil) != c.want {
+				t.Errorf("%s: %+v", name, r)
+			}
+			if r != nil && (len(r.Turns) != 2 || r.Turns[0].Rank != 0 || r.Turns[0].Times != 5 || r.Turns[1].NS != 5*c.late) {
+				t.Errorf("%s: turns %+v", name, r.Turns)
+			}
+		}
+	}
+}
+
+// Every step takes each rank a little more or less, so that each is last now and then. Together that may cost much.
+func TestRanksThatVaryAreNotLateInTurn(t *testing.T) {
+	parts := job(t, make([]uint64, 100)...)
+	r := rand.New(rand.NewPCG(1, 1))
+	for i := range 100 {
+		parts[0][i].At += uint64(r.NormFloat64()*1e6 + 4e6)
+		parts[1][i].At += uint64(r.NormFloat64()*1e6 + 4e6)
+	}
+	ops := cluster.Link(cluster.Limits{Stall: 100 * ms, Beginning: 500 * ms}, parts[0], parts[1])
+	for i := range 100 {
+		for _, o := range ops.WaitedFor(event.Thread{PID: 100, TID: 100}, uint64(i+1)*10*ms+1) {
+			if ops.Straggles(o) {
+				t.Fatalf("%d: rank %d is named for %d ns", i, o.Last().Rank, o.Late())
+			}
 		}
 	}
 }

@@ -70,6 +70,7 @@ type Operations struct {
 	limits    Limits
 	at        map[barrier][]*Operation
 	straggler map[member]bool
+	rotations map[uint64]*Rotation        // by communicator
 	complete  map[uint32][]uint64         // by process: when the last rank entered its collectives, by time
 	waits     map[event.Thread][]Interval // of threads for collectives, by time, without overlaps
 	begun     map[member]uint64           // when ranks entered their communicator's first operation, Unix ns
@@ -80,10 +81,11 @@ type Operations struct {
 func Link(limits Limits, parts ...[]event.Collective) Operations {
 	ops := Operations{
 		limits: limits,
-		at:     map[barrier][]*Operation{}, straggler: map[member]bool{}, complete: map[uint32][]uint64{},
+		at:     map[barrier][]*Operation{}, straggler: map[member]bool{}, rotations: map[uint64]*Rotation{}, complete: map[uint32][]uint64{},
 		waits: map[event.Thread][]Interval{}, begun: map[member]uint64{}, of: map[uint32]map[uint64]bool{},
 	}
 	cost := map[member]uint64{}
+	all := map[uint64][]*Operation{}
 	ranks := map[uint64]map[int32]bool{}
 	for k, o := range ops.gather(parts) {
 		slices.SortFunc(o.Members, func(a, b *event.Collective) int {
@@ -102,7 +104,11 @@ func Link(limits Limits, parts ...[]event.Collective) Operations {
 				ops.at[b] = append(ops.at[b], o)
 			}
 		}
-		if o.Late() >= minLate && !ops.begins(o) {
+		if ops.begins(o) {
+			continue
+		}
+		all[k.id] = append(all[k.id], o)
+		if o.Late() >= minLate {
 			cost[member{k.id, o.Last().Rank}] += o.Late()
 		}
 	}
@@ -116,6 +122,12 @@ func Link(limits Limits, parts ...[]event.Collective) Operations {
 		}
 		n := uint64(len(ranks[who.id]) - 1)
 		ops.straggler[who] = n > 0 && ns*n >= dearer*rest
+	}
+	for id, list := range all {
+		named := slices.ContainsFunc(list, func(o *Operation) bool { return ops.straggler[member{id, o.Last().Rank}] })
+		if !named {
+			ops.rotations[id] = rotation(list)
+		}
 	}
 	return ops
 }
@@ -238,11 +250,11 @@ func (ops *Operations) CompleteBefore(pid uint32, at uint64) (uint64, bool) {
 	return ends[i-1], true
 }
 
-// Straggles reports whether the last rank is reported: it is late repeatedly, or very late. Small delays of one rank
-// after another are normal.
+// Straggles reports whether the last rank is reported: it is late repeatedly, in turn with others, or very late. Small
+// delays of one rank after another are normal.
 func (ops *Operations) Straggles(o *Operation) bool {
 	last := o.Last()
-	again := o.Late() >= minLate && ops.straggler[member{last.CommID, last.Rank}]
+	again := o.Late() >= minLate && ops.straggler[member{last.CommID, last.Rank}] || ops.Rotation(o) != nil
 	return (again || o.Late() >= ops.limits.Stall) && !ops.begins(o)
 }
 
