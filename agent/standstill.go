@@ -1,8 +1,10 @@
 package agent
 
 import (
+	"cmp"
 	"maps"
 	"slices"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -14,13 +16,21 @@ import (
 // a lock can be released at all. It asks /proc, about threads that are silent for seconds, and what keeps them.
 type standstill struct {
 	fs    proc.FS
-	peers map[peerKey]event.Thread // who has the other end; none: zero
+	peers map[peerKey]peer // who has the other end
 }
 
-// peerKey is a wait for a pipe: a later one of the same thread may be for another process.
+// peerKey is a wait: a later one of the same thread may be for another process. Who polls again and again waits for the
+// same.
 type peerKey struct {
 	event.Thread
-	since, inode uint64
+	since uint64 // of a poll 0
+	polls string // its pipes
+}
+
+// peer is a process that has the other end of a pipe.
+type peer struct {
+	event.Thread        // its first one; zero: there is none
+	file         string // the pipe
 }
 
 const (
@@ -28,9 +38,20 @@ const (
 	maxPeerTasks = 64 // threads of a process that are looked at
 )
 
-// waitsForPeer reports whether a thread waits for who has the other end of a pipe.
+// waitsForPeer reports whether a thread may wait for who has the other end of a pipe: it reads or writes one, or polls.
 func waitsForPeer(f *event.InFlight) bool {
-	return f.Op == 0 && f.Doing == event.Blocked && f.Class == event.Pipe && f.Inode != 0 && f.File != ""
+	return f.Op == 0 && f.Doing == event.Blocked &&
+		(f.Class == event.Pipe && f.Inode != 0 && f.File != "" || f.Class == event.Poll)
+}
+
+// pipes lists what a thread that waits for a peer waits for.
+func (s *standstill) pipes(f *event.InFlight) (peerKey, []string) {
+	if f.Class == event.Pipe {
+		return peerKey{Thread: f.Thread, since: f.Since}, []string{f.File}
+	}
+	polled := s.fs.Polled(int(event.KernelID(f.PID)), int(event.KernelID(f.TID)))
+	polled = slices.DeleteFunc(polled, func(name string) bool { return !strings.HasPrefix(name, "pipe:") })
+	return peerKey{Thread: f.Thread, polls: strings.Join(polled, " ")}, polled
 }
 
 // others adds to asked the threads at the other ends of the pipes that threads in list wait for.
@@ -48,7 +69,7 @@ func (s *standstill) others(list []event.InFlight, asked []uint32) []uint32 {
 		if p.PID == 0 {
 			continue
 		}
-		threads, err := s.fs.Threads(int(event.KernelID(p.PID)))
+		threads, err := s.fs.Threads(int(p.PID))
 		if err != nil {
 			continue
 		}
@@ -63,7 +84,7 @@ func (s *standstill) others(list []event.InFlight, asked []uint32) []uint32 {
 
 // describe adds to the threads in list who has the other end of what they wait for, and whether they are stuck.
 func (s *standstill) describe(list []event.InFlight) {
-	used := map[peerKey]event.Thread{}
+	used := map[peerKey]peer{}
 	stuck := map[uint32]bool{}
 	for i := range list {
 		f := &list[i]
@@ -71,9 +92,9 @@ func (s *standstill) describe(list []event.InFlight) {
 			continue
 		}
 		if waitsForPeer(f) {
-			k := peerKey{f.Thread, f.Since, f.Inode}
+			k, _ := s.pipes(f)
 			if p, ok := s.peers[k]; ok {
-				used[k], f.Peer = p, p
+				used[k], f.Peer, f.File = p, p.Thread, cmp.Or(f.File, p.file)
 			}
 			if f.Peer.PID != 0 {
 				f.PeerComm, _ = s.fs.Comm(int(f.Peer.PID), int(f.Peer.TID)) // it may have ended
@@ -92,31 +113,42 @@ func (s *standstill) describe(list []event.InFlight) {
 	s.peers = used
 }
 
-// peer finds the process that has the other end of the pipe that a thread waits for, among its descendants and its
-// parent: zero if there is none. It is asked once for each wait.
-func (s *standstill) peer(f *event.InFlight) event.Thread {
-	k := peerKey{f.Thread, f.Since, f.Inode}
+// peer finds the process that has the other end of a pipe that a thread waits for, among its descendants and its
+// parent: one that is stuck, else the first. It is asked once for each wait.
+func (s *standstill) peer(f *event.InFlight) peer {
+	k, pipes := s.pipes(f)
 	if p, ok := s.peers[k]; ok {
 		return p
 	}
-	var found event.Thread
-	own := int(event.KernelID(f.PID))
-	near := s.fs.Children(own)
-	for i := 0; i < len(near) && len(near) < maxPeers; i++ {
-		near = append(near, s.fs.Children(near[i])...)
-	}
-	if parent, err := s.fs.Parent(own); err == nil && parent > 1 {
-		near = append(near, parent)
-	}
+	var found peer
 	writes := f.Syscall != unix.SYS_WRITE && f.Syscall != unix.SYS_WRITEV
-	for _, pid := range near[:min(len(near), maxPeers)] {
-		if s.fs.Opened(pid, f.File, writes) {
-			found = event.Thread{PID: uint32(pid), TID: uint32(pid)}
+	for _, pid := range s.near(int(event.KernelID(f.PID)), len(pipes) > 0) {
+		at := slices.IndexFunc(pipes, func(name string) bool { return s.fs.Opened(pid, name, writes) })
+		if at < 0 || found.PID != 0 && !s.stuck(pid) {
+			continue
+		}
+		found = peer{event.Thread{PID: uint32(pid), TID: uint32(pid)}, pipes[at]}
+		if s.stuck(pid) {
 			break
 		}
 	}
 	s.peers[k] = found
 	return found
+}
+
+// near lists the descendants and the parent of a process, if they are asked for.
+func (s *standstill) near(pid int, asked bool) []int {
+	if !asked {
+		return nil
+	}
+	near := s.fs.Children(pid)
+	for i := 0; i < len(near) && len(near) < maxPeers; i++ {
+		near = append(near, s.fs.Children(near[i])...)
+	}
+	if parent, err := s.fs.Parent(pid); err == nil && parent > 1 {
+		near = append(near, parent)
+	}
+	return near[:min(len(near), maxPeers)]
 }
 
 // stuck reports whether no thread of a process can end the wait of any other: each one waits for a futex that only this

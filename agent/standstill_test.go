@@ -4,6 +4,7 @@ import (
 	"context"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/ingero-io/ingero/agent"
@@ -37,6 +38,16 @@ func (w *silenceWriter) Close() error                { return nil }
 // A program that stands still between its calls is recorded, with the worker that it waits for: that one waits for a
 // lock that was taken when it was forked.
 func TestAProgramThatStandsStillIsRecordedWithWhatKeepsIt(t *testing.T) {
+	for name, c := range map[string]struct {
+		args  []string
+		class event.Class
+	}{"reads": {[]string{"8"}, event.Pipe}, "polls": {[]string{"8", "polls"}, event.Poll}} {
+		t.Run(name, func(t *testing.T) { standsStill(t, c.args, c.class) })
+	}
+}
+
+func standsStill(t *testing.T, args []string, class event.Class) {
+	t.Helper()
 	kerneltest.Require(t)
 	files := extract(t)
 	program := filepath.Join(t.TempDir(), "inherited")
@@ -44,7 +55,7 @@ func TestAProgramThatStandsStillIsRecordedWithWhatKeepsIt(t *testing.T) {
 		filepath.Join(files.LibDir, "libcudart.so.12"), "-Wl,-rpath,"+files.LibDir)
 	w := &silenceWriter{last: map[event.Thread]event.InFlight{}, stacks: map[uint64][]event.Frame{}}
 	_, err := agent.Run(t.Context(), agent.Options{
-		UID: agent.AnyUser, Backend: probe.Backend(kerneltest.Backend()), Command: []string{program, "8"}, RingMB: 16,
+		UID: agent.AnyUser, Backend: probe.Backend(kerneltest.Backend()), Command: append([]string{program}, args...), RingMB: 16,
 		Record: &agent.Recording{Open: func(store.Session) (store.Writer, error) { return w, nil }},
 	})
 	if err != nil {
@@ -65,7 +76,7 @@ func TestAProgramThatStandsStillIsRecordedWithWhatKeepsIt(t *testing.T) {
 	if silent == nil || worker == nil {
 		t.Fatalf("recorded %+v, want a silent thread and the one that it waits for", w.last)
 	}
-	if silent.Class != event.Pipe || silent.Doing != event.Blocked || silent.Peer != worker.Thread || silent.Stuck ||
+	if silent.Class != class || !strings.HasPrefix(silent.File, "pipe:") || silent.Doing != event.Blocked || silent.Peer != worker.Thread || silent.Stuck ||
 		silent.Age() < 3*sec || !in(silent, "wait_for_answer") {
 		t.Errorf("the program: %+v in %v", silent, w.stacks[silent.Stack])
 	}

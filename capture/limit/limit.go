@@ -82,6 +82,7 @@ const (
 	Tasks        = 256 << 10 // processes of a machine, threads of a process
 	Descriptors  = 64 << 10  // open files of a process that are looked at
 	Children     = 256       // threads of a process whose children are looked for
+	Polled       = 64        // descriptors of a poll that are looked at
 )
 
 // Folders that are searched for libraries.

@@ -1,7 +1,9 @@
 /*
  * Makes CUDA calls, and forks a worker while another thread has a lock. The worker needs that lock for its answer, so
- * that both wait for ever. It ends after as many seconds as its argument says.
+ * that both wait for ever. With a second argument it polls for the answer again and again. It ends after as many seconds
+ * as its first argument says.
  */
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -12,7 +14,7 @@
 int cudaFree(void *);
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static int answer[2], held[2];
+static int answer[2], held[2], polls;
 
 static void *hold(void *unused)
 {
@@ -36,7 +38,11 @@ __attribute__((noinline)) void work_for_parent(void)
 __attribute__((noinline)) int wait_for_answer(void)
 {
 	char c;
-	int n = read(answer[0], &c, 1);
+	int n;
+
+	while (polls && poll(&(struct pollfd){answer[0], POLLIN}, 1, 700) == 0)
+		;
+	n = read(answer[0], &c, 1);
 
 	asm volatile("" ::: "memory");
 	return n;
@@ -47,6 +53,7 @@ int main(int argc, char **argv)
 	pthread_t t;
 	char c;
 
+	polls = argc > 2;
 	alarm(argc > 1 ? atoi(argv[1]) : 10);
 	for (int i = 0; i < 100; i++) {
 		cudaFree(0);

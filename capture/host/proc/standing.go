@@ -1,10 +1,12 @@
 package proc
 
 import (
+	"encoding/binary"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -53,6 +55,31 @@ func (f FS) Syscall(pid, tid int) (nr int, args [6]uint64, ok bool) {
 		}
 	}
 	return nr, args, true
+}
+
+// Polled lists the open files that a thread which waits in poll(2) or ppoll(2) may read from once something comes, by
+// their names as in OpenFiles; of limit.Polled descriptors.
+func (f FS) Polled(pid, tid int) (names []string) {
+	nr, args, ok := f.Syscall(pid, tid)
+	if !ok || nr != unix.SYS_PPOLL && nr != sysPoll {
+		return nil
+	}
+	const size = int(unsafe.Sizeof(unix.PollFd{}))
+	b := make([]byte, size*int(min(args[1], limit.Polled)))
+	n, err := privilege.ReadMemory(pid, args[0], b)
+	if err != nil {
+		return nil
+	}
+	for b = b[:n]; len(b) >= size; b = b[size:] {
+		fd := int(int32(binary.NativeEndian.Uint32(b)))
+		if binary.NativeEndian.Uint16(b[4:])&unix.POLLIN == 0 {
+			continue
+		}
+		if name := f.OpenFile(pid, fd); name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // Switches is how often a thread has left a CPU; false if that cannot be read.

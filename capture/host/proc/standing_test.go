@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -64,4 +65,42 @@ func TestSystemCallsThatCannotBeReadAreNone(t *testing.T) {
 			t.Errorf("thread %d: %d %v %t", tid, nr, args, ok)
 		}
 	}
+}
+
+func TestWhatAThreadPolls(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	defer w.Close()
+	name, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", r.Fd()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	polled := make(chan int)
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		polled <- unix.Gettid()
+		fds := []unix.PollFd{
+			{Fd: int32(w.Fd())}, {Fd: -1, Events: unix.POLLIN}, {Fd: int32(r.Fd()), Events: unix.POLLIN},
+		}
+		_, _ = unix.Poll(fds, 30_000)
+		polled <- 0
+	}()
+	f, tid := proc.New(""), <-polled
+	for end := time.Now().Add(20 * time.Second); !slices.Equal(f.Polled(os.Getpid(), tid), []string{name}); {
+		if time.Now().After(end) {
+			t.Fatalf("it polls %v, want %s", f.Polled(os.Getpid(), tid), name)
+		}
+		time.Sleep(time.Millisecond)
+	}
+	if list := f.Polled(os.Getpid(), unix.Gettid()); len(list) != 0 {
+		t.Errorf("this thread polls %v", list)
+	}
+	if _, err := w.WriteString("end"); err != nil {
+		t.Fatal(err)
+	}
+	<-polled
 }

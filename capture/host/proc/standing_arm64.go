@@ -1,0 +1,3 @@
+package proc
+
+const sysPoll = -1 // there is only ppoll
