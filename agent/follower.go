@@ -95,6 +95,7 @@ func newFollowers(s *shared, names *processTable) followers {
 		gpuFollower(s, names),
 		footprints.follower(),
 		pagesFollower(s),
+		newSettings(s.fs).follower(),
 		newPythons(s.tracer, s.fs, s.opts.Stack, s.log).follower(s.targets),
 		newInFlightTracker(s.fs).follower(s),
 		new(marks).follower(),

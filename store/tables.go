@@ -16,6 +16,7 @@ type Tables struct {
 	Throttles   []Throttle
 	Limits      []MemoryLimit
 	Scheduling  []Scheduling
+	Settings    []Setting
 	Snapshots   []Snapshot
 	GPUs        []GPUSnapshot
 	GPUClocks   []GPUClockChange

@@ -125,6 +125,7 @@ var checks = []func(*exam) Check{
 	(*exam).processes,
 	(*exam).python,
 	(*exam).limits,
+	(*exam).settings,
 	(*exam).gpu,
 	(*exam).nvml,
 }

@@ -99,7 +99,7 @@ func Compare(a, b *Side) *Result {
 		r.Threads = append(r.Threads, t)
 		r.Changed = r.Changed || t.Changed
 		if i < maxPrograms {
-			for _, c := range changes(programFacts(p[0], p[0].Process), programFacts(p[1], p[0].Process)) {
+			for _, c := range changes(programFacts(p[0], p[1], p[0].Process), programFacts(p[1], p[0], p[0].Process)) {
 				if !slices.Contains(r.Changes, c) {
 					r.Changes = append(r.Changes, c)
 				}

@@ -453,3 +453,24 @@ func TestProgramsAreComparedPairByPair(t *testing.T) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 }
+
+// Settings of a program that differ are told, also if one side does not have them; not if they were not recorded.
+func TestSettingsThatDifferAreTold(t *testing.T) {
+	of := func(settings map[string]string) *compare.Side {
+		s := side(t, 1, 20, normal, nil)
+		s.Profiles[0].Settings = settings
+		return s
+	}
+	a := map[string]string{"OMP_NUM_THREADS": "8", "rlimit.nofile": "1024"}
+	b := map[string]string{"rlimit.nofile": "1024", "CUDA_LAUNCH_BLOCKING": "1"}
+	want := []compare.Change{
+		{Of: "program", What: "CUDA_LAUNCH_BLOCKING of trainer", A: "not set", B: "1"},
+		{Of: "program", What: "OMP_NUM_THREADS of trainer", A: "8", B: "not set"},
+	}
+	if got := compare.Compare(of(a), of(b)).Changes; !slices.Equal(got, want) {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	if got := compare.Compare(of(a), of(nil)).Changes; len(got) != 0 {
+		t.Errorf("settings that were not recorded differ: %+v", got)
+	}
+}

@@ -1,7 +1,9 @@
 package compare
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -111,6 +113,8 @@ func machineFacts(in *diagnose.Input, s *store.Session) []Fact {
 		exact(Host, "kernel", s.Kernel)
 		exact(Host, "Ingero", s.Version)
 	}
+	of := in.SettingsOf(0)
+	list = append(list, settingFacts(Host, "", of, of)...)
 	list = append(list, loadFacts(in)...)
 	list = append(list, gpuFacts(in)...)
 	return append(list, quotaFacts(in)...)
@@ -198,8 +202,24 @@ func quotaFacts(in *diagnose.Input) []Fact {
 	return []Fact{{Of: Host, What: "CPU quota", Text: allowed}}
 }
 
-// programFacts returns what is known of the program of a thread. name is its name in the result.
-func programFacts(p *diagnose.Profile, name string) []Fact {
+// settingFacts returns settings by name. What is set in other settings alone is "not set" in these; nothing is returned
+// if one of them was not recorded. suffix is added to the names.
+func settingFacts(kind, suffix string, own, other map[string]string) []Fact {
+	if own == nil || other == nil {
+		return nil
+	}
+	all := maps.Clone(own)
+	maps.Copy(all, other)
+	var list []Fact
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		list = append(list, Fact{Of: kind, What: name + suffix, Text: cmp.Or(own[name], "not set")})
+	}
+	return list
+}
+
+// programFacts returns what is known of the program of a thread, which is compared with another one. name is its name in
+// the result.
+func programFacts(p, other *diagnose.Profile, name string) []Fact {
 	of := func(what string) string { return what + " of " + name }
 	list := []Fact{
 		{Of: Program, What: of("command line"), Text: p.Command},
@@ -211,7 +231,7 @@ func programFacts(p *diagnose.Profile, name string) []Fact {
 		stem, _, _ := strings.Cut(l.Name, ".so")
 		list = append(list, Fact{Of: Program, What: of(stem), Text: version(l)})
 	}
-	return list
+	return append(list, settingFacts(Program, of(""), p.Settings, other.Settings)...)
 }
 
 // version returns what distinguishes a library's file from another one: its version and the begin of its build id, or

@@ -124,16 +124,18 @@ func (l claimList) rootWaits() (rows []*event.OffCPU) {
 // codeOf returns which code ran in some samples; nil if there are too few.
 func (ev *evidence) codeOf(of func(*event.CodeSample) bool) *report.Code {
 	var samples []code.Sample
+	var pid uint32
 	for i := range ev.in.CodeSamples {
 		if s := &ev.in.CodeSamples[i]; !s.Waits && of(s) {
 			samples = append(samples, code.Sample{Frames: ev.in.CodeStacks[s.Stack], Syscall: s.Syscall})
+			pid = s.PID
 		}
 	}
 	p, ok := code.Find(samples)
 	if !ok {
 		return nil
 	}
-	return ev.describeCode(&p)
+	return ev.describeCode(&p, pid)
 }
 
 // waitSlack is how far apart a sample of a wait and the begin of that wait may be, ns: two programs in the kernel read
@@ -144,6 +146,7 @@ const waitSlack = 100_000
 // them were sampled, or if they were at different places.
 func (ev *evidence) codeOfWaits(of func(*event.OffCPU) bool) *report.Code {
 	var samples []code.Sample
+	var pid uint32
 	for i := range ev.in.CodeSamples {
 		s := &ev.in.CodeSamples[i]
 		if !s.Waits {
@@ -153,6 +156,7 @@ func (ev *evidence) codeOfWaits(of func(*event.OffCPU) bool) *report.Code {
 			if o.Start+waitSlack >= s.At && o.Start <= s.At+waitSlack && o.Syscall == s.Syscall && of(o) {
 				samples = append(samples,
 					code.Sample{Frames: ev.in.CodeStacks[s.Stack], Syscall: s.Syscall, NS: o.Duration})
+				pid = s.PID
 				break
 			}
 		}
@@ -161,7 +165,7 @@ func (ev *evidence) codeOfWaits(of func(*event.OffCPU) bool) *report.Code {
 	if !ok {
 		return nil
 	}
-	c := ev.describeCode(&p)
+	c := ev.describeCode(&p, pid)
 	c.Waits = true
 	return c
 }
@@ -184,7 +188,8 @@ func (ev *evidence) codeOfListed(rows []*event.OffCPU) *report.Code {
 	return ev.codeOfWaits(func(o *event.OffCPU) bool { return in[waitKey{o.TID, o.Start}] })
 }
 
-func (ev *evidence) describeCode(p *code.Place) *report.Code {
+// describeCode describes code of a process, with the settings that have to do with it.
+func (ev *evidence) describeCode(p *code.Place, pid uint32) *report.Code {
 	c := &report.Code{
 		Samples: p.Samples, Share: p.Share, Function: report.FunctionName(&p.Function), InKernel: p.Kernel,
 	}
@@ -197,6 +202,7 @@ func (ev *evidence) describeCode(p *code.Place) *report.Code {
 	if p.Syscall >= 0 {
 		c.Syscall = ev.syscall(p.Syscall)
 	}
+	ev.host.quoteCode(pid, c)
 	return c
 }
 

@@ -108,6 +108,7 @@ func (f *finding) chain(ev *evidence, all []*finding) report.Chain {
 	}
 	describeOwn(ev, f, &c)
 	ev.nameCauseCode(f, &c)
+	ev.quoteCause(f, &c)
 	c.Cause.Detail += f.stretchWords(ev) + f.others.words(&ev.procs, f.process(ev))
 	if w := ev.lossNote(); w != "" {
 		c.Cause.Detail += "; " + w

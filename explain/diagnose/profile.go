@@ -22,8 +22,9 @@ type Profile struct {
 	// CPUs are those that the thread may run on (0-3,8), and Scheduling is its policy and priority;
 	// both empty if they were not recorded.
 	CPUs, Scheduling string
-	From             uint64 // Unix ns: start of its first call in the window
-	To               uint64 // Unix ns: end of its last one
+	Settings         map[string]string // of the process, by name; nil if they were not recorded
+	From             uint64            // Unix ns: start of its first call in the window
+	To               uint64            // Unix ns: end of its last one
 	Steps            ledger.Steps
 	Count            uint64                    // of steps, exact; 0 if the calls do not repeat
 	Warmup           uint64                    // ns until the steps are no longer much slower than later ones
@@ -78,6 +79,7 @@ func (ev *evidence) profile(t *subject) Profile {
 			p.Scheduling += fmt.Sprintf(", nice %d", s.Nice)
 		}
 	}
+	p.Settings = ev.in.SettingsOf(t.PID)
 	for i := range ev.in.Libraries {
 		if l := &ev.in.Libraries[i]; l.PID == t.PID {
 			p.Libraries = append(p.Libraries, *l)

@@ -18,6 +18,8 @@ type Code struct {
 	InKernel float64 `json:"in_kernel_share"`   // of all samples
 	Kernel   string  `json:"kernel,omitempty"`  // "compact_zone of the kernel": where most of those in the kernel are
 	Waits    bool    `json:"waits,omitempty"`   // it is where a thread waited: Share is of the time of its waits
+	// Settings are those that have to do with this code: "clock_source=hpet".
+	Settings []string `json:"settings,omitempty"`
 }
 
 // known are functions whose names do not say to everybody what they do: how the names begin, and what it is.
@@ -87,7 +89,14 @@ func (c *Code) Words() string {
 			s += ", in " + c.Kernel
 		}
 	}
-	return s
+	return s + c.settingWords()
+}
+
+func (c *Code) settingWords() string {
+	if len(c.Settings) == 0 {
+		return ""
+	}
+	return ", with " + strings.Join(c.Settings, ", ")
 }
 
 // waitWords say where a thread waited: "at loader.py:88 in get, called at train.py:31 in step (92 % of these waits, in
@@ -101,5 +110,5 @@ func (c *Code) waitWords() string {
 	if c.Syscall != "" {
 		s += ", in the system call " + c.Syscall
 	}
-	return s + ")"
+	return s + c.settingWords() + ")"
 }

@@ -45,6 +45,7 @@ var table = []row{
 	{"capture/host/cudalib", "capture/elffile capture/limit"},
 	{"capture/host/nvml", "capture/host/cudalib"},
 	{"capture/host/proc", "capture/limit capture/privilege"},
+	{"capture/host/setting", "capture/host/proc capture/limit event"},
 	{"capture/host/tracers", "capture/host/proc"},
 	{"capture/probe/kernel", "event"},
 	{"capture/probe/blockio", "capture/bpf capture/probe/kernel event"},
@@ -75,9 +76,9 @@ var table = []row{
 	{"capture/probe/coverage", `capture/elffile capture/host/cudalib capture/host/proc capture/limit capture/privilege capture/probe
 		capture/probe/discover event`},
 	{"capture/tested", ""},
-	{"capture/doctor", `capture/host/cudalib capture/host/nvml capture/host/proc capture/host/tracers capture/privilege
-		capture/probe capture/probe/all capture/probe/coverage capture/probe/memory capture/symbol/python
-		capture/symbol/unwind capture/tested`},
+	{"capture/doctor", `capture/host/cudalib capture/host/nvml capture/host/proc capture/host/setting
+		capture/host/tracers capture/privilege capture/probe capture/probe/all capture/probe/coverage capture/probe/memory
+		capture/symbol/python capture/symbol/unwind capture/tested event`},
 	{"capture/host/cgroup", "capture/limit"},
 	{"capture/host/framework", ""},
 	{"capture/host/owner", "capture/host/cgroup capture/host/proc capture/limit capture/privilege"},
@@ -149,8 +150,8 @@ var table = []row{
 
 	// The running tracer.
 	{"agent", `account/collective account/memory capture/host/cgroup capture/host/cudalib capture/host/framework
-		capture/host/nvml capture/host/owner capture/host/proc capture/label/socket capture/limit
-		capture/privilege capture/probe capture/probe/all capture/probe/discover capture/symbol/elf
+		capture/host/nvml capture/host/owner capture/host/proc capture/host/setting capture/label/socket
+		capture/limit capture/privilege capture/probe capture/probe/all capture/probe/discover capture/symbol/elf
 		capture/symbol/gpukernel capture/symbol/kallsyms capture/symbol/python cluster/node event
 		event/lists event/stats explain/change explain/diagnose explain/footprint explain/report store`},
 

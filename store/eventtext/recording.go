@@ -26,6 +26,7 @@
 //	file /data/train.bin pid=100 inode=4242
 //	requests +1s pid=100 op=block_read device=259:0 count=20 device_time=4ms max=1ms
 //	tcp +1s thread=main op=tcp_retransmit local=10.0.0.1:40000 remote=10.0.0.7:5432
+//	setting +0 name=clock_source value=hpet
 //	loss call count=12
 //
 // A time is +OFFSET from the start of the enclosing block, @NS in Unix
@@ -100,6 +101,7 @@ var kinds = []kind{
 	requestsKind,
 	tcpKind,
 	pagesKind,
+	settingKind,
 	lossKind,
 	statKind,
 }

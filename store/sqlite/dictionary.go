@@ -11,7 +11,7 @@ import (
 type dictionary[K comparable] struct {
 	ids   map[K]int64
 	older map[K]int64 // those that were not used since shed was called
-	last  int64 // highest id in use
+	last  int64       // highest id in use
 	fresh []entry[K]
 }
 

@@ -19,6 +19,7 @@ var kinds = []recordKind{
 	throttleKind,
 	limitKind,
 	schedulingKind,
+	settingKind,
 	libraryKind,
 	kernelKind,
 	reclaimKind,

@@ -197,7 +197,11 @@ func fullBatch(t testing.TB) *store.Batch {
 				Peer: event.Thread{PID: 100, TID: 105}, PeerComm: "hold",
 			},
 		},
-		Limits:     []store.MemoryLimit{{PID: 100, Cgroup: "/m", Bytes: 1 << 30}},
+		Limits: []store.MemoryLimit{{PID: 100, Cgroup: "/m", Bytes: 1 << 30}},
+		Settings: []store.Setting{
+			{At: t0, Name: "clock_source", Value: "tsc"}, {At: t0 + 1, PID: engine.PID, Name: "OMP_NUM_THREADS", Value: "8"},
+			{At: t0 + 2, PID: engine.PID, Name: "OMP_NUM_THREADS"},
+		},
 		Scheduling: []store.Scheduling{{Thread: engine, Policy: store.PolicyFIFO, Nice: -20, Realtime: 99, CPUs: "0-3,8"}},
 		Snapshots: []store.Snapshot{{
 			At: t0, CPUs: store.NewCPUBusy(map[int]float64{0: 0, 2: 99.6}), CPUPct: 12.5,
@@ -391,6 +395,9 @@ func TestEverythingWrittenIsReadBack(t *testing.T) {
 	scheduling, err := store.List[store.Scheduling](ctx, r, store.Window{})
 	must(t, err)
 	check("scheduling", b.Scheduling, scheduling)
+	settings, err := store.List[store.Setting](ctx, r, store.Window{})
+	must(t, err)
+	check("settings", b.Settings, settings)
 	reclaims, err := store.List[event.Reclaim](ctx, r, store.Window{})
 	must(t, err)
 	check("reclaims", b.Reclaims, reclaims)

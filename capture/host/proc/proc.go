@@ -159,6 +159,12 @@ func (f FS) Environ(pid int, names ...string) (map[string]string, error) {
 	return r, nil
 }
 
+// Limits is what a process may use (proc_pid_limits(5)).
+func (f FS) Limits(pid int) (string, error) {
+	b, err := small(f.path(pid, "limits"))
+	return string(b), err
+}
+
 // OpenFiles lists what the process's descriptors refer to, as far as permitted: paths, and names
 // such as "socket:[1234]"; of a process with very many, of limit.Descriptors.
 func (f FS) OpenFiles(pid int) []string {
