@@ -81,7 +81,7 @@ func (s *settings) look(now time.Time) (list []store.Setting) {
 		list = s.compare(list, 0, at, s.machine())
 		for pid, known := range s.known {
 			if pid != 0 && known != nil {
-				list = s.compare(list, pid, at, setting.Process(s.fs, int(pid)))
+				list = s.compare(list, pid, at, s.again(pid))
 			}
 		}
 	}
@@ -91,6 +91,17 @@ func (s *settings) look(now time.Time) (list []store.Setting) {
 		}
 	}
 	return list
+}
+
+// again returns the settings of a process that are known, with those that may have changed.
+func (s *settings) again(pid uint32) map[string]string {
+	now := setting.Limits(s.fs, int(pid))
+	if len(now) == 0 {
+		return nil // it has ended
+	}
+	all := maps.Clone(s.known[pid])
+	maps.Copy(all, now)
+	return all
 }
 
 // compare adds to a list how settings differ from what is known. A process of which nothing can be read any more has

@@ -67,12 +67,18 @@ func Machine(procFS, sysFS string) map[string]string {
 // Process returns the settings of a process: its variables when it was started, and its limits. What cannot be read is
 // left out.
 func Process(fs proc.FS, pid int) map[string]string {
-	found := map[string]string{}
+	found := Limits(fs, pid)
 	if env, err := fs.Environ(pid, environment...); err == nil {
 		for name, value := range env {
 			found[name] = cut(value)
 		}
 	}
+	return found
+}
+
+// Limits returns what may change of the settings of a process. Reading it takes no lock of the process's memory.
+func Limits(fs proc.FS, pid int) map[string]string {
+	found := map[string]string{}
 	text, err := fs.Limits(pid)
 	if err != nil {
 		return found
