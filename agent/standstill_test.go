@@ -55,8 +55,9 @@ func standsStill(t *testing.T, args []string, class event.Class) {
 		filepath.Join(files.LibDir, "libcudart.so.12"), "-Wl,-rpath,"+files.LibDir)
 	w := &silenceWriter{last: map[event.Thread]event.InFlight{}, stacks: map[uint64][]event.Frame{}}
 	_, err := agent.Run(t.Context(), agent.Options{
-		UID: agent.AnyUser, Backend: probe.Backend(kerneltest.Backend()), Command: append([]string{program}, args...), RingMB: 16,
-		Record: &agent.Recording{Open: func(store.Session) (store.Writer, error) { return w, nil }},
+		UID: agent.AnyUser, Backend: probe.Backend(kerneltest.Backend()), RingMB: 16,
+		Command: append([]string{program}, args...),
+		Record:  &agent.Recording{Open: func(store.Session) (store.Writer, error) { return w, nil }},
 	})
 	if err != nil {
 		t.Fatal(err)

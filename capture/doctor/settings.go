@@ -9,8 +9,8 @@ import (
 	"github.com/ingero-io/ingero/event"
 )
 
-// quickClocks are the clock sources that programs read without a system call (vDSO): drivers, frameworks and Python read
-// the clock thousands of times a second.
+// quickClocks are the clock sources that programs read without a system call (vDSO): drivers, frameworks and Python
+// read the clock thousands of times a second.
 var quickClocks = []string{"tsc", "kvm-clock", "hyperv_clocksource_tsc_page", "arch_sys_counter"}
 
 // settings says which settings the machine has that often explain where time goes. They are recorded with each trace.

@@ -217,8 +217,8 @@ func settingFacts(kind, suffix string, own, other map[string]string) []Fact {
 	return list
 }
 
-// programFacts returns what is known of the program of a thread, which is compared with another one. name is its name in
-// the result.
+// programFacts returns what is known of the program of a thread, which is compared with another one. name is its name
+// in the result.
 func programFacts(p, other *diagnose.Profile, name string) []Fact {
 	of := func(what string) string { return what + " of " + name }
 	list := []Fact{

@@ -15,7 +15,10 @@ var (
 		code     *regexp.Regexp // in its functions or its system call
 		settings []string
 	}{
-		{regexp.MustCompile(`clock_gettime|gettimeofday|read_hpet|acpi_pm_read|clocksource`), []string{event.SettingClockSource}},
+		{
+			regexp.MustCompile(`clock_gettime|gettimeofday|read_hpet|acpi_pm_read|clocksource`),
+			[]string{event.SettingClockSource},
+		},
 		{
 			regexp.MustCompile(`compact|huge_pmd|clear_huge_page|khugepaged`),
 			[]string{event.SettingHugePages, event.SettingDefrag, event.SettingCompaction},

@@ -199,7 +199,8 @@ func fullBatch(t testing.TB) *store.Batch {
 		},
 		Limits: []store.MemoryLimit{{PID: 100, Cgroup: "/m", Bytes: 1 << 30}},
 		Settings: []store.Setting{
-			{At: t0, Name: "clock_source", Value: "tsc"}, {At: t0 + 1, PID: engine.PID, Name: "OMP_NUM_THREADS", Value: "8"},
+			{At: t0, Name: "clock_source", Value: "tsc"},
+			{At: t0 + 1, PID: engine.PID, Name: "OMP_NUM_THREADS", Value: "8"},
 			{At: t0 + 2, PID: engine.PID, Name: "OMP_NUM_THREADS"},
 		},
 		Scheduling: []store.Scheduling{{Thread: engine, Policy: store.PolicyFIFO, Nice: -20, Realtime: 99, CPUs: "0-3,8"}},

@@ -81,8 +81,9 @@ type Operations struct {
 func Link(limits Limits, parts ...[]event.Collective) Operations {
 	ops := Operations{
 		limits: limits,
-		at:     map[barrier][]*Operation{}, straggler: map[member]bool{}, rotations: map[uint64]*Rotation{}, complete: map[uint32][]uint64{},
-		waits: map[event.Thread][]Interval{}, begun: map[member]uint64{}, of: map[uint32]map[uint64]bool{},
+		at:     map[barrier][]*Operation{}, straggler: map[member]bool{}, rotations: map[uint64]*Rotation{},
+		complete: map[uint32][]uint64{},
+		waits:    map[event.Thread][]Interval{}, begun: map[member]uint64{}, of: map[uint32]map[uint64]bool{},
 	}
 	cost := map[member]uint64{}
 	all := map[uint64][]*Operation{}
