@@ -98,6 +98,7 @@ func (as *allocations) memoryOps(pid uint32) []*store.OpStat {
 
 var causeAllocChurn = cause{
 	kind:           event.CauseAllocChurn,
+	settings:       []string{"PYTORCH_NO_CUDA_MEMORY_CACHING", "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"},
 	takes:          onCPU | waitsOnGPU,
 	claimEpisode:   claimChurn,
 	claimAggregate: aggregateChurn,

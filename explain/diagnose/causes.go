@@ -49,6 +49,9 @@ type cause struct {
 
 	// One finding.
 
+	// settings are those that have to do with the cause: they are quoted if they are known. ownSettings are quoted
+	// instead if the program itself, or who works for it, is to blame.
+	settings, ownSettings []string
 	// joinsThreads says that all threads of another process count as one root: pipeline.go.
 	joinsThreads bool
 	// complete adds what is known only from all claims of a finding together.

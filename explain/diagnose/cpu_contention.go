@@ -14,6 +14,7 @@ import (
 
 var causeCPUContention = cause{
 	kind:         event.CauseCPUContention,
+	ownSettings:  openMP,
 	takes:        blocked | only(event.RunQueue),
 	claimEpisode: claimContention,
 	inLink:       runnableLink,

@@ -10,6 +10,7 @@ import (
 
 var causeGPUWait = cause{
 	kind:           event.CauseGPUWait,
+	settings:       []string{launchBlocking},
 	takes:          onCPU | waitsOnGPU,
 	claimEpisode:   claimGPUWait,
 	claimAggregate: aggregateGrowingWaits,

@@ -126,6 +126,7 @@ func shortWaits(ev *evidence, t *subject) []claim {
 
 var causeImplicitSync = cause{
 	kind:           event.CauseImplicitSync,
+	settings:       []string{launchBlocking},
 	takes:          onCPU | waitsOnGPU,
 	claimAggregate: aggregateImplicitSyncs,
 	gpuSide:        true,

@@ -161,6 +161,7 @@ func (t *subject) busyIn(o *store.OpStat) uint64 {
 
 var causeLaunchBound = cause{
 	kind:           event.CauseLaunchBound,
+	settings:       []string{launchBlocking, "CUDA_DEVICE_MAX_CONNECTIONS"},
 	takes:          onCPU,
 	claimAggregate: aggregateLaunches,
 	mildPct:        dominantPct,

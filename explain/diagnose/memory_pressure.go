@@ -11,6 +11,7 @@ import (
 
 var causeMemoryPressure = cause{
 	kind:         event.CauseMemoryPressure,
+	settings:     []string{event.SettingSwappiness, event.SettingHugePages, event.SettingDefrag},
 	takes:        blocked | onCPU,
 	claimEpisode: claimMemory,
 	inLink:       (*evidence).pressed,

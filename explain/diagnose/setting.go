@@ -8,8 +8,8 @@ import (
 	"github.com/ingero-io/ingero/explain/report"
 )
 
-// Settings that make a state possible are quoted where the evidence has the pattern: by the code that ran, or by the
-// cause. Only those that are known are.
+// Settings that make a state possible are quoted where the evidence has the pattern: by the code that ran, as here, or
+// by the cause (its settings). Only those that are known are.
 var (
 	quotedByCode = []struct {
 		code     *regexp.Regexp // in its functions or its system call
@@ -35,17 +35,13 @@ var (
 			[]string{event.SettingDirty, event.SettingDirtyBackground},
 		},
 	}
-	quotedByCause = map[string][]string{
-		event.CauseAllocChurn:     {"PYTORCH_NO_CUDA_MEMORY_CACHING", "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"},
-		event.CauseMemoryPressure: {event.SettingSwappiness, event.SettingHugePages, event.SettingDefrag},
-		event.CauseImplicitSync:   {"CUDA_LAUNCH_BLOCKING"},
-		event.CauseLaunchBound:    {"CUDA_LAUNCH_BLOCKING", "CUDA_DEVICE_MAX_CONNECTIONS"},
-		event.CauseGPUWait:        {"CUDA_LAUNCH_BLOCKING"},
-	}
 	openMP = []string{
 		"OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME",
 	}
 )
+
+// launchBlocking makes each launch wait for its kernel, if it is 1.
+const launchBlocking = "CUDA_LAUNCH_BLOCKING"
 
 // setting is the value that a setting of a process, or else of the machine, had last; false if it is not known, or not
 // set.
@@ -99,9 +95,9 @@ func (hs *hostState) quoteCode(pid uint32, c *report.Code) {
 
 // quoteCause adds the settings that have to do with a finding's cause to its detail.
 func (ev *evidence) quoteCause(f *finding, c *report.Chain) {
-	names := quotedByCause[f.kind]
-	if f.kind == event.CauseCPUContention && (c.Cause.PID == f.sub.PID || ev.procs.worksFor(c.Cause.PID, f.sub.PID)) {
-		names = openMP
+	names := f.cause.settings
+	if f.cause.ownSettings != nil && (c.Cause.PID == f.sub.PID || ev.procs.worksFor(c.Cause.PID, f.sub.PID)) {
+		names = f.cause.ownSettings
 	}
 	if list := ev.host.quoted(f.sub.PID, names); len(list) > 0 {
 		c.Cause.Detail += "; " + strings.Join(list, ", ")
