@@ -18,7 +18,8 @@ var fileKind = &kind[event.File]{
 		return exec(w.conn, "insert or replace into file values (?, ?, ?, ?)",
 			w.session.id, int64(f.PID), int64(f.Inode), f.Path)
 	},
-	query: "select pid, inode, path from file order by session, pid, inode",
+	query:       "select pid, inode, path from file order by session, pid, inode",
+	ofProcesses: true,
 	scan: func(_ context.Context, _ *Reader, s *sqlite.Stmt) (event.File, error) {
 		return event.File{PID: uint32(s.ColumnInt64(0)), Inode: number(s, 1), Path: s.ColumnText(2)}, nil
 	},

@@ -17,7 +17,8 @@ var kernelKind = &kind[store.Kernel]{
 		return exec(w.conn, "insert or replace into kernel values (?, ?, ?, ?, ?, ?)",
 			w.session.id, int64(k.PID), int64(k.Func), k.Name, k.Symbol, int64(k.Source))
 	},
-	query: "select pid, func, name, symbol, source from kernel order by session, pid, func",
+	query:       "select pid, func, name, symbol, source from kernel order by session, pid, func",
+	ofProcesses: true,
 	scan: func(_ context.Context, _ *Reader, s *sqlite.Stmt) (store.Kernel, error) {
 		return store.Kernel{
 			PID: uint32(s.ColumnInt64(0)), Func: number(s, 1), Name: s.ColumnText(2), Symbol: s.ColumnText(3),

@@ -72,7 +72,10 @@ type kind[T any] struct {
 	query string // with the bounds of the window, if rows have a time
 	scan  func(ctx context.Context, r *Reader, s *sqlite.Stmt) (T, error)
 	list  func(*Reader, context.Context, store.Window) ([]T, error)
-	alone bool // they are not read with all of store.Tables: a diagnosis needs none
+	// ofProcesses says that rows have no time, but the session and the process (0: the machine): a Reader for short
+	// windows reads those of few processes.
+	ofProcesses bool
+	alone       bool // they are not read with all of store.Tables: a diagnosis needs none
 }
 
 // table is a table of a kind.
@@ -151,18 +154,27 @@ func (k *kind[T]) read(r *Reader, ctx context.Context, w store.Window) ([]T, err
 	if strings.Contains(k.query, "?") {
 		args = bounds(w)
 	}
-	rows := r.rows
-	if t := &k.tables[0]; !t.initial {
-		rows = func(ctx context.Context, query string, args []int64, f func(*sqlite.Stmt) error) error {
-			return r.optional(ctx, t.name, query, args, f)
-		}
-	}
 	var out []T
-	err := rows(ctx, k.query, args, func(s *sqlite.Stmt) error {
+	scan := func(s *sqlite.Stmt) error {
 		v, err := k.scan(ctx, r, s)
 		out = append(out, v)
 		return err
-	})
+	}
+	if t := &k.tables[0]; !t.initial {
+		if ok, err := r.has(ctx, t.name); err != nil || !ok {
+			return nil, err
+		}
+	}
+	if r.recent == nil || !k.ofProcesses {
+		err := r.rows(ctx, k.query, args, scan)
+		return out, err
+	}
+	pids, err := r.recentProcesses(ctx, w)
+	if err != nil {
+		return nil, err
+	}
+	where := " where session = (select max(id) from session) and pid" + someIDs + " order by"
+	err = r.rowsOf(ctx, pids, strings.Replace(k.query, " order by", where, 1), scan)
 	return out, err
 }
 

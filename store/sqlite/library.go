@@ -18,7 +18,8 @@ var libraryKind = &kind[store.Library]{
 		return exec(w.conn, "insert or ignore into library values (?, ?, ?, ?, ?, ?, ?, ?)", w.session.id,
 			int64(l.PID), l.Path, l.BuildID, int64(l.Size), int64(l.At), l.Name, nullText(l.Version))
 	},
-	query: "select seen, pid, name, path, version, build_id, size from library order by session, pid, seen, path",
+	query:       "select seen, pid, name, path, version, build_id, size from library order by session, pid, seen, path",
+	ofProcesses: true,
 	scan: func(_ context.Context, _ *Reader, s *sqlite.Stmt) (store.Library, error) {
 		return store.Library{
 			At: number(s, 0), PID: uint32(s.ColumnInt64(1)), Name: s.ColumnText(2), Path: s.ColumnText(3),

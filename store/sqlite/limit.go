@@ -17,7 +17,8 @@ var limitKind = &kind[store.MemoryLimit]{
 		return exec(w.conn, "insert or replace into memory_limit values (?, ?, ?, ?)",
 			w.session.id, int64(l.PID), l.Cgroup, int64(l.Bytes))
 	},
-	query: "select pid, cgroup, bytes from memory_limit order by session, pid",
+	query:       "select pid, cgroup, bytes from memory_limit order by session, pid",
+	ofProcesses: true,
 	scan: func(_ context.Context, _ *Reader, s *sqlite.Stmt) (store.MemoryLimit, error) {
 		return store.MemoryLimit{PID: uint32(s.ColumnInt64(0)), Cgroup: s.ColumnText(1), Bytes: number(s, 2)}, nil
 	},

@@ -74,6 +74,9 @@ var _ store.Distinct = (*Reader)(nil)
 
 // Distinct implements store.Distinct.
 func (r *Reader) Distinct(ctx context.Context) (store.Reader, error) {
+	if r.recent != nil {
+		return r, nil // the latest users are those that matter
+	}
 	c, err := r.take(ctx)
 	if err != nil {
 		return nil, err

@@ -6,6 +6,7 @@ import (
 	"zombiezen.com/go/sqlite"
 
 	"github.com/ingero-io/ingero/capture/host/owner"
+	"github.com/ingero-io/ingero/store"
 )
 
 // writeOwner writes the owner of the process with the given row, if it is known.
@@ -34,12 +35,15 @@ func nullInt(n uint64) any {
 }
 
 // owners reads the owners of processes, from the latest row of each id.
-func (r *Reader) owners(ctx context.Context) (map[uint32]owner.Owner, error) {
+func (r *Reader) owners(ctx context.Context, w store.Window) (map[uint32]owner.Owner, error) {
 	out := map[uint32]owner.Owner{}
 	const query = `select p.pid, o.cgroup_id, o.container, o.runtime, o.pod_uid, o.namespace, o.pod, o.pod_container,
 		o.slurm_job, o.slurm_step,
-		o.unit, o.ns_pid from process p left join owner o on o.process = p.id order by p.id`
-	err := r.optional(ctx, "owner", query, nil, func(s *sqlite.Stmt) error {
+		o.unit, o.ns_pid from process p left join owner o on o.process = p.id`
+	if ok, err := r.has(ctx, "owner"); err != nil || !ok {
+		return out, err
+	}
+	err := r.eachProcess(ctx, w, query, func(s *sqlite.Stmt) error {
 		out[uint32(s.ColumnInt64(0))] = owner.Owner{
 			CgroupID: uint64(s.ColumnInt64(1)), Container: s.ColumnText(2), Runtime: s.ColumnText(3), PodUID: s.ColumnText(4),
 			Namespace: s.ColumnText(5), Pod: s.ColumnText(6), PodContainer: s.ColumnText(7), SlurmJob: s.ColumnText(8),

@@ -88,7 +88,7 @@ func (r *Reader) lossSeconds(ctx context.Context, w store.Window) (list []store.
 
 // processes returns the described ones in their latest state, and those known only
 // by the names of their threads.
-func (r *Reader) processes(ctx context.Context, _ store.Window) ([]store.Process, error) {
+func (r *Reader) processes(ctx context.Context, w store.Window) ([]store.Process, error) {
 	found := make(map[uint32]store.Process)
 	type life struct{ from, to int64 }
 	during := make(map[uint32]life) // by process, the session whose description is used
@@ -98,27 +98,27 @@ func (r *Reader) processes(ctx context.Context, _ store.Window) ([]store.Process
 	} else if ok {
 		by = "p.framework"
 	}
-	err := r.rows(ctx, `select p.pid, p.parent, p.name, p.command, g.path, p.rank, p.local_rank, p.world_size, p.traced,
-		s.started_ns, max(s.stopped_ns, s.flushed_ns, s.last_ns), `+by+`
-		from process p left join cgroup g on g.id = p.cgroup left join session s on s.id = p.session
-		order by p.id`, nil, func(s *sqlite.Stmt) error {
-		p := store.Process{
-			PID: uint32(s.ColumnInt64(0)), Parent: uint32(s.ColumnInt64(1)), Name: s.ColumnText(2), Command: s.ColumnText(3),
-			Cgroup: s.ColumnText(4), Rank: orMinus(s, 5), LocalRank: orMinus(s, 6), WorldSize: orMinus(s, 7),
-			Traced: s.ColumnInt64(8) != 0, Framework: framework.Name(s.ColumnText(11)),
-		}
-		// Of tracers that ran at the same time, the one that traced it has the best data.
-		in := life{s.ColumnInt64(9), s.ColumnInt64(10)}
-		if o := during[p.PID]; found[p.PID].Traced && !p.Traced && in.from < o.to && o.from < in.to {
+	err := r.eachProcess(ctx, w, `select p.pid, p.parent, p.name, p.command, g.path, p.rank, p.local_rank, p.world_size,
+		p.traced, s.started_ns, max(s.stopped_ns, s.flushed_ns, s.last_ns), `+by+`
+		from process p left join cgroup g on g.id = p.cgroup left join session s on s.id = p.session`,
+		func(s *sqlite.Stmt) error {
+			p := store.Process{
+				PID: uint32(s.ColumnInt64(0)), Parent: uint32(s.ColumnInt64(1)), Name: s.ColumnText(2), Command: s.ColumnText(3),
+				Cgroup: s.ColumnText(4), Rank: orMinus(s, 5), LocalRank: orMinus(s, 6), WorldSize: orMinus(s, 7),
+				Traced: s.ColumnInt64(8) != 0, Framework: framework.Name(s.ColumnText(11)),
+			}
+			// Of tracers that ran at the same time, the one that traced it has the best data.
+			in := life{s.ColumnInt64(9), s.ColumnInt64(10)}
+			if o := during[p.PID]; found[p.PID].Traced && !p.Traced && in.from < o.to && o.from < in.to {
+				return nil
+			}
+			found[p.PID], during[p.PID] = p, in
 			return nil
-		}
-		found[p.PID], during[p.PID] = p, in
-		return nil
-	})
+		})
 	if err != nil {
 		return nil, err
 	}
-	owners, err := r.owners(ctx)
+	owners, err := r.owners(ctx, w)
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +127,7 @@ func (r *Reader) processes(ctx context.Context, _ store.Window) ([]store.Process
 		found[pid] = p
 	}
 	worker := map[uint32]bool{} // its name is that of a thread, as that of its first thread is not known so far
-	err = r.loadThreads(ctx, func(_ int64, t store.ThreadInfo) {
+	err = r.loadThreads(ctx, w, func(t *threadOfID) {
 		p, ok := found[t.PID]
 		if !ok {
 			p = store.Process{PID: t.PID, Rank: -1, LocalRank: -1, WorldSize: -1}
@@ -154,9 +154,10 @@ func orMinus(s *sqlite.Stmt, i int) int {
 }
 
 // threads returns each thread once, under its latest name.
-func (r *Reader) threads(ctx context.Context, _ store.Window) ([]store.ThreadInfo, error) {
+func (r *Reader) threads(ctx context.Context, w store.Window) ([]store.ThreadInfo, error) {
 	found := make(map[event.Thread]store.ThreadInfo)
-	err := r.loadThreads(ctx, func(_ int64, t store.ThreadInfo) {
+	err := r.loadThreads(ctx, w, func(row *threadOfID) {
+		t := row.ThreadInfo
 		old := found[t.Thread]
 		t.Dispatch = t.Dispatch || old.Dispatch
 		if t.Comm == "" {

@@ -20,6 +20,7 @@ import (
 type Reader struct {
 	source    *source
 	sessions  []int64 // those that are read; nil: all
+	recent    *recent // nil: all threads and processes are read
 	callCache callCache
 
 	mu     sync.Mutex // guards what follows
@@ -51,12 +52,13 @@ func OpenReader(path string) (*Reader, error) {
 	return newTables(s, nil)
 }
 
-// OpenReaderWithin is OpenReader for a program that has other things to do, such as one that records: rows are read as
-// long as Go's part of the program is not larger than it is now by so many bytes.
+// OpenReaderWithin is OpenReader for a program that has other things to do, such as one that records, and asks for
+// short windows: rows are read as long as Go's part of the program is not larger than it is now by so many bytes,
+// and of threads and processes only those that matter in the window (recent.go). It is for one goroutine.
 func OpenReaderWithin(path string, bytes uint64) (*Reader, error) {
 	r, err := OpenReader(path)
 	if err == nil {
-		r.source.most = memory() + bytes
+		r.source.most, r.recent = memory()+bytes, &recent{}
 	}
 	return r, err
 }
@@ -253,25 +255,35 @@ func (r *Reader) thread(ctx context.Context, id int64) (store.ThreadInfo, error)
 	if ok || id == 0 {
 		return t, nil
 	}
-	err := r.loadThreads(ctx, nil)
+	if r.recent != nil {
+		one, err := r.oneThread(ctx, id)
+		if err == nil {
+			r.askedFor(&one)
+		}
+		return one.ThreadInfo, err
+	}
+	err := r.loadThreads(ctx, store.Window{}, nil)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.names[id], err
 }
 
-// loadThreads reads the whole thread table, which is small, in order.
-func (r *Reader) loadThreads(ctx context.Context, visit func(id int64, t store.ThreadInfo)) error {
-	return r.rows(ctx, "select id, pid, tid, comm, dispatch from thread order by id", nil, func(s *sqlite.Stmt) error {
-		t := store.ThreadInfo{
-			Thread: event.Thread{PID: uint32(s.ColumnInt64(1)), TID: uint32(s.ColumnInt64(2))},
-			Comm:   s.ColumnText(3), Dispatch: s.ColumnInt64(4) != 0,
+// loadThreads reads the thread table, which is small, in order; of a Reader for short windows what matters in one.
+func (r *Reader) loadThreads(ctx context.Context, w store.Window, visit func(t *threadOfID)) error {
+	if r.recent != nil {
+		list, err := r.recentThreads(ctx, w)
+		for i := range list {
+			visit(&list[i])
 		}
-		id := s.ColumnInt64(0)
+		return err
+	}
+	return r.rows(ctx, threadColumns+" order by id", nil, func(s *sqlite.Stmt) error {
+		t := threadRowOf(s)
 		r.mu.Lock()
-		r.names[id] = t
+		r.names[t.id] = t.ThreadInfo
 		r.mu.Unlock()
 		if visit != nil {
-			visit(id, t)
+			visit(&t)
 		}
 		return nil
 	})

@@ -19,7 +19,8 @@ var schedulingKind = &kind[store.Scheduling]{
 			int64(s.PID), int64(s.TID), int64(s.Policy), int64(s.Nice), int64(s.Realtime), nullText(s.CPUs),
 			nullText(s.Before), nullInt(s.Changed))
 	},
-	query: "select * from scheduling order by session, pid, tid",
+	query:       "select * from scheduling order by session, pid, tid",
+	ofProcesses: true,
 	scan: func(_ context.Context, _ *Reader, s *sqlite.Stmt) (store.Scheduling, error) {
 		v := store.Scheduling{
 			Thread: event.Thread{PID: uint32(s.ColumnInt64(1)), TID: uint32(s.ColumnInt64(2))},
