@@ -458,7 +458,8 @@ test-grafana: ## check the dashboard with Grafana's types and Prometheus's gramm
 # that start programs, which would be of another architecture than the machine; and
 # those of the diagnosis that try every case in every order or window; one that reads page
 # faults in /proc/self/stat, which the emulator fills with zeros; and two that read the system call of a thread, which
-# /proc says of the emulator. capture/host/nvml starts its helper, which the emulator is given by itself, with the stand-in of NVIDIA's library.
+# /proc says of the emulator. capture/host/nvml starts its helper, which the emulator is given by itself, with the
+# stand-in of NVIDIA's library.
 .PHONY: test-arm64
 test-arm64: build-arm64 ## run the tests of pure packages as arm64 programs (needs qemu-user-static)
 	qemu-aarch64-static bin/ingero-arm64 version
