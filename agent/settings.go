@@ -56,7 +56,7 @@ func (s *settings) calls(list []event.Call) {
 			continue
 		}
 		s.last = pid
-		if _, ok := s.known[pid]; !ok && len(s.known) < keptSettings {
+		if _, ok := s.known[pid]; !ok && len(s.known) < keptSettings && len(s.asked) < keptSettings {
 			s.known[pid] = nil
 			s.asked = append(s.asked, pid)
 		}

@@ -122,13 +122,20 @@ func (s *standstill) peer(f *event.InFlight) peer {
 	}
 	var found peer
 	writes := f.Syscall != unix.SYS_WRITE && f.Syscall != unix.SYS_WRITEV
-	for _, pid := range s.near(int(event.KernelID(f.PID)), len(pipes) > 0) {
+	var near []int
+	if len(pipes) > 0 {
+		near = s.near(int(event.KernelID(f.PID)))
+	}
+	for _, pid := range near {
 		at := slices.IndexFunc(pipes, func(name string) bool { return s.fs.Opened(pid, name, writes) })
-		if at < 0 || found.PID != 0 && !s.stuck(pid) {
+		if at < 0 {
 			continue
 		}
-		found = peer{event.Thread{PID: uint32(pid), TID: uint32(pid)}, pipes[at]}
-		if s.stuck(pid) {
+		stuck := s.stuck(pid)
+		if found.PID == 0 || stuck {
+			found = peer{event.Thread{PID: uint32(pid), TID: uint32(pid)}, pipes[at]}
+		}
+		if stuck {
 			break
 		}
 	}
@@ -136,11 +143,8 @@ func (s *standstill) peer(f *event.InFlight) peer {
 	return found
 }
 
-// near lists the descendants and the parent of a process, if they are asked for.
-func (s *standstill) near(pid int, asked bool) []int {
-	if !asked {
-		return nil
-	}
+// near lists the descendants and the parent of a process.
+func (s *standstill) near(pid int) []int {
 	near := s.fs.Children(pid)
 	for i := 0; i < len(near) && len(near) < maxPeers; i++ {
 		near = append(near, s.fs.Children(near[i])...)
