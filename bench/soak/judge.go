@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Verdict is what a row says.
@@ -54,6 +55,14 @@ var series = []struct {
 
 // fillMinutes is for how long the caches of a tracer fill while programs come and go.
 const fillMinutes = 10
+
+// fillsFor is for how many minutes memory is left out: in a short run while caches fill, else no longer than the rest.
+func fillsFor(length time.Duration) float64 {
+	if length < 2*fillMinutes*time.Minute {
+		return fillMinutes
+	}
+	return 0
+}
 
 // slopes judges all series. What was read before warm minutes had passed, or within warm minutes of the start of a
 // later life, is left out; of what fills, fill minutes.

@@ -54,7 +54,7 @@ func (w *world) report(o Options, start sample, end ending, samples []sample) (*
 	l := compareSeconds(w.steady.counted(), has, w.spans)
 	warm := warmUp(o.Length)
 	r := &Report{
-		Minutes: o.Length.Minutes(), WarmUp: warm.Minutes(), Rows: slopes(samples, warm.Minutes(), fillMinutes),
+		Minutes: o.Length.Minutes(), WarmUp: warm.Minutes(), Rows: slopes(samples, warm.Minutes(), fillsFor(o.Length)),
 		Churn: w.rounds.done, Skipped: append([]string{}, w.skipped...), Excused: map[string]int{},
 	}
 	for _, s := range w.spans {
