@@ -74,7 +74,7 @@ func (w *workshop) runCase(ctx context.Context, x *Result) error {
 	return w.moveWindow(ctx, x, r, db)
 }
 
-// ask finds out what an agent is told that has MCP alone.
+// ask counts the MCP calls after which an agent knows the whole cause.
 func (x *Result) ask(ctx context.Context, db string) error {
 	all := false
 	told, err := agent.Read(ctx, db, func(kind, said string) bool {

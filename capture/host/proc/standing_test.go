@@ -94,7 +94,7 @@ func TestWhatAThreadPolls(t *testing.T) {
 		if time.Now().After(end) {
 			t.Fatalf("it polls %v, want %s", f.Polled(os.Getpid(), tid), name)
 		}
-		time.Sleep(time.Millisecond)
+		time.Sleep(time.Millisecond) // nothing tells when another thread is in its system call
 	}
 	if list := f.Polled(os.Getpid(), unix.Gettid()); len(list) != 0 {
 		t.Errorf("this thread polls %v", list)

@@ -71,7 +71,7 @@ func TestARankThatIsRepeatedlyLateIsNamed(t *testing.T) {
 
 // Ranks that are late in turn cost the time together: no other rank is late far more often, but each is late again and
 // again.
-func TestRanksThatAreLateInTurnAreTold(t *testing.T) {
+func TestRanksThatAreLateInTurnAreReported(t *testing.T) {
 	limits := cluster.Limits{Stall: 100 * ms, Beginning: 500 * ms}
 	for name, c := range map[string]struct {
 		late  uint64 // of each rank, every other operation
