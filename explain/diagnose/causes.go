@@ -70,8 +70,8 @@ type cause struct {
 	// leastPct is the least share of a thread's time for which it is reported, percent; nil:
 	// minPct.
 	leastPct func(*evidence) float64
-	// mildPct is the share below which the severity is at most MEDIUM, percent: it is a property of
-	// the program rather than a fault.
+	// mildPct is the share below which the severity is MEDIUM, percent: it is a property of the program
+	// rather than a fault.
 	mildPct float64
 	// counts are the classes of the root thread's time that count as the cause.
 	counts []event.Class
