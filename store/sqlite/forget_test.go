@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"fmt"
 	"path/filepath"
 	"testing"
 
@@ -37,13 +38,16 @@ func TestLittleIsKeptInMemoryOfWhatWasWritten(t *testing.T) {
 			id := event.Thread{PID: uint32(n+i) + 1, TID: uint32(n+i) + 1}
 			b.Stacks = append(b.Stacks, stack(n+i))
 			b.Threads = append(b.Threads, store.ThreadInfo{Thread: id, Comm: "waker"})
-			b.Processes = append(b.Processes, store.Process{PID: id.PID, Name: "waker"})
+			b.Processes = append(b.Processes, store.Process{PID: id.PID, Name: "waker", Cgroup: fmt.Sprintf("/pod%d", id.PID)})
 		}
 		write(b)
 	}
 	s, f := len(w.stacks.ids), len(w.frames.ids)+len(w.frames.older)
 	if s > knownStacks+each || f > 2*(knownFrames+each) || len(w.framed) > s {
 		t.Errorf("%d stacks, %d frames and %d with frames are known", s, f, len(w.framed))
+	}
+	if n := len(w.cgroups.ids) + len(w.cgroups.older); n > 2*(knownCgroups+each) {
+		t.Errorf("%d control groups are known", n)
 	}
 	for range unusedCommits + trimEvery + 1 { // seconds later
 		write(&store.Batch{Tables: store.Tables{Threads: []store.ThreadInfo{{Thread: event.Thread{PID: 1, TID: 1}, Comm: "waker"}}}})

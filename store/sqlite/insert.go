@@ -70,11 +70,12 @@ func (w *Writer) argsID(a *[event.NumArgs]uint64) int64 {
 	return w.args.id(*a)
 }
 
-// knownStacks and knownFrames bound those that are known without asking the file: programs whose addresses differ each
-// time that they are started have ever new ones.
+// What is known without asking the file is bounded: programs whose addresses differ each time that they are started
+// have ever new stacks and frames, and each container has a control group of its own.
 const (
-	knownStacks = 1 << 12
-	knownFrames = 1 << 12
+	knownStacks  = 1 << 12
+	knownFrames  = 1 << 12
+	knownCgroups = 1 << 10
 )
 
 // stackID is the id of a stack; 0 if it has none, or if the file cannot be asked.
@@ -94,12 +95,13 @@ func (w *Writer) stackID(hash uint64) int64 {
 	return w.stacks.id(hash)
 }
 
-// forgetStacks forgets stacks and frames, if there are many. All of them are on disk.
-func (w *Writer) forgetStacks() {
+// forgetValues forgets stacks, frames and control groups, if there are many. All of them are on disk.
+func (w *Writer) forgetValues() {
 	if len(w.stacks.ids) > knownStacks {
 		w.stacks.forget()
 		clear(w.framed)
 		w.moreStacks = true
 	}
 	w.frames.shed(knownFrames)
+	w.cgroups.shed(knownCgroups)
 }

@@ -286,7 +286,7 @@ func (w *Writer) committed() {
 	w.stacks.fresh = w.stacks.fresh[:0]
 	w.frames.fresh = w.frames.fresh[:0]
 	w.queued = nil
-	w.forgetStacks()
+	w.forgetValues()
 	for _, p := range w.procs {
 		p.dirty = false
 	}
