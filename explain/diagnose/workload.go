@@ -15,19 +15,23 @@ func (ev *evidence) readSteps() {
 	for _, span := range ev.in.Spans {
 		n := map[event.Thread]int{}
 		for i := range span {
-			n[span[i].Thread]++
+			if span[i].Depth == 0 {
+				n[span[i].Thread]++
+			}
 		}
-		part := map[event.Thread][]event.CallTime{}
-		for _, c := range span {
-			if c.Depth == 0 {
-				if part[c.Thread] == nil {
-					part[c.Thread] = make([]event.CallTime, 0, n[c.Thread])
-				}
-				part[c.Thread] = append(part[c.Thread], c)
+		part := make(map[event.Thread][]event.CallTime, len(n))
+		for t, calls := range n {
+			part[t] = make([]event.CallTime, 0, calls)
+		}
+		for i := range span {
+			if c := &span[i]; c.Depth == 0 {
+				part[c.Thread] = append(part[c.Thread], *c)
 			}
 		}
 		for t, calls := range part {
-			slices.SortFunc(calls, ledger.InOrder)
+			if !slices.IsSortedFunc(calls, ledger.InOrder) { // as recorded, they are
+				slices.SortFunc(calls, ledger.InOrder)
+			}
 			by[t] = append(by[t], calls)
 		}
 	}

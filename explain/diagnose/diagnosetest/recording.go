@@ -21,11 +21,12 @@ import (
 // InputOf makes the input that a store would give after writing the recording: statistics of every
 // call, and only the notable calls one by one.
 func InputOf(r *eventtext.Recording) *diagnose.Input {
+	tables := r.Tables
+	tables.Calls, tables.Gaps = nil, nil // count and countGaps copy the notable ones
 	in := &diagnose.Input{
-		Node: "node", SelfPID: r.Self, Nodes: r.Nodes, Tables: lists.Clone(r.Tables), Symbols: map[uint64]string{},
+		Node: "node", SelfPID: r.Self, Nodes: r.Nodes, Tables: lists.Clone(tables), Symbols: map[uint64]string{},
 		Dropped: slices.Clone(r.Losses),
 	}
-	in.Calls, in.Gaps = nil, nil // count and countGaps copy the notable ones
 	for _, k := range r.Symbols {
 		in.Symbols[k.Addr] = k.Name
 	}
