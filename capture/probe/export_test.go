@@ -1,5 +1,7 @@
 package probe
 
+import "github.com/ingero-io/ingero/capture/probe/tcp"
+
 // Unseen runs f while the tracer sees nothing of the scheduler.
 func (t *Tracer) Unseen(f func()) error {
 	if err := t.hooks.Close(); err != nil {
@@ -9,3 +11,6 @@ func (t *Tracer) Unseen(f func()) error {
 	f()
 	return t.hook(ledgerHooks...)
 }
+
+// UnseenSegments makes the tracer see no segment that is sent again.
+func (t *Tracer) UnseenSegments() error { return t.probe(tcp.Probe).Detach() }

@@ -23,6 +23,8 @@ struct opener {
 	u64 at; /* when it was opened */
 	u64 spike; /* when its last spike was reported */
 	u32 tgid, tid;
+	u32 retrans; /* segments that the kernel had sent again when it was last asked */
+	u32 pad;
 	char comm[COMM_LEN];
 };
 struct {
@@ -136,31 +138,61 @@ static __always_inline void emit_tcp(struct sock *sk, struct opener *o, u64 star
 #define SPIKE_US 10000     /* ... and so much longer */
 #define SPIKE_APART 100000000 /* ns between two of a connection */
 
+/* Notes how many segments of a connection have been sent again; reports whether that was known. */
+static __always_inline bool count_retrans(struct opener *o, struct tcp_sock *tp)
+{
+	u32 total = BPF_CORE_READ(tp, total_retrans);
+	bool known = o->retrans == total;
+
+	o->retrans = total;
+	return known;
+}
+
 /*
- * An accounted thread waited on the connection: so its owner is known now, and its
- * last round trip can be read. Called where a wait is recorded one by one, so a connection that is
- * only polled is not looked at. The entry is looked up again after the update, since an LRU
- * map may evict at any time.
+ * When the segment was sent that was acknowledged last: for a thread that has just got an answer, when its question
+ * was sent again. rack.mstamp is in us, of the clock of bpf_ktime_get_ns. If it is not of this wait (an acknowledgement
+ * that came sooner than ever is not believed, tcp_rack_advance in net/ipv4/tcp_recovery.c), the end of the wait.
  */
-static __always_inline void waited_for(struct sock *sk, struct task_struct *task, u64 now)
+static __always_inline u64 sent_again_at(struct tcp_sock *tp, u64 from, u64 to)
+{
+	u64 at = BPF_CORE_READ(tp, rack.mstamp) * 1000;
+
+	return at > from && at < to ? at : to - 1;
+}
+
+/*
+ * An accounted thread waited on the connection, from `from` until it was woken at `woken`: so its owner is known now,
+ * and its last round trip can be read. Segments that were sent again without a report, which happens (LOSS_SWITCH), are
+ * seen in the kernel's own counter. Called where a wait is recorded one by one, so a connection that is only polled is
+ * not looked at. The entry is looked up again after the update, since an LRU map may evict at any time.
+ */
+static __always_inline void waited_for(struct sock *sk, struct task_struct *task, u64 from, u64 woken, u64 now)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
-	u64 key = (u64)sk;
+	u64 key = (u64)sk, at = now, dur = 0;
+	u16 op = OP_tcp_rtt_spike;
 	struct opener *o = bpf_map_lookup_elem(&openers, &key);
 
 	if (!o || o->tgid != task->tgid) {
 		struct opener n = { .at = now, .tgid = task->tgid, .tid = task->pid };
 		__builtin_memcpy(n.comm, task->comm, COMM_LEN);
+		n.retrans = BPF_CORE_READ(tp, total_retrans);
 		bpf_map_update_elem(&openers, &key, &n, BPF_ANY);
 		o = bpf_map_lookup_elem(&openers, &key);
 		if (!o)
 			return;
 	}
-	u32 rtt = BPF_CORE_READ(tp, rack.rtt_us), least = BPF_CORE_READ(tp, rtt_min.s[0].v);
-	if (!rtt || least == ~0u || rtt < least + SPIKE_US || rtt / SPIKE_TIMES < least || now - o->spike < SPIKE_APART)
-		return;
-	o->spike = now;
-	emit_tcp(sk, o, now, (u64)rtt * 1000, OP_tcp_rtt_spike, 0, 0);
+	if (!count_retrans(o, tp)) {
+		at = sent_again_at(tp, from, woken);
+		op = OP_tcp_retransmit;
+	} else {
+		u32 rtt = BPF_CORE_READ(tp, rack.rtt_us), least = BPF_CORE_READ(tp, rtt_min.s[0].v);
+		if (!rtt || least == ~0u || rtt < least + SPIKE_US || rtt / SPIKE_TIMES < least || now - o->spike < SPIKE_APART)
+			return;
+		o->spike = now;
+		dur = (u64)rtt * 1000;
+	}
+	emit_tcp(sk, o, at, dur, op, 0, 0); /* once: it is inlined */
 }
 
 #endif

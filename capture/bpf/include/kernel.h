@@ -231,6 +231,7 @@ struct minmax {
 	struct minmax_sample s[3]; /* s[0]: the smallest of the recent past */
 };
 struct tcp_rack {
+	u64 mstamp; /* when the segment that was acknowledged last was sent, us, monotonic clock */
 	u32 rtt_us;
 };
 struct tcp_sock {

@@ -218,8 +218,7 @@ static __always_inline bool renewed(struct thr *t, bool woken, u64 dur)
  * for. Returns false if nothing is known to compare with, or if it ran the whole time.
  *
  * A new thread comes here at its first switch-in, and gets its t_in. The current task is still
- * the one that leaves, so a lock's owner is read right only if both are of one process. Else it is
- * any number: the reader checks that the process has such a thread.
+ * the one that leaves, so a lock's word can be read only if both are of one process.
  */
 static __attribute__((noinline)) int rebuild_out(struct thr *t, struct task_struct *task, u64 now)
 {
@@ -251,6 +250,8 @@ static __attribute__((noinline)) int rebuild_out(struct thr *t, struct task_stru
 	t->out_cpu = bpf_get_smp_processor_id();
 	if (slept) {
 		t->class = classify(t, task);
+		if (bpf_get_current_pid_tgid() >> 32 != task->tgid)
+			t->holder = 0;
 	} else {
 		t->class = CLASS_RUNQ;
 		t->nr = -1;
@@ -305,7 +306,7 @@ static __always_inline void switch_in(struct thr *t, struct task_struct *next, u
 	if (k == CLASS_NET) {
 		struct sock *sk = emit_socket(t, next, out);
 		if (sk)
-			waited_for(sk, next, now);
+			waited_for(sk, next, out, out + blocked, now);
 	}
 	struct off_full_rec *e = bpf_ringbuf_reserve(&events, sizeof *e, 0);
 	if (!e) {

@@ -38,12 +38,14 @@ type SchedLimit struct {
 }
 
 type SchedOpener struct {
-	_     structs.HostLayout
-	At    uint64
-	Spike uint64
-	Tgid  uint32
-	Tid   uint32
-	Comm  [16]int8
+	_       structs.HostLayout
+	At      uint64
+	Spike   uint64
+	Tgid    uint32
+	Tid     uint32
+	Retrans uint32
+	Pad     uint32
+	Comm    [16]int8
 }
 
 type SchedPyProc struct {

@@ -28,6 +28,8 @@ int retransmit(u64 *ctx)
 	u64 key = ctx[0], now = bpf_ktime_get_ns();
 	struct opener *o = bpf_map_lookup_elem(&openers, &key);
 
+	if (o)
+		count_retrans(o, (struct tcp_sock *)sk);
 	emit_tcp(sk, o, now, 0, OP_tcp_retransmit, 0, BPF_CORE_READ(skb, len));
 	return 0;
 }

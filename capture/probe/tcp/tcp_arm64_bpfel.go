@@ -20,12 +20,14 @@ type TcpLimit struct {
 }
 
 type TcpOpener struct {
-	_     structs.HostLayout
-	At    uint64
-	Spike uint64
-	Tgid  uint32
-	Tid   uint32
-	Comm  [16]int8
+	_       structs.HostLayout
+	At      uint64
+	Spike   uint64
+	Tgid    uint32
+	Tid     uint32
+	Retrans uint32
+	Pad     uint32
+	Comm    [16]int8
 }
 
 type TcpQueue struct {
