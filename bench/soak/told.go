@@ -120,7 +120,7 @@ func (t *told) event(e []byte, now float64) {
 		}
 	case eventExec:
 		if x := t.alive(id(1)); x != nil {
-			x.call(id(1))
+			x.exec(id(1))
 		}
 	case eventComm:
 		if x := t.alive(id(1)); x != nil && len(data) >= 24 {
@@ -147,6 +147,14 @@ func (t *told) alive(pid uint32) *life {
 		return all[len(all)-1]
 	}
 	return nil
+}
+
+// exec is call for a process that runs another program now. If that gives it no name that it did not have, it may have
+// gone on to the next program already, as "nice env go" does, before the name of this one was read.
+func (x *life) exec(pid uint32) {
+	had := len(x.names)
+	x.call(pid)
+	x.unnamed = x.unnamed || len(x.names) == had
 }
 
 // call gives a process the names that it has now: its own, and that of its program, which it may have changed already.

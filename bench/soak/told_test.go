@@ -72,3 +72,36 @@ func TestLivesAreTold(t *testing.T) {
 		}
 	})
 }
+
+// A process that goes on to its next program at once may have had a name that nobody read: then it is known that there
+// are others.
+func TestNamesThatNobodyReadAreKnownToBeMissing(t *testing.T) {
+	kerneltest.Require(t)
+	ctx, stop := context.WithCancel(t.Context())
+	w, err := watchLives(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { stop(); <-w.done }()
+	for range 30 {
+		cmd := exec.Command("nice", "env", "sleep", "0.01")
+		if err := cmd.Run(); err != nil {
+			t.Fatal(err)
+		}
+		var x life
+		until(t, "it has ended", func() bool {
+			w.with(func(l lives) {
+				if of := l.of[uint32(cmd.Process.Pid)]; len(of) > 0 {
+					x = *of[len(of)-1]
+					x.names = slices.Clone(x.names)
+				}
+			})
+			return x.to > 0
+		})
+		for _, name := range []string{"nice", "env", "sleep"} {
+			if !x.unnamed && !slices.Contains(x.names, name) {
+				t.Fatalf("it had the name %s, too: %+v", name, x)
+			}
+		}
+	}
+}
