@@ -17,6 +17,7 @@ var ofPyTorch = regexp.MustCompile(`(?i)torch|DataLoader|pin_memory|\.item\(\)|n
 
 // Advice fits the process's framework. PyTorch terms are used for PyTorch programs only.
 func TestAdviceFitsTheFramework(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{
 		"pageable_copy", "alloc_churn", "memory_leak", "implicit_sync", "implicit_sync_same_op", "implicit_sync_early",
 		"graph_recapture", "graph_recapture_capturing",

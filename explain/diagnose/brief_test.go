@@ -11,6 +11,7 @@ import (
 
 // TestAReportOfOneFindingFitsATerminal: 24 lines of 80 columns.
 func TestAReportOfOneFindingFitsATerminal(t *testing.T) {
+	t.Parallel()
 	one := 0
 	for _, path := range cases(t) {
 		_, r := diagnosed(t, path)

@@ -76,6 +76,7 @@ func lastSeconds(all *eventtext.Recording, now uint64) *diagnose.Input {
 // is wrong. For a wait for the GPU, the reason may become known only later: the GPU's clock is read
 // once a second.
 func TestHighLiveFindingsAreAlsoReportedAfterwards(t *testing.T) {
+	t.Parallel()
 	const long = `process engine pid=100 parent=1 traced
 thread main pid=100 tid=100 comm=engine dispatch
 process backup-agent pid=4711

@@ -25,6 +25,7 @@ func shuffle[T any](list []T) {
 }
 
 func TestDiagnoseIgnoresTheOrderOfItsInput(t *testing.T) {
+	t.Parallel()
 	for _, path := range cases(t) {
 		in := diagnosetest.InputOf(read(t, path))
 		in.PerProcess = true

@@ -60,6 +60,7 @@ func checkSpent(t *testing.T, name string, in *diagnose.Input) (findings int) {
 }
 
 func TestTimeIsAttributedOnceInCases(t *testing.T) {
+	t.Parallel()
 	for _, path := range cases(t) {
 		checkSpent(t, path, input(t, path))
 	}
@@ -250,6 +251,7 @@ func (w *walker) waits(busy uint64, op event.Op) (l event.Ledger) {
 }
 
 func TestTimeIsAttributedOnceInRandomRecordings(t *testing.T) {
+	t.Parallel()
 	const seeds = 15
 	for i := range traits {
 		findings := 0
