@@ -192,4 +192,33 @@ var daily = []Case{
 		Name: "empty-cache", file: "R48_empty_cache.py", torch: true, gpu: "kernel.default=150us;alloc=200us;free=150us",
 		Truth: Truth{Kinds: []string{event.CauseAllocChurn}, Words: []string{"cudaMalloc|cudaFree|empty_cache"}},
 	},
+	{
+		Name: "run-tracker", file: "R50_run_tracker.py", torch: true,
+		Truth: Truth{Kinds: []string{event.CauseBlockIO}, Words: []string{"fsync|fdatasync|sqlite|commit|log_metric"}},
+	},
+	{
+		Name: "image-pipeline", file: "R52_image_pipeline.c", gpu: fast,
+		Truth: Truth{Words: []string{"SIGALRM|signal handler|take_sample|walk_frames|itimer"}},
+	},
+	{
+		Name: "request-counters", file: "R53_request_counters.c", gpu: fast, needs: 2,
+		Truth: Truth{
+			Kinds: []string{event.CauseLockContention}, Who: "metrics-export",
+			Words: []string{"render_metrics|append_series|printf"},
+		},
+	},
+	{
+		Name: "feature-lookups", file: "R54_feature_lookups.c", gpu: "kernel.default=100us", needs: 2,
+		Truth: Truth{
+			Kinds: []string{event.CauseNetworkWait, event.CausePeerWait}, Who: "feature-store",
+			Words: []string{"\\bconnect\\b|look_up", "\\bSYN\\b|backlog|accept|listen|retransmi|sent again"},
+		},
+	},
+	{
+		Name: "api-server", file: "R56_api_server.py", gpu: "kernel.default=100us",
+		Truth: Truth{Words: []string{
+			"fetch_image|recv|image-fetcher",
+			"asyncio|event.?loop|_run_once|run_forever|coroutine|handle_requests|main thread",
+		}},
+	},
 }

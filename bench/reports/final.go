@@ -32,4 +32,21 @@ var final = []Case{
 			Words: []string{"sh_queue|compile_variant"},
 		},
 	},
+	{
+		Name: "embedding-table", file: "R51_embedding_table.c", gpu: fast, needs: 2, Final: true,
+		Truth: Truth{Words: []string{
+			"copy.on.write|page.?fault|minor fault|wp_page|\\bCOW\\b", "fork|snapshot|clone|child",
+		}},
+	},
+	{
+		Name: "message-ring", file: "R55_message_ring.py", needs: 2, Final: true,
+		Truth: Truth{Words: []string{"acquire_read|sched_yield", "sched_yield|spin|busy.?wait|polls|polling"}},
+	},
+	{
+		Name: "ready-queue", file: "R57_ready_queue.c", gpu: "kernel.default=100us", needs: 2, Final: true,
+		Truth: Truth{Words: []string{
+			"wait_until_ready|cond_timedwait|cond_clockwait|condition",
+			"time.?out|timed.?out|expire|nobody (wakes|woke|signal)|not woken|missed|lost wake",
+		}},
+	},
 }
