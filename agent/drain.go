@@ -30,8 +30,9 @@ const maxEarly = 1 << 16
 
 // drain empties the ring, a chunk at a time, into work items from next. It reports whether the ring
 // is empty. If next returns nil, calls stay in the ring. Process starts are handled anyway: a new
-// process needs its probes before its first call.
-func (r *run) drain(next func() *workItem) bool {
+// process needs its probes before its first call. After most records it returns: programs may make more as
+// fast as they are handled.
+func (r *run) drain(next func() *workItem, most int) bool {
 	d := &r.drained
 	for {
 		if r.recorder.busy() {
@@ -63,6 +64,9 @@ func (r *run) drain(next func() *workItem) bool {
 		}
 		if n < chunk {
 			return true
+		}
+		if most -= n; most <= 0 {
+			return false
 		}
 	}
 }

@@ -7,8 +7,11 @@ import (
 	"github.com/ingero-io/ingero/capture/probe"
 )
 
-// drainAll empties the ring, and waits for the recorder as long as needed.
-func (r *run) drainAll() { r.drain(r.recorder.item) }
+// ringRecords is more than the records that a ring of the usual size holds: the smallest has 40 bytes.
+const ringRecords = 16 << 20 / 40
+
+// drainAll handles what is in the ring now, and waits for the recorder as long as needed.
+func (r *run) drainAll() { r.drain(r.recorder.item, ringRecords) }
 
 // finish stops the probes, drains what is left and closes the recording. A command that runs goes on.
 func (r *run) finish() (Summary, error) {
@@ -21,10 +24,14 @@ func (r *run) finish() (Summary, error) {
 		r.followers.mapped(m)
 		r.targets.unnoticed(m)
 	})
+	for _, m := range r.targets.mapping.first {
+		r.targets.unnoticed(m)
+	}
 	r.drainAll() // process starts and exits, before their counters are read
 	var s Summary
 	err := errors.Join(r.followers.stop(&s), r.tracer.DetachAll())
-	r.drainAll()
+	for !r.drain(r.recorder.item, ringRecords) { // nobody adds any more
+	}
 	r.followers.ended(r.exiting.take(r.exiting.gone()))
 	last := r.recorder.item()
 	status := r.tick(last, time.Now(), true)

@@ -20,6 +20,13 @@ const (
 	maxKernelProcs = 4096
 )
 
+// maxLaunched and maxAllLaunched bound the launched functions that are known, of a process and of all: a program may
+// launch what it likes.
+const (
+	maxLaunched    = 1 << 17
+	maxAllLaunched = 1 << 19
+)
+
 // kernels finds the names of the kernels that traced processes launch: the names that programs
 // register and look up, else the symbol of the host function. It belongs to the recorder's
 // goroutine.
@@ -30,6 +37,7 @@ type kernels struct {
 	recent  [1 << 10]kernelKey // recent launches: most repeat one
 	nest    nestedLaunches
 	known   int    // number of names in all of procs
+	told    int    // number of launched functions in all of procs
 	dropped uint64 // names dropped for lack of room, not reported yet
 	fresh   []store.Kernel
 }
@@ -111,7 +119,7 @@ func (k *kernels) table(pid uint32) *kernelTable {
 	if t == nil {
 		if len(k.procs) >= maxKernelProcs { // their ends were not reported
 			clear(k.procs)
-			k.known = 0
+			k.known, k.told = 0, 0
 		}
 		t = &kernelTable{names: map[uint64]knownName{}, recorded: map[uint64]recordedName{}, passed: map[uint64]uint64{}}
 		k.procs[pid] = t
@@ -122,6 +130,7 @@ func (k *kernels) table(pid uint32) *kernelTable {
 func (k *kernels) forget(pid uint32) {
 	if t := k.procs[pid]; t != nil {
 		k.known -= len(t.names)
+		k.forgetLaunched(t)
 		delete(k.procs, pid)
 		clear(k.recent[:])
 		clear(k.nest.recent[:])
@@ -185,9 +194,42 @@ func (k *kernels) launched(c *event.Call) {
 	}
 	*slot = key
 	t := k.table(c.PID)
-	if _, ok := t.recorded[key.fn]; !ok && len(t.recorded) < maxKernelNames {
+	if _, ok := t.recorded[key.fn]; !ok {
 		k.tell(c.PID, t, key.fn)
 	}
+}
+
+func (t *kernelTable) launched() int { return len(t.recorded) + len(t.passed) }
+
+// forgetLaunched forgets what a process launched: if it is launched again, its name is recorded once more.
+func (k *kernels) forgetLaunched(t *kernelTable) {
+	k.told -= t.launched()
+	clear(t.recorded)
+	clear(t.passed)
+}
+
+// record notes a launched function.
+func (k *kernels) record(t *kernelTable, fn uint64, name recordedName) {
+	before := t.launched()
+	t.recorded[fn] = name
+	k.grown(t, before)
+}
+
+// grown notes that a process has launched more, and forgets what the one with the most did if it is too much.
+func (k *kernels) grown(t *kernelTable, before int) {
+	k.told += t.launched() - before
+	if t.launched() > maxLaunched {
+		k.forgetLaunched(t)
+	}
+	if k.told <= maxAllLaunched {
+		return
+	}
+	for _, o := range k.procs {
+		if o.launched() > t.launched() {
+			t = o
+		}
+	}
+	k.forgetLaunched(t)
 }
 
 // tell records the name of a function, if it is known.
@@ -207,9 +249,10 @@ func (k *kernels) tell(pid uint32, t *kernelTable, fn uint64) {
 	if old, recorded := t.recorded[fn]; recorded && old.symbol == symbol {
 		return
 	}
-	t.recorded[fn] = recordedName{symbol, source}
+	told := recordedName{symbol, source}
+	k.record(t, fn, told)
 	if symbol != "" {
-		k.fresh = append(k.fresh, t.recorded[fn].kernel(pid, fn))
+		k.fresh = append(k.fresh, told.kernel(pid, fn))
 	}
 }
 

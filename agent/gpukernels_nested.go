@@ -60,10 +60,12 @@ func (k *kernels) same(pid uint32, driver, own uint64) {
 	}
 	*slot = pair
 	t := k.table(pid)
-	if _, passed := t.passed[driver]; !passed && (t.recorded[driver].symbol != "" || len(t.passed) >= maxKernelNames) {
+	if _, passed := t.passed[driver]; !passed && t.recorded[driver].symbol != "" {
 		return // the program looked it up by name
 	}
+	before := t.launched()
 	t.passed[driver] = own // a new one, or the handle was used again
+	k.grown(t, before)
 	k.pass(pid, t, driver)
 }
 
@@ -73,7 +75,7 @@ func (k *kernels) pass(pid uint32, t *kernelTable, driver uint64) {
 	if name.symbol == "" || t.recorded[driver] == name {
 		return
 	}
-	t.recorded[driver] = name
+	k.record(t, driver, name)
 	k.fresh = append(k.fresh, name.kernel(pid, driver))
 }
 

@@ -220,3 +220,37 @@ func TestAReadThatDoesNotEndIsGivenUp(t *testing.T) {
 		runtime.Gosched()
 	}
 }
+
+// A program may launch functions at any address. What is known of launched ones is bounded, and other programs keep
+// theirs.
+func TestLaunchedFunctionsThatAreKnownAreBounded(t *testing.T) {
+	t.Parallel()
+	k := newKernels(nil)
+	k.symbol = func(int, uint64) string { return "f" }
+	k.launched(new(launch(1, 0x100)))
+	for fn := range uint64(maxLaunched / 2) {
+		for pid := range uint32(2 * maxAllLaunched / maxLaunched) {
+			k.launched(new(launch(2+pid, fn<<4+0x1000)))
+		}
+	}
+	for fn := range uint64(2 * maxLaunched) {
+		k.launched(new(launch(2, fn<<4+1)))
+		k.fresh = k.fresh[:0]
+	}
+	sum := 0
+	for pid, p := range k.procs {
+		sum += p.launched()
+		if p.launched() > maxLaunched {
+			t.Errorf("%d functions of process %d are known", p.launched(), pid)
+		}
+	}
+	if sum != k.told || sum > maxAllLaunched || len(k.procs[1].recorded) != 1 {
+		t.Errorf("%d functions are known, %d are counted, %d of another process", sum, k.told, len(k.procs[1].recorded))
+	}
+	for pid := range k.procs {
+		k.forget(pid)
+	}
+	if k.told != 0 {
+		t.Errorf("%d are counted of processes that ended", k.told)
+	}
+}

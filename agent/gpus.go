@@ -2,10 +2,12 @@ package agent
 
 import (
 	"slices"
+	"syscall"
 	"time"
 
 	"github.com/ingero-io/ingero/capture/host/nvml"
 	"github.com/ingero-io/ingero/capture/host/proc"
+	"github.com/ingero-io/ingero/capture/privilege"
 	"github.com/ingero-io/ingero/capture/probe"
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/store"
@@ -49,7 +51,7 @@ func gpuFollower(s *shared, names *processTable) follower {
 		},
 		mapped: func(m probe.Mapped) {
 			if s.targets.wants(m.PID) {
-				g.mapped(m, s.fs)
+				g.mapped(m)
 			}
 		},
 		second: func(t *second) {
@@ -93,14 +95,18 @@ func (g *gpus) take(b *store.Batch, addUntraced func(pid uint32)) {
 	}
 }
 
-// mapped learns of a copy of the library that a process uses, which matters if the
-// machine has none of its own.
-func (g *gpus) mapped(m probe.Mapped, fs proc.FS) {
+// mapped learns of a copy of the library that a process uses, which matters if the machine has none of its own. A file
+// that only a container has is left alone: the library is run, and what a container brings must not run outside of it.
+func (g *gpus) mapped(m probe.Mapped) {
 	if g == nil || !nvml.IsLibrary(m.Path) || g.reader.State().Library != "" {
 		return
 	}
-	if path, err := fs.Open(m.PID, proc.Mapping{Path: m.Path, Inode: m.Inode}); err == nil { // else it ended
-		g.reader.Also(path)
+	info, err := privilege.Stat(m.Path)
+	if err != nil {
+		return
+	}
+	if s, ok := info.Sys().(*syscall.Stat_t); ok && s.Ino == m.Inode {
+		g.reader.Also(m.Path)
 	}
 }
 
@@ -113,7 +119,7 @@ func (g *gpus) running(pids map[int]bool, fs proc.FS) {
 		}
 		for _, m := range list {
 			if m.Exec {
-				g.mapped(probe.Mapped{PID: pid, Path: m.Path, Inode: m.Inode}, fs)
+				g.mapped(probe.Mapped{PID: pid, Path: m.Path, Inode: m.Inode})
 			}
 		}
 	}

@@ -1,6 +1,8 @@
 package agent
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/ingero-io/ingero/capture/host/proc"
@@ -12,17 +14,19 @@ import (
 // hostIO finds names for numbers in records of disk and network: devices, files that threads waited
 // for, and owners of sockets. New names go into the recording.
 type hostIO struct {
-	fs      proc.FS
-	devices map[event.Device]bool
-	files   map[waitedFile]bool // looked up, found or not
-	sockets map[uint64]uint32
-	usage   map[uint32]proc.Usage
-	names   []event.DeviceName
-	paths   []event.File
-	lookups int                  // in this drain
-	asked   map[uint32][]uint64  // inodes of files to be looked for in this drain, by process
-	mapped  map[uint32][]uint64  // those that no descriptor is open for: to be looked for among the mappings
-	read    map[uint32]time.Time // when the mappings of a process were read last
+	fs          proc.FS
+	devices     map[event.Device]bool
+	files       map[waitedFile]bool // looked up, found or not
+	sockets     map[uint64]socketOwner
+	owners      time.Time // when owners of sockets were looked for last
+	ownersAsked int       // and the process that was looked at last
+	usage       map[uint32]proc.Usage
+	names       []event.DeviceName
+	paths       []event.File
+	lookups     int                  // in this drain
+	asked       map[uint32][]uint64  // inodes of files to be looked for in this drain, by process
+	mapped      map[uint32][]uint64  // those that no descriptor is open for: to be looked for among the mappings
+	read        map[uint32]time.Time // when the mappings of a process were read last
 }
 
 type waitedFile struct {
@@ -38,7 +42,7 @@ const (
 
 func newHostIO(fs proc.FS) *hostIO {
 	return &hostIO{
-		fs: fs, devices: map[event.Device]bool{}, files: map[waitedFile]bool{}, sockets: map[uint64]uint32{},
+		fs: fs, devices: map[event.Device]bool{}, files: map[waitedFile]bool{}, sockets: map[uint64]socketOwner{},
 		usage: map[uint32]proc.Usage{}, asked: map[uint32][]uint64{}, mapped: map[uint32][]uint64{},
 		read: map[uint32]time.Time{},
 	}
@@ -100,12 +104,7 @@ func (h *hostIO) observe(r *probe.Records, traced map[int]bool, now time.Time) {
 			h.file(q.PID, q.Inode)
 		}
 	}
-	for i := range r.Connections {
-		if c := &r.Connections[i]; c.PID == 0 && c.Inode != 0 {
-			c.PID = h.socket(c.Inode, traced)
-			c.TID = c.PID
-		}
-	}
+	h.ownConnections(r.Connections, traced, now)
 	h.find(now)
 }
 
@@ -163,25 +162,67 @@ func (h *hostIO) named(pid uint32, inodes []uint64, names map[uint64]string) (re
 	return rest
 }
 
-// socket finds the traced process that has a socket; 0 if none.
-func (h *hostIO) socket(inode uint64, traced map[int]bool) uint32 {
-	if pid, ok := h.sockets[inode]; ok {
-		return pid
-	}
-	if h.lookups >= maxFileLookups {
-		return 0
-	}
-	if len(h.sockets) >= maxFiles {
-		clear(h.sockets)
-	}
-	h.lookups++
-	h.sockets[inode] = 0
-	for pid := range traced {
-		if h.fs.SocketOf(pid, inode) {
-			h.sockets[inode] = uint32(pid)
+// Limits on looking for owners of sockets: what goes wrong on connections of a process that accepted them comes without
+// one, and a peer far away can make that happen as often as it likes.
+const (
+	ownersEach   = time.Second      // how often they are looked for
+	ownersLooks  = 1 << 14          // descriptors that are looked at each time, some 2 us each
+	ownerUnknown = 10 * time.Second // after which a socket of which none was found is looked for again
+)
+
+// socketOwner is the traced process that has a socket; 0 if none was found at that time.
+type socketOwner struct {
+	pid uint32
+	at  time.Time
+}
+
+// ownConnections gives connections without a process that of their socket, among the traced ones.
+func (h *hostIO) ownConnections(list []event.Connection, traced map[int]bool, now time.Time) {
+	wanted := map[uint64]bool{}
+	unowned := func(each func(c *event.Connection)) {
+		for i := range list {
+			if c := &list[i]; c.PID == 0 && c.Inode != 0 {
+				each(c)
+			}
 		}
 	}
-	return h.sockets[inode]
+	unowned(func(c *event.Connection) {
+		if o, known := h.sockets[c.Inode]; !known || o.pid == 0 && now.Sub(o.at) >= ownerUnknown {
+			wanted[c.Inode] = true
+		}
+	})
+	if len(wanted) > 0 && now.Sub(h.owners) >= ownersEach {
+		h.owners = now
+		h.findOwners(wanted, traced, now)
+	}
+	unowned(func(c *event.Connection) {
+		c.PID = h.sockets[c.Inode].pid
+		c.TID = c.PID
+	})
+}
+
+// findOwners looks through the descriptors of the processes, those first that were not reached the last time.
+func (h *hostIO) findOwners(wanted map[uint64]bool, traced map[int]bool, now time.Time) {
+	if len(h.sockets)+len(wanted) > maxFiles {
+		clear(h.sockets)
+	}
+	for i := range wanted {
+		h.sockets[i] = socketOwner{at: now}
+	}
+	left, found := ownersLooks, 0
+	pids := slices.Sorted(maps.Keys(traced))
+	next, _ := slices.BinarySearch(pids, h.ownersAsked+1)
+	for _, pid := range slices.Concat(pids[next:], pids[:next]) {
+		h.ownersAsked = pid
+		open, looked := h.fs.Sockets(pid, wanted, left)
+		for _, i := range open {
+			h.sockets[i] = socketOwner{uint32(pid), now}
+		}
+		found += len(open)
+		if left -= looked; left <= 0 || found >= len(wanted) {
+			return
+		}
+	}
 }
 
 // take adds new names to a batch.
@@ -243,8 +284,8 @@ func (h *hostIO) forget(pid uint32) {
 			delete(h.files, k)
 		}
 	}
-	for inode, p := range h.sockets {
-		if p == pid || p == 0 {
+	for inode, o := range h.sockets {
+		if o.pid == pid {
 			delete(h.sockets, inode)
 		}
 	}

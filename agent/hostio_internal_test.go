@@ -82,3 +82,48 @@ func TestMappedFilesAreLookedForTogether(t *testing.T) {
 		t.Error("something is kept of a process that ended")
 	}
 }
+
+// A peer far away can make TCP send again as often as it likes, on connections whose owner is not known. Owners are
+// looked for now and then, among a bounded number of descriptors.
+func TestOwnersOfSocketsAreLookedForNowAndThen(t *testing.T) {
+	t.Parallel()
+	socket, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(socket)
+	var st unix.Stat_t
+	if err := unix.Fstat(socket, &st); err != nil {
+		t.Fatal(err)
+	}
+	self, now := os.Getpid(), time.Now()
+	h := newHostIO(proc.New(""))
+	traced := map[int]bool{self: true, 1 << 30: true}
+	owner := func(inode uint64) uint32 {
+		list := []event.Connection{{Inode: inode}}
+		h.ownConnections(list, traced, now)
+		return list[0].PID
+	}
+	if owner(1); h.owners != now {
+		t.Fatal("nobody was looked at")
+	}
+	if got := owner(st.Ino); got != 0 {
+		t.Errorf("they were looked at again at once: %d", got)
+	}
+	now = now.Add(ownersEach)
+	if got := owner(st.Ino); got != uint32(self) {
+		t.Errorf("the owner is %d, not %d", got, self)
+	}
+	begin := h.owners
+	now = now.Add(ownersEach)
+	if owner(1); h.owners != begin {
+		t.Error("a socket of which nobody was found is looked for again at once")
+	}
+	now = now.Add(ownerUnknown)
+	if owner(1); h.owners != now {
+		t.Error("a socket of which nobody was found is not looked for again")
+	}
+	if open, looked := h.fs.Sockets(self, map[uint64]bool{st.Ino: true}, 2); looked != 2 || len(open) > 1 {
+		t.Errorf("%d descriptors were looked at, not 2", looked)
+	}
+}

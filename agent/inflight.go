@@ -33,7 +33,7 @@ const maxHolders = 8
 
 func newInFlightTracker(fs proc.FS) *inFlightTracker {
 	return &inFlightTracker{
-		open: map[event.Thread]*flight{}, still: &standstill{fs: fs, peers: map[peerKey]peer{}},
+		open: map[event.Thread]*flight{}, still: newStandstill(fs),
 	}
 }
 

@@ -1,10 +1,12 @@
 package agent
 
 import (
+	"errors"
 	"maps"
 	"slices"
 	"time"
 
+	"github.com/ingero-io/ingero/capture/limit"
 	"github.com/ingero-io/ingero/capture/probe"
 )
 
@@ -47,6 +49,14 @@ func (x *targets) failed(k fileKey) {
 // letGo detaches from files that nobody maps any more. It is called once a second, and reads the mappings of two
 // processes. ending reports whether the end of a process is known, and its last records are waited for.
 func (x *targets) letGo(now time.Time, ending func(pid int) bool) {
+	for k, a := range x.arrived.takeAll() {
+		if x.attached[k] != nil {
+			x.detach(k, a)
+			continue
+		}
+		x.attached[k], x.names[k] = a, a.Path
+		x.users.attached(k, now)
+	}
 	if pid, ok := x.users.next(); ok {
 		before := len(x.users.files[pid])
 		if _, err := x.fs.Comm(pid, pid); err != nil {
@@ -77,7 +87,10 @@ func (x *targets) mayStay(k fileKey) (stays, forEver bool) {
 	case !x.lasting[k.dev]:
 		return false, false
 	}
-	now, err := keyOf(path)
+	now, err := x.keyOf(path)
+	if errors.Is(err, limit.ErrNoAnswer) {
+		return true, x.found[k]
+	}
 	return err == nil && now.dev == k.dev && now.ino == k.ino, x.found[k]
 }
 
@@ -88,9 +101,12 @@ func (x *targets) release(k fileKey) {
 	delete(x.names, k)
 	delete(x.found, k)
 	x.users.forget(k)
-	if a == nil {
-		return
+	if a != nil {
+		x.detach(k, a)
 	}
+}
+
+func (x *targets) detach(k fileKey, a *probe.Attachment) {
 	go func() { // slow on the perf back end; nothing waits for it
 		if err := x.tracer.Detach(a); err != nil {
 			x.log.Debug("detach", "file", a.Path, "pid", k.pid, "err", err)

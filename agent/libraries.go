@@ -11,6 +11,7 @@ import (
 	"github.com/ingero-io/ingero/capture/host/cudalib"
 	"github.com/ingero-io/ingero/capture/host/framework"
 	"github.com/ingero-io/ingero/capture/host/proc"
+	"github.com/ingero-io/ingero/capture/limit"
 	"github.com/ingero-io/ingero/capture/probe"
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/store"
@@ -31,6 +32,7 @@ type libraries struct {
 	images map[fileContent]image
 	used   map[int]*usedFiles // by process
 	fresh  []store.Library    // not in a batch yet
+	files  limit.Patient
 }
 
 // usedFiles are the library files of a process that are recorded.
@@ -56,7 +58,9 @@ type fileContent struct {
 type image struct{ soname, buildID string }
 
 func newLibraries(f proc.FS, log *slog.Logger) *libraries {
-	return &libraries{fs: f, log: log, images: map[fileContent]image{}, used: map[int]*usedFiles{}}
+	return &libraries{
+		fs: f, log: log, images: map[fileContent]image{}, used: map[int]*usedFiles{}, files: limit.Patient{Wait: patience},
+	}
 }
 
 func (l *libraries) follower(x *targets) follower {
@@ -143,16 +147,25 @@ func (l *libraries) mapped(m probe.Mapped) {
 
 // record records a file that a process has mapped. It reports whether the file could be read.
 func (l *libraries) record(pid int, m proc.Mapping) bool {
-	path, err := l.fs.Open(pid, m)
+	type opened struct {
+		path string
+		fileContent
+	}
+	o, err := limit.Within(&l.files, func() (o opened, err error) {
+		if o.path, err = l.fs.Open(pid, m); err != nil {
+			return o, err
+		}
+		s, err := statOf(o.path)
+		if err != nil {
+			return o, err
+		}
+		o.fileContent = fileContent{uint64(s.Dev), s.Ino, s.Size, s.Mtim.Nano()}
+		return o, nil
+	}, nil)
 	if err != nil {
 		return false
 	}
-	s, err := statOf(path)
-	if err != nil {
-		return false
-	}
-	c := fileContent{uint64(s.Dev), s.Ino, s.Size, s.Mtim.Nano()}
-	l.addImage(pid, usedFile{m.Path, c}, l.image(path, c))
+	l.addImage(pid, usedFile{m.Path, o.fileContent}, l.image(o.path, o.fileContent))
 	return true
 }
 
@@ -161,10 +174,16 @@ func (l *libraries) image(path string, c fileContent) image {
 	if i, ok := l.images[c]; ok {
 		return i
 	}
-	var i image
-	if f, err := cudalib.OpenImage(path); err == nil { // else it says nothing
-		i = image{f.Soname(), f.BuildID()}
-		f.Close()
+	i, err := limit.Within(&l.files, func() (image, error) {
+		f, err := cudalib.OpenImage(path)
+		if err != nil {
+			return image{}, nil // it says nothing
+		}
+		defer f.Close()
+		return image{f.Soname(), f.BuildID()}, nil
+	}, nil)
+	if err != nil {
+		return i
 	}
 	if len(l.images) >= maxImages {
 		clear(l.images)

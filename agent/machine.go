@@ -39,7 +39,7 @@ func (p *processTable) throttles(l []store.Throttle, now time.Time) []store.Thro
 	}
 	done, throttled := map[string]bool{}, map[string]bool{}
 	for pid, q := range p.processes {
-		if !q.Traced {
+		if !q.Traced || p.endedAt[pid] != 0 { // another one may have the id by now
 			continue
 		}
 		of, err := p.fs.Cgroups(int(pid))

@@ -42,9 +42,15 @@ func (p *pendingMaps) forget(age func(ktime uint64) time.Duration) {
 
 // since is the time since a moment of the kernel's clock, CLOCK_MONOTONIC.
 func since(ktime uint64) time.Duration {
+	now := kernelTime()
+	return time.Duration(now - min(ktime, now))
+}
+
+// kernelTime is that clock's time, ns; 0 if it cannot be read.
+func kernelTime() uint64 {
 	var now unix.Timespec
-	if unix.ClockGettime(unix.CLOCK_MONOTONIC, &now) != nil || uint64(now.Nano()) < ktime {
+	if unix.ClockGettime(unix.CLOCK_MONOTONIC, &now) != nil {
 		return 0
 	}
-	return time.Duration(uint64(now.Nano()) - ktime)
+	return uint64(now.Nano())
 }

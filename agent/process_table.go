@@ -169,7 +169,7 @@ func (p *processTable) framework(pid int, q *store.Process) {
 // be loaded at any time, most of them early. So it looks after 1, 2, 4, … seconds.
 func (p *processTable) frameworks() {
 	for pid, q := range p.processes {
-		if !q.Traced || q.Framework != framework.CUDA {
+		if !q.Traced || q.Framework != framework.CUDA || p.endedAt[pid] != 0 {
 			delete(p.looks, pid)
 			continue
 		}

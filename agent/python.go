@@ -20,12 +20,14 @@ type pythons struct {
 	known  map[int]bool    // processes whose interpreter was found, or is not supported
 	said   map[string]bool // reasons that were logged
 	off    bool
+	// reading reads files and memory of processes.
+	reading limit.Patient
 }
 
 func newPythons(t *probe.Tracer, fs proc.FS, stack probe.StackPolicy, log *slog.Logger) *pythons {
 	p := &pythons{
 		tracer: t, finder: python.NewFinder(fs), log: log, known: map[int]bool{}, said: map[string]bool{},
-		off: stack == probe.StackOff,
+		off: stack == probe.StackOff, reading: limit.Patient{Wait: patience},
 	}
 	if err := probe.PythonSupport(); err != nil && !p.off {
 		p.off = true
@@ -71,7 +73,7 @@ func (p *pythons) look(pid int) {
 	if p.off || p.known[pid] {
 		return
 	}
-	found, err := p.finder.Find(pid)
+	found, err := limit.Within(&p.reading, func() (*python.Interpreter, error) { return p.finder.Find(pid) }, nil)
 	var cannot *python.UnsupportedError
 	switch {
 	case errors.As(err, &cannot):

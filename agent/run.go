@@ -179,16 +179,14 @@ func (r *run) turn() error {
 	}
 	r.mappings()
 	r.refresh(t)
-	if err := r.rescan(t); err != nil {
-		return err
-	}
+	r.rescan(t)
 	r.schedPolicy.watch(r.tracer.Fill(), r.recorder.busy() || r.recorder.sent.late(t) || r.opts.busy())
 	var due *workItem // for the second; taken before the drain, which may use up all
 	if t.Sub(r.seconds.at) >= time.Second {
 		due = r.recorder.ready()
 	}
 	gone := r.exiting.gone()
-	empty := r.drain(r.recorder.ready)
+	empty := r.drain(r.recorder.ready, ringRecords)
 	if empty || len(r.exiting.threads) > maxEarly { // else some of their calls are still in the ring
 		r.ended(r.exiting.take(gone))
 	}

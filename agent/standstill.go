@@ -9,14 +9,20 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/ingero-io/ingero/capture/host/proc"
+	"github.com/ingero-io/ingero/capture/limit"
 	"github.com/ingero-io/ingero/event"
 )
 
 // standstill finds out what threads wait for that make no calls any more: who has the other end of a pipe, and whether
 // a lock can be released at all. It asks /proc, about threads that are silent for seconds, and what keeps them.
 type standstill struct {
-	fs    proc.FS
-	peers map[peerKey]peer // who has the other end
+	fs     proc.FS
+	peers  map[peerKey]peer // who has the other end
+	memory limit.Patient    // reads that of processes
+}
+
+func newStandstill(fs proc.FS) *standstill {
+	return &standstill{fs: fs, peers: map[peerKey]peer{}, memory: limit.Patient{Wait: patience}}
 }
 
 // peerKey is a wait: a later one of the same thread may be for another process. Who polls again and again waits for the
@@ -49,7 +55,11 @@ func (s *standstill) pipes(f *event.InFlight) (peerKey, []string) {
 	if f.Class == event.Pipe {
 		return peerKey{Thread: f.Thread, since: f.Since}, []string{f.File}
 	}
-	polled := s.fs.Polled(int(event.KernelID(f.PID)), int(event.KernelID(f.TID)))
+	pid, tid := int(event.KernelID(f.PID)), int(event.KernelID(f.TID))
+	polled, err := limit.Within(&s.memory, func() ([]string, error) { return s.fs.Polled(pid, tid), nil }, nil)
+	if err != nil {
+		return peerKey{}, nil
+	}
 	polled = slices.DeleteFunc(polled, func(name string) bool { return !strings.HasPrefix(name, "pipe:") })
 	return peerKey{Thread: f.Thread, polls: strings.Join(polled, " ")}, polled
 }

@@ -31,7 +31,7 @@ func TestThreadsThatTakeTurnsAreNotStuck(t *testing.T) {
 	}
 	thread("7", 5)
 	thread("8", 9)
-	s := &standstill{fs: proc.New(root)}
+	s := newStandstill(proc.New(root))
 	before, ok := s.waiting(7)
 	if !ok || !s.stuck(7) || before[7] != 7 || before[8] != 11 {
 		t.Fatalf("both wait: %v %t", before, ok)

@@ -3,7 +3,6 @@ package agent
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"maps"
 	"os"
@@ -15,7 +14,7 @@ import (
 
 	"github.com/ingero-io/ingero/capture/host/cudalib"
 	"github.com/ingero-io/ingero/capture/host/proc"
-	"github.com/ingero-io/ingero/capture/privilege"
+	"github.com/ingero-io/ingero/capture/limit"
 	"github.com/ingero-io/ingero/capture/probe"
 	"github.com/ingero-io/ingero/capture/probe/discover"
 )
@@ -47,8 +46,15 @@ type targets struct {
 	used     map[string]bool  // names of all files ever attached to, at most maxUsed
 	traced   map[int]bool     // processes known to use a library
 	late     time.Duration    // total time in which processes had a library that was not attached to yet
-	pending  pendingMaps      // mappings of files with probes, by processes not known to be in processTree
-	scanned  time.Time        // time of the last scan of all processes
+	refused  *limit.Log
+	files    limit.Patient // for what finder and file systems say
+	probing  limit.Patient
+	silence  time.Time // when it was said that one does not answer
+	arrived  arrived
+	held     bool        // no more files are attached to for now
+	mapping  mappings    // processes that have just mapped a file
+	pending  pendingMaps // mappings of files with probes, by processes not known to be in processTree
+	scanned  time.Time   // time of the last scan of all processes
 	self     int
 }
 
@@ -58,7 +64,8 @@ func newTargets(t *probe.Tracer, libs []*probe.Library, f proc.FS, log *slog.Log
 		named: len(o.PIDs) > 0 || o.UID != AnyUser || len(o.Command) > 0, uid: o.UID,
 		processTree: map[int]bool{}, attached: map[fileKey]*probe.Attachment{}, names: map[fileKey]string{},
 		traced: map[int]bool{}, self: os.Getpid(), users: newFileUsers(), found: map[fileKey]bool{},
-		lasting: lastingFileSystems(), used: map[string]bool{},
+		lasting: lastingFileSystems(), used: map[string]bool{}, mapping: newMappings(),
+		refused: limit.NewLog(log), files: limit.Patient{Wait: patience}, probing: limit.Patient{Wait: attachPatience},
 	}
 	x.finder.Eager = x.named // they have few files
 	for _, p := range o.PIDs {
@@ -134,17 +141,28 @@ func (x *targets) scanOnce() error {
 // process attaches to the libraries that a process has mapped. It reports whether there are any,
 // and whether one is newly attached to.
 func (x *targets) process(pid int) (any, fresh bool) {
-	files, err := x.finder.Process(pid)
+	files, err := limit.Within(&x.files, func() ([]discover.File, error) { return x.finder.Process(pid) }, nil)
+	if errors.Is(err, limit.ErrNoAnswer) {
+		x.silent(pid)
+		return x.traced[pid], false // what it had is still attached to
+	}
 	if err != nil {
 		return false, false // it ended, or is a kernel thread
 	}
 	var mapped []fileKey
+	began := time.Now()
 	for i := range files {
 		f := &files[i]
 		if f.Library == nil {
 			continue // known, but there is no probe for it
 		}
 		any = true
+		if err := limit.Check("files of a process with functions to probe", uint64(len(mapped))+1, limit.FilesOfProcess,
+			"files"); err != nil {
+			x.refused.Refused(f.Mapping.Path, err)
+			break
+		}
+		x.held = fresh && time.Since(began) > lookTurn
 		if f.Err != nil {
 			x.log.Warn("library cannot be opened", "pid", pid, "file", f.Mapping.Path, "err", f.Err)
 			continue
@@ -154,6 +172,10 @@ func (x *targets) process(pid int) (any, fresh bool) {
 		if x.attached[key] != nil {
 			mapped = append(mapped, key)
 		}
+	}
+	if x.held { // the others after the next drain
+		x.held = false
+		x.mapping.addMapping(probe.Mapped{PID: pid, TID: pid, At: kernelTime()})
 	}
 	x.users.set(pid, mapped, time.Now())
 	if any {
@@ -168,7 +190,11 @@ func (x *targets) process(pid int) (any, fresh bool) {
 // attach attaches to a library file, once for each file and process or once for each file. It
 // reports whether it did so now. path opens the file; name is what it is called.
 func (x *targets) attach(lib *probe.Library, path, name string, pid int) (key fileKey, fresh bool) {
-	key, err := keyOf(path)
+	key, err := x.keyOf(path)
+	if errors.Is(err, limit.ErrNoAnswer) {
+		x.silent(pid)
+		return key, false
+	}
 	if err != nil {
 		x.log.Warn("library was removed before it could be attached to", "file", path, "err", err)
 		return key, false
@@ -179,10 +205,20 @@ func (x *targets) attach(lib *probe.Library, path, name string, pid int) (key fi
 	if _, ok := x.attached[key]; ok {
 		return key, false
 	}
-	a, err := x.tracer.Attach(lib, path, key.pid)
+	if x.held || len(x.attached) >= limit.AttachedFiles {
+		return key, false
+	}
+	a, err := x.arrived.take(key), error(nil)
+	if a == nil {
+		a, err = x.attachTo(key, lib, path)
+	}
 	if err != nil {
 		if errors.Is(err, syscall.ESRCH) {
 			return key, false // the process ended
+		}
+		if errors.Is(err, limit.ErrNoAnswer) {
+			x.silent(pid)
+			return key, false
 		}
 		x.log.Warn("cannot attach", "file", path, "pid", pid, "err", err)
 		x.failed(key)
@@ -194,27 +230,6 @@ func (x *targets) attach(lib *probe.Library, path, name string, pid int) (key fi
 	}
 	x.users.attached(key, time.Now())
 	return key, true
-}
-
-func keyOf(path string) (fileKey, error) {
-	s, err := statOf(path)
-	if err != nil {
-		return fileKey{}, err
-	}
-	return fileKey{dev: uint64(s.Dev), ino: s.Ino}, nil
-}
-
-// statOf is what the kernel says of a file.
-func statOf(path string) (*syscall.Stat_t, error) {
-	i, err := privilege.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	s, ok := i.Sys().(*syscall.Stat_t)
-	if !ok {
-		return nil, fs.ErrInvalid
-	}
-	return s, nil
 }
 
 // installed attaches to libraries on disk that no process has loaded yet: for every process, or for
@@ -229,29 +244,6 @@ func (x *targets) installed(extra []string, pid int) {
 			x.found[key] = true
 		}
 	}
-}
-
-// mapped handles a file that a process has just mapped executable. It reports whether the process
-// is newly traced.
-func (x *targets) mapped(m probe.Mapped) bool {
-	if !x.wants(m.PID) {
-		x.keep(m)
-		return false
-	}
-	if !x.finder.Matters(m, x.traced[m.PID]) {
-		return false
-	}
-	any, fresh := x.process(m.PID)
-	if fresh || !any && x.unattached(m) {
-		x.late += since(m.At)
-	}
-	if !any {
-		return false
-	}
-	if err := x.tracer.Adopt(m.PID); err != nil {
-		x.log.Warn("cannot record where the threads' time goes", "pid", m.PID, "err", err)
-	}
-	return true
 }
 
 // keep remembers a mapping of a file with probes by a process that may be a child of a traced one,
@@ -324,7 +316,7 @@ func (x *targets) forked(parent, child int, at uint64) {
 		if rest, ok := strings.CutPrefix(path, fmt.Sprintf("/proc/%d/", parent)); ok {
 			path = fmt.Sprintf("/proc/%d/%s", child, rest)
 		}
-		if got, err := keyOf(path); err != nil || got.dev != k.dev || got.ino != k.ino {
+		if got, err := x.keyOf(path); err != nil || got.dev != k.dev || got.ino != k.ino {
 			x.process(child) // the path now leads to another file
 			continue
 		}

@@ -1,12 +1,14 @@
 package agent
 
 import (
+	"slices"
+
 	"github.com/ingero-io/ingero/capture/host/proc"
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/event/lists"
 )
 
-// unreported finds traced processes that have ended without a record of it: the kernel drops records when nobody reads
+// unreported finds watched processes that have ended without a record of it: the kernel drops records when nobody reads
 // them for seconds. All that is kept of such a process would be kept for ever.
 type unreported struct {
 	fs     proc.FS
@@ -45,9 +47,13 @@ func (u *unreported) ended(traced map[int]bool, known func(pid int) bool) (ended
 func (r *run) unreported() {
 	known := func(pid int) bool { return r.exiting.index(pid) >= 0 }
 	var ends []event.Life
-	for _, pid := range r.ends.ended(r.targets.traced, known) {
+	for _, pid := range r.ends.ended(r.targets.watched(), known) {
 		r.log.Debug("a process has ended without a record of it", "pid", pid)
-		for _, t := range r.names.threadsOf(uint32(pid)) {
+		threads := r.names.threadsOf(uint32(pid))
+		if main := (event.Thread{PID: uint32(pid), TID: uint32(pid)}); !slices.Contains(threads, main) {
+			threads = append(threads, main)
+		}
+		for _, t := range threads {
 			ends = append(ends, event.Life{
 				At: r.names.now(), Kind: event.LifeExit, Thread: t, Comm: r.names.threads[t].Comm,
 			})

@@ -18,6 +18,7 @@ type watcher struct {
 	*probe.MapWatcher
 	blind  bool // mappings cannot be watched: processes are looked for instead
 	missed bool // a mapping was missed: processes must be looked for
+	failed bool // they could not be, which was said
 
 	changed   map[int]bool // traced processes that have mapped something since the last look
 	refreshed time.Time    // when that was
@@ -66,37 +67,39 @@ func (r *run) watch() error {
 // mappings handles new executable mappings.
 func (r *run) mappings() {
 	dropped := r.watcher.Dropped()
-	var fresh []int
 	r.watcher.Drain(func(m probe.Mapped) {
-		if r.targets.mapped(m) {
-			fresh = append(fresh, m.PID)
-		}
+		r.targets.mapped(m)
 		r.followers.mapped(m)
 		if r.targets.traced[m.PID] {
 			r.watcher.changed[m.PID] = true
 		}
 	})
-	for _, pid := range fresh { // all its mappings are attached to by now
+	for _, pid := range r.targets.lookAtMapped() {
+		r.watcher.changed[pid] = true
 		r.followers.traced(pid)
 	}
 	r.watcher.missed = r.watcher.missed || r.watcher.Dropped() != dropped
 }
 
 // rescan looks for processes that may have been missed.
-func (r *run) rescan(now time.Time) error {
+func (r *run) rescan(now time.Time) {
 	if w := &r.watcher; !w.missed && !w.blind || now.Sub(r.targets.scanned) <= blindScan {
-		return nil
+		return
 	}
 	r.watcher.missed = false
 	known := maps.Clone(r.targets.traced)
-	if err := r.targets.scan(); err != nil {
-		return fmt.Errorf("look for processes: %w", err)
+	if err := r.targets.scan(); err != nil { // as where no descriptor is left: it is tried again
+		if !r.watcher.failed {
+			r.log.Warn("cannot look for processes; this is tried each second", "err", err)
+		}
+		r.watcher.failed, r.watcher.missed, r.targets.scanned = true, true, now
+		return
 	}
+	r.watcher.failed = false
 	for pid := range r.targets.traced {
 		if !known[pid] {
 			r.followers.traced(pid)
 		}
 	}
 	r.followers.rescanned()
-	return nil
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/explain/report"
+	"github.com/ingero-io/ingero/lib/latest"
 	"github.com/ingero-io/ingero/store"
 )
 
@@ -41,7 +42,8 @@ type Metrics struct {
 	counters   map[string]metric.Float64Counter
 	gauges     map[string]metric.Float64Gauge
 	sums       map[string]metric.Float64UpDownCounter
-	processes  map[uint32]*process
+	processes  map[uint32]*process // that are traced
+	others     latest.Map[uint32, process]
 	calls      map[callKey]metric.MeasurementOption
 	states     map[stateKey]metric.MeasurementOption
 	held       map[heldKey]uint64     // bytes
@@ -114,7 +116,7 @@ func New(of Sender, readers ...sdk.Reader) (*Metrics, error) {
 		histograms: map[string]metric.Float64Histogram{}, counters: map[string]metric.Float64Counter{},
 		gauges: map[string]metric.Float64Gauge{},
 		sums:   map[string]metric.Float64UpDownCounter{}, held: map[heldKey]uint64{},
-		processes: map[uint32]*process{}, calls: map[callKey]metric.MeasurementOption{},
+		processes: map[uint32]*process{}, others: latest.New[uint32, process](maxOthers), calls: map[callKey]metric.MeasurementOption{},
 		states:   map[stateKey]metric.MeasurementOption{},
 		findings: map[findingKey]float64{}, lost: map[lostKey]float64{},
 	}
@@ -183,10 +185,22 @@ func (m *Metrics) Batch(b *store.Batch) {
 
 func seconds(ns uint64) float64 { return float64(ns) / 1e9 }
 
+// maxOthers is how many processes that are not traced have names at least: who woke a traced one, had its CPU or uses
+// its GPU. There may be hundreds of thousands in an hour, and nobody reports their ends.
+const maxOthers = 4096
+
 // named learns who a process is. What was known of it is of another program.
 func (m *Metrics) named(p *store.Process) {
-	m.forgetProcess(p.PID)
-	m.processes[p.PID] = &process{report.Printable(p.Name), p.Rank}
+	if m.processes[p.PID] != nil || p.Traced {
+		m.forgetProcess(p.PID)
+	}
+	named := process{report.Printable(p.Name), p.Rank}
+	if !p.Traced {
+		m.others.Put(p.PID, named)
+		return
+	}
+	m.others.Delete(p.PID)
+	m.processes[p.PID] = &named
 }
 
 // forgetProcess drops a process, which has no memory any more.
@@ -220,6 +234,9 @@ func (m *Metrics) hold(k heldKey, bytes uint64) {
 // of are the attributes of a process.
 func (m *Metrics) of(pid uint32) []attribute.KeyValue {
 	p := m.processes[pid]
+	if other, ok := m.others.Get(pid); p == nil && ok {
+		p = &other
+	}
 	if p == nil {
 		return nil
 	}

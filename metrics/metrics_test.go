@@ -258,6 +258,12 @@ func TestSeriesAreBounded(t *testing.T) {
 		t.Errorf("%d series with %d calls (overflow: %v), want at most %d with %d", len(f.GetMetric()), calls, overflow,
 			maxSeries, n)
 	}
+	for i := range uint32(10 * maxOthers) { // that are not traced, and whose ends nobody reports
+		m.Batch(&store.Batch{Tables: store.Tables{Processes: []store.Process{{PID: n + i, Name: "other", Rank: -1}}}})
+	}
+	if got := m.others.Len(); got > 2*maxOthers || len(m.of(n+10*maxOthers-1)) == 0 {
+		t.Errorf("%d processes that are not traced have names", got)
+	}
 	if len(m.processes)+len(m.calls)+len(m.states) != 0 {
 		t.Errorf("%d processes, %d and %d sets are kept of processes that ended", len(m.processes), len(m.calls),
 			len(m.states))

@@ -14,6 +14,9 @@ const (
 	maxEvents   = 8192           // followed CUDA events of a process
 	maxStreams  = 256            // followed streams of a process
 	maxDeferred = 4096           // calls of a group that has not ended
+	maxGroups   = 1024           // threads of a process with such a group
+	maxComms    = 1024           // communicators of a process
+	maxLanes    = 4096           // kinds of operations of a communicator that are numbered: one for each peer
 )
 
 // Tracker follows any number of processes. Pass it every call, in the order in which the calls returned. A finished
@@ -187,11 +190,11 @@ func (p *process) call(c *event.Call, k kind, done []event.Collective) []event.C
 	switch k {
 	case initRank:
 		if c.Ret == 0 {
-			p.comms[c.Args[0]] = &communicator{id: c.Args[3], rank: int32(c.Args[2]), ranks: int32(c.Args[1])}
+			p.made(c.Args[0], &communicator{id: c.Args[3], rank: int32(c.Args[2]), ranks: int32(c.Args[1])})
 		}
 	case initAll:
 		if c.Ret == 0 { // the handles of the other communicators are not known
-			p.comms[c.Args[0]] = &communicator{id: 0, rank: 0, ranks: int32(c.Args[1])}
+			p.made(c.Args[0], &communicator{id: 0, rank: 0, ranks: int32(c.Args[1])})
 		}
 	case split, shrink:
 		if c.Ret == 0 {
@@ -202,6 +205,9 @@ func (p *process) call(c *event.Call, k kind, done []event.Collective) []event.C
 	case groupStart:
 		g := p.groups[c.TID]
 		if g == nil {
+			if len(p.groups) >= maxGroups { // their threads have ended within a group
+				clear(p.groups)
+			}
 			g = &group{start: c.Start}
 			p.groups[c.TID] = g
 		}
@@ -251,50 +257,6 @@ func (p *process) move(c *event.Call, done []event.Collective) []event.Collectiv
 		}
 	}
 	return p.queue(&x, done)
-}
-
-// derive handles a communicator that is derived from another one. All ranks derive the same ones in the same order,
-// so the parent, the sequence number and the part identify it. Ranks keep their numbers in the parent: the job knows
-// them by those.
-func (p *process) derive(c *event.Call, k kind) {
-	parent := p.comms[c.Args[1]]
-	if parent == nil {
-		return
-	}
-	parent.children++
-	if c.Args[0] == 0 {
-		return // not in any part
-	}
-	m := &communicator{rank: parent.rank, child: true}
-	part := c.Args[2]
-	if k == shrink {
-		m.ranks = parent.ranks - int32(c.Args[2])
-		part |= 1 << 32
-	}
-	if parent.id != 0 {
-		m.id = mix(mix(parent.id, parent.children), part)
-	}
-	p.comms[c.Args[0]] = m
-}
-
-// mix returns an id from an id and a number. It is never 0.
-func mix(id, n uint64) uint64 {
-	id = (id ^ n) * 1099511628211
-	id ^= id >> 32
-	return max(id>>1, 1)
-}
-
-// number assigns a sequence number to an operation that the tracer did not number.
-func (m *communicator) number(x *event.Collective) uint32 {
-	var l lane
-	if x.PairWise() {
-		l = lane{x.Op, x.Peer}
-	}
-	if m.counted == nil {
-		m.counted = map[lane]uint32{}
-	}
-	m.counted[l]++
-	return m.counted[l]
 }
 
 // Decode decodes a collective call's arguments.

@@ -63,6 +63,12 @@ const (
 	UnwindRows    = 1 << 13  // rules, of up to 3 KB
 )
 
+// Files whose functions are probed. Each takes a dozen descriptors, and some 50 ms.
+const (
+	FilesOfProcess = 256  // with functions to probe that one process maps; PyTorch has 5
+	AttachedFiles  = 4096 // of all processes, or of each where processes are named
+)
+
 // CPython.
 const (
 	PythonOffset = 8 << 20   // bytes: of a field in a structure; _PyRuntime of 3.14 has 0.4 MB

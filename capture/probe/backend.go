@@ -47,26 +47,26 @@ type variant struct {
 	abi      string // for people, where a back end has several forms
 	load     func() (*ebpf.CollectionSpec, error)
 	programs []string // to keep of the object
-	attach   func(c *ebpf.Collection, path string, t []Target, pid int) (closers, error)
-	empty    func(c *ebpf.Collection, path string, t []Target, pid int) (closers, error)
+	attach   func(c *ebpf.Collection, file *os.File, t []Target, pid int) (closers, error)
+	empty    func(c *ebpf.Collection, file *os.File, t []Target, pid int) (closers, error)
 }
 
-func attachSession(program string) func(*ebpf.Collection, string, []Target, int) (closers, error) {
-	return func(c *ebpf.Collection, path string, t []Target, pid int) (closers, error) {
-		l, err := multiLink(path, c.Programs[program], t, pid, attachUprobeSession, 0)
+func attachSession(program string) func(*ebpf.Collection, *os.File, []Target, int) (closers, error) {
+	return func(c *ebpf.Collection, file *os.File, t []Target, pid int) (closers, error) {
+		l, err := multiLink(file, c.Programs[program], t, pid, attachUprobeSession, 0)
 		return closers{l}, err
 	}
 }
 
 // attachMulti links the return first: a return without an entry is recognised and
 // counted, but an entry without a return would look like a call that hangs.
-func attachMulti(enter, ret string) func(*ebpf.Collection, string, []Target, int) (closers, error) {
-	return func(c *ebpf.Collection, path string, t []Target, pid int) (closers, error) {
-		r, err := multiLink(path, c.Programs[ret], t, pid, attachUprobeMulti, multiReturn)
+func attachMulti(enter, ret string) func(*ebpf.Collection, *os.File, []Target, int) (closers, error) {
+	return func(c *ebpf.Collection, file *os.File, t []Target, pid int) (closers, error) {
+		r, err := multiLink(file, c.Programs[ret], t, pid, attachUprobeMulti, multiReturn)
 		if err != nil {
 			return nil, err
 		}
-		e, err := multiLink(path, c.Programs[enter], t, pid, attachUprobeMulti, 0)
+		e, err := multiLink(file, c.Programs[enter], t, pid, attachUprobeMulti, 0)
 		if err != nil {
 			_ = r() // the error to tell is why attaching failed
 			return nil, err
@@ -75,13 +75,13 @@ func attachMulti(enter, ret string) func(*ebpf.Collection, string, []Target, int
 	}
 }
 
-func attachPerf(enter, ret string) func(*ebpf.Collection, string, []Target, int) (closers, error) {
-	return func(c *ebpf.Collection, path string, t []Target, pid int) (closers, error) {
-		r, err := perfLinks(path, c.Programs[ret], t, pid, true)
+func attachPerf(enter, ret string) func(*ebpf.Collection, *os.File, []Target, int) (closers, error) {
+	return func(c *ebpf.Collection, file *os.File, t []Target, pid int) (closers, error) {
+		r, err := perfLinks(file, c.Programs[ret], t, pid, true)
 		if err != nil {
 			return nil, err
 		}
-		e, err := perfLinks(path, c.Programs[enter], t, pid, false)
+		e, err := perfLinks(file, c.Programs[enter], t, pid, false)
 		if err != nil {
 			_ = r.Close() // the error to tell is why attaching failed
 			return nil, err
@@ -146,7 +146,7 @@ func (v *variant) trial(c *ebpf.Collection) error {
 	if !ok {
 		return errors.New("own executable has no entry point")
 	}
-	l, err := v.empty(c, self, []Target{{Symbol: "entry", Offset: off}}, os.Getpid())
+	l, err := v.empty(c, file, []Target{{Symbol: "entry", Offset: off}}, os.Getpid())
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package probe
 import (
 	"bytes"
 	"errors"
+	"os"
 	"unsafe"
 
 	"github.com/cilium/ebpf"
@@ -49,16 +50,16 @@ var (
 
 // attachNames attaches to the functions of a library file from which names are learned.
 // It does nothing to a file without any.
-func (t *Tracer) attachNames(lib *Library, path string, pid int) (closers, error) {
+func (t *Tracer) attachNames(lib *Library, file *os.File, pid int) (closers, error) {
 	names := t.probe(gpukernel.Probe)
 	if names == nil {
 		return nil, nil
 	}
-	register, err := (&Library{Name: lib.Name, File: lib.File, Ops: registering, Embedded: lib.Embedded}).Find(path)
+	register, err := (&Library{Name: lib.Name, File: lib.File, Ops: registering, Embedded: lib.Embedded}).find(file)
 	if err != nil {
 		return nil, err
 	}
-	look, err := (&Library{Name: lib.Name, File: lib.File, Ops: lookingUp, Embedded: lib.Embedded}).Find(path)
+	look, err := (&Library{Name: lib.Name, File: lib.File, Ops: lookingUp, Embedded: lib.Embedded}).find(file)
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +71,7 @@ func (t *Tracer) attachNames(lib *Library, path string, pid int) (closers, error
 		if len(a.targets) == 0 {
 			continue
 		}
-		c, err := t.linkNames(names.Collection, path, a.targets, pid, a.ret)
+		c, err := t.linkNames(names.Collection, file, a.targets, pid, a.ret)
 		if err != nil {
 			return nil, errors.Join(err, all.Close())
 		}
@@ -79,19 +80,19 @@ func (t *Tracer) attachNames(lib *Library, path string, pid int) (closers, error
 	return all, nil
 }
 
-func (t *Tracer) linkNames(c *ebpf.Collection, path string, targets []Target, pid int, ret bool) (closers, error) {
+func (t *Tracer) linkNames(c *ebpf.Collection, file *os.File, targets []Target, pid int, ret bool) (closers, error) {
 	if t.variant.backend == BackendPerf {
 		program := "perf_enter"
 		if ret {
 			program = "perf_return"
 		}
-		return perfLinks(path, c.Programs[program], targets, pid, ret)
+		return perfLinks(file, c.Programs[program], targets, pid, ret)
 	}
 	program, flags := "multi_enter", uint32(0)
 	if ret {
 		program, flags = "multi_return", multiReturn
 	}
-	l, err := multiLink(path, c.Programs[program], targets, pid, attachUprobeMulti, flags)
+	l, err := multiLink(file, c.Programs[program], targets, pid, attachUprobeMulti, flags)
 	if err != nil {
 		return nil, err
 	}

@@ -2,10 +2,12 @@ package probe
 
 import (
 	"fmt"
+	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/ingero-io/ingero/capture/bpf"
+	"github.com/ingero-io/ingero/capture/limit"
 	"github.com/ingero-io/ingero/capture/privilege"
 	"github.com/ingero-io/ingero/capture/probe/inflight"
 	"github.com/ingero-io/ingero/capture/probe/sched"
@@ -21,7 +23,12 @@ const MinFlight = inflight.MinAge
 type inFlightReader struct {
 	*inflight.Reader
 	known map[event.Thread]knownStack
+	// memory reads that of processes. A thread may be in a call with its stack in a file whose next page never comes.
+	memory limit.Patient
 }
+
+// readPatience is how long reading the memory of a process may take.
+const readPatience = 500 * time.Millisecond
 
 // knownStack is the stack of a thread that had not moved when it was last seen.
 type knownStack struct {
@@ -38,7 +45,9 @@ func (t *Tracer) InFlight(list []event.InFlight, asked []uint32, r *Records) ([]
 		if l == nil {
 			return list, nil
 		}
-		t.inFlight = &inFlightReader{inflight.NewReader(l), map[event.Thread]knownStack{}}
+		t.inFlight = &inFlightReader{
+			Reader: inflight.NewReader(l), known: map[event.Thread]knownStack{}, memory: limit.Patient{Wait: readPatience},
+		}
 	}
 	t.inFlight.Ask(asked)
 	seen := map[event.Thread]bool{}
@@ -198,8 +207,15 @@ func (t *Tracer) flightPython(w *bpf.WireFlightRec) ([]python.Frame, uint64) {
 		if len(b) == 0 {
 			return true
 		}
-		n, err := privilege.ReadMemory(int(w.Tgid), addr, b)
-		return err == nil && n == len(b)
+		read, err := limit.Within(&t.inFlight.memory, func() ([]byte, error) {
+			read := make([]byte, len(b)) // b is the caller's again if this takes too long
+			n, err := privilege.ReadMemory(int(w.Tgid), addr, read)
+			if err != nil {
+				return nil, err
+			}
+			return read[:n], nil
+		}, nil)
+		return err == nil && copy(b, read) == len(b)
 	}, &layout, w.ThreadPointer)
 }
 
@@ -233,7 +249,9 @@ func (t *Tracer) copyStack(w *bpf.WireFlightRec) *unwind.Memory {
 		remote = append(remote, unix.RemoteIovec{Base: uintptr(w.Sp + at), Len: int(part)})
 		at += part
 	}
-	got, err := privilege.ReadParts(int(w.Tgid), remote, data)
+	got, err := limit.Within(&t.inFlight.memory, func() (int, error) {
+		return privilege.ReadParts(int(w.Tgid), remote, data)
+	}, nil)
 	if err != nil {
 		got = 0
 	}

@@ -6,7 +6,8 @@ import (
 	"os"
 	"sync"
 
-	"github.com/ingero-io/ingero/capture/limit"
+	"golang.org/x/sys/unix"
+
 	"github.com/ingero-io/ingero/event"
 )
 
@@ -45,14 +46,14 @@ func (t *Tracer) split(all []Target) (rest []Target, separate map[event.Role][]T
 }
 
 // attachInner probes the functions that split separated.
-func (t *Tracer) attachInner(path string, separate map[event.Role][]Target, pid int) (
+func (t *Tracer) attachInner(file *os.File, separate map[event.Role][]Target, pid int) (
 	map[event.Role]*innerLinks, error,
 ) {
 	list := map[event.Role]*innerLinks{}
 	for role, targets := range separate {
 		in := &innerLinks{targets: targets, pid: pid}
 		var err error
-		if in.file, err = limit.Open(path); err == nil {
+		if in.file, err = again(file); err == nil {
 			if err = in.attach(t); err != nil {
 				in.file.Close()
 			}
@@ -65,8 +66,17 @@ func (t *Tracer) attachInner(path string, separate map[event.Role][]Target, pid 
 	return list, nil
 }
 
+// again is another descriptor of an open file.
+func again(file *os.File) (*os.File, error) {
+	fd, err := unix.FcntlInt(file.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil, os.NewSyscallError("fcntl", err)
+	}
+	return os.NewFile(uintptr(fd), file.Name()), nil
+}
+
 func (l *innerLinks) attach(t *Tracer) (err error) {
-	l.close, err = t.variant.attach(t.calls, fmt.Sprintf("/proc/self/fd/%d", l.file.Fd()), l.targets, l.pid)
+	l.close, err = t.variant.attach(t.calls, l.file, l.targets, l.pid)
 	return err
 }
 

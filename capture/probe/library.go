@@ -4,6 +4,7 @@ import (
 	"debug/elf"
 	"errors"
 	"fmt"
+	"os"
 	"regexp"
 	"slices"
 
@@ -122,13 +123,18 @@ func (l *Library) Find(path string) (*Found, error) {
 		return nil, fmt.Errorf("read library: %w", err)
 	}
 	defer file.Close()
+	return l.find(file)
+}
+
+// find is Find in an open file.
+func (l *Library) find(file *os.File) (*Found, error) {
 	f, err := elffile.Read(file)
 	if err != nil {
 		return nil, fmt.Errorf("read library: %w", err)
 	}
 	byName, err := l.functions(f)
 	if err != nil {
-		return nil, fmt.Errorf("read symbols of %s: %w", path, err)
+		return nil, fmt.Errorf("read symbols of %s: %w", file.Name(), err)
 	}
 	return l.choose(f, byName), nil
 }

@@ -50,13 +50,16 @@ func (c closers) Close() error {
 	return first
 }
 
-// multiLink attaches prog to all targets of the file at path with one link. pid
-// limits it to one process, 0 means every process. cilium/ebpf creates such
-// links too, but not of the session type.
-func multiLink(path string, prog *ebpf.Program, targets []Target, pid int, attachType, flags uint32) (func() error,
+// held is a path of an open file. Probes are placed by it: where they belong was read from this file, and the owner of
+// the folder may give its name to another one at any time.
+func held(file *os.File) string { return fmt.Sprintf("/proc/self/fd/%d", file.Fd()) }
+
+// multiLink attaches prog to all targets of a file with one link. pid limits it to one process, 0 means every
+// process. cilium/ebpf creates such links too, but not of the session type.
+func multiLink(file *os.File, prog *ebpf.Program, targets []Target, pid int, attachType, flags uint32) (func() error,
 	error,
 ) {
-	name, err := unix.BytePtrFromString(path)
+	name, err := unix.BytePtrFromString(held(file))
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +80,7 @@ func multiLink(path string, prog *ebpf.Program, targets []Target, pid int, attac
 		count:   uint32(len(targets)), pid: uint32(pid),
 	}
 	var fd uintptr
-	err = privilege.For(path, func() error {
+	err = privilege.With(func() error {
 		r, _, errno := unix.Syscall(unix.SYS_BPF, bpfLinkCreate, uintptr(unsafe.Pointer(&a)), unsafe.Sizeof(a))
 		if errno != 0 {
 			return errno
@@ -86,8 +89,9 @@ func multiLink(path string, prog *ebpf.Program, targets []Target, pid int, attac
 		return nil
 	})
 	runtime.KeepAlive(prog)
+	runtime.KeepAlive(file)
 	if err != nil {
-		return nil, fmt.Errorf("attach to %d functions of %s: %w", len(targets), path, err)
+		return nil, fmt.Errorf("attach to %d functions of %s: %w", len(targets), file.Name(), err)
 	}
 	f := os.NewFile(fd, "uprobe-link")
 	return f.Close, nil
@@ -95,18 +99,18 @@ func multiLink(path string, prog *ebpf.Program, targets []Target, pid int, attac
 
 // perfLinks attaches prog to each target through a perf event of its own.
 // Closing such a link takes the kernel about a tenth of a second.
-func perfLinks(path string, prog *ebpf.Program, targets []Target, pid int, ret bool) (c closers, err error) {
-	err = privilege.For(path, func() (err error) {
-		c, err = openPerfLinks(path, prog, targets, pid, ret)
+func perfLinks(file *os.File, prog *ebpf.Program, targets []Target, pid int, ret bool) (c closers, err error) {
+	err = privilege.With(func() (err error) {
+		c, err = openPerfLinks(file, prog, targets, pid, ret)
 		return err
 	})
 	return c, err
 }
 
-func openPerfLinks(path string, prog *ebpf.Program, targets []Target, pid int, ret bool) (closers, error) {
-	exe, err := link.OpenExecutable(path)
+func openPerfLinks(file *os.File, prog *ebpf.Program, targets []Target, pid int, ret bool) (closers, error) {
+	exe, err := link.OpenExecutable(held(file))
 	if err != nil {
-		return nil, fmt.Errorf("open %s: %w", path, err)
+		return nil, fmt.Errorf("open %s: %w", file.Name(), err)
 	}
 	attach := exe.Uprobe
 	if ret {
@@ -117,9 +121,10 @@ func openPerfLinks(path string, prog *ebpf.Program, targets []Target, pid int, r
 		l, err := attach(t.Symbol, prog, &link.UprobeOptions{Address: t.Offset, PID: pid, Cookie: t.Cookie})
 		if err != nil {
 			_ = c.Close() // the error to tell is why attaching failed
-			return nil, fmt.Errorf("attach to %s of %s: %w", t.Symbol, path, err)
+			return nil, fmt.Errorf("attach to %s of %s: %w", t.Symbol, file.Name(), err)
 		}
 		c = append(c, l.Close)
 	}
+	runtime.KeepAlive(file)
 	return c, nil
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -133,7 +134,18 @@ func (t *Tracer) Backend() Backend { return t.variant.backend }
 // Attach times the library's functions in the file at path, in process pid or,
 // if that is 0, in every process.
 func (t *Tracer) Attach(lib *Library, path string, pid int) (*Attachment, error) {
-	found, err := lib.Find(path)
+	file, err := limit.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("read library: %w", err)
+	}
+	defer file.Close()
+	return t.AttachFile(lib, file, pid)
+}
+
+// AttachFile is Attach for an open file, whatever has its name by now. The file may be closed afterwards.
+func (t *Tracer) AttachFile(lib *Library, file *os.File, pid int) (*Attachment, error) {
+	path := file.Name()
+	found, err := lib.find(file)
 	if err != nil {
 		return nil, err
 	}
@@ -146,16 +158,16 @@ func (t *Tracer) Attach(lib *Library, path string, pid int) (*Attachment, error)
 		attach = t.variant.empty
 	}
 	rest, inner := t.split(targets)
-	c, err := attach(t.calls, path, rest, pid)
+	c, err := attach(t.calls, file, rest, pid)
 	if err != nil {
 		return nil, explain(err)
 	}
-	in, err := t.attachInner(path, inner, pid)
+	in, err := t.attachInner(file, inner, pid)
 	if err != nil {
 		_ = c.Close() // the error to tell is why attaching failed
 		return nil, explain(err)
 	}
-	names, err := t.attachNames(lib, path, pid)
+	names, err := t.attachNames(lib, file, pid)
 	if err != nil {
 		t.log.Info("names of kernels are not learnt", "file", path, "err", err)
 	}
@@ -186,17 +198,27 @@ func (t *Tracer) Adopt(pids ...int) error {
 	if len(pids) == 0 || t.opts.NoLedger || t.opts.Empty {
 		return nil
 	}
+	for some := range slices.Chunk(pids, int(t.sched.Maps["wanted"].MaxEntries())) {
+		if err := t.adopt(some); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// adopt is Adopt for no more processes than have room in the map.
+func (t *Tracer) adopt(pids []int) error {
 	wanted := t.sched.Maps["wanted"]
+	defer func() {
+		for _, pid := range pids {
+			_ = wanted.Delete(uint32(pid)) // fails only if it is not there
+		}
+	}()
 	for _, pid := range pids {
 		if err := wanted.Put(uint32(pid), uint8(1)); err != nil {
 			return fmt.Errorf("mark process %d: %w", pid, err)
 		}
 	}
-	defer func() {
-		for _, pid := range pids {
-			_ = wanted.Delete(uint32(pid)) // fails only if it is gone already
-		}
-	}()
 	return kernel.Iterate(t.sched.Programs["adopt"])
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/ingero-io/ingero/cluster/wire"
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/explain/report"
+	"github.com/ingero-io/ingero/lib/latest"
 	"github.com/ingero-io/ingero/lib/plain"
 	"github.com/ingero-io/ingero/store"
 )
@@ -23,8 +24,8 @@ type jsonView struct {
 	record *agent.Recording
 
 	lines  *outlet
-	usual  map[opKey]time.Duration // medians of the last second
-	comms  map[uint32]string
+	usual  latest.Map[opKey, time.Duration] // medians of the last second with such calls
+	comms  latest.Map[uint32, string]
 	budget int    // calls that may still be printed in this second
 	left   uint64 // calls not printed for that reason
 	cancel context.CancelFunc
@@ -96,7 +97,7 @@ const minMedian = 10
 
 func newJSONView(out io.Writer, r *agent.Recording) *jsonView {
 	v := &jsonView{
-		record: r, usual: map[opKey]time.Duration{}, comms: map[uint32]string{}, budget: maxCallLines, cancel: func() {},
+		record: r, usual: latest.New[opKey, time.Duration](keptNames), comms: latest.New[uint32, string](keptNames), budget: maxCallLines, cancel: func() {},
 	}
 	v.lines = newOutlet(out, func() { v.cancel() }) // nobody reads the output after a failure
 	return v
@@ -259,9 +260,9 @@ func (v *jsonView) Second(s *agent.Status) {
 		l.Ops = append(l.Ops, jsonOp{
 			o.PID, o.Comm, o.Op.String(), o.Calls, o.PerSecond, o.Errors, int64(o.P50), int64(o.P99), int64(o.Max),
 		})
-		v.comms[o.PID] = o.Comm
+		v.comms.Put(o.PID, o.Comm)
 		if o.Calls >= minMedian {
-			v.usual[opKey{o.PID, o.Op}] = o.P50
+			v.usual.Put(opKey{o.PID, o.Op}, o.P50)
 		}
 	}
 	if u := s.Unwritten; u != nil {
@@ -294,14 +295,22 @@ type jsonCall struct {
 	OffCPU   map[string]uint64 `json:"off_cpu_ns"` // by class
 }
 
+// keptNames is how many processes and operations are known at least: those that were used last.
+const keptNames = 4096
+
+func (v *jsonView) name(pid uint32) string {
+	name, _ := v.comms.Get(pid)
+	return name
+}
+
 // Batch implements agent.Sink.
 func (v *jsonView) Batch(b *store.Batch) {
 	for i := range b.Processes {
-		v.comms[b.Processes[i].PID] = b.Processes[i].Name
+		v.comms.Put(b.Processes[i].PID, b.Processes[i].Name)
 	}
 	for i := range b.Lives {
 		if l := &b.Lives[i]; l.Kind == event.LifeOOM {
-			v.print(jsonOOM{"oom_kill", l.At, l.PID, cmp.Or(l.Comm, v.comms[l.PID]), l.Parent.PID})
+			v.print(jsonOOM{"oom_kill", l.At, l.PID, cmp.Or(l.Comm, v.name(l.PID)), l.Parent.PID})
 		}
 	}
 	for i := range b.Xids {
@@ -314,7 +323,7 @@ func (v *jsonView) Batch(b *store.Batch) {
 	}
 	for i := range b.Calls {
 		c := &b.Calls[i]
-		median, known := v.usual[opKey{c.PID, c.Op}]
+		median, known := v.usual.Get(opKey{c.PID, c.Op})
 		slow := known && store.IsSlow(c.Duration, uint64(median))
 		failed := c.Failed()
 		if !slow && !failed {
@@ -326,7 +335,7 @@ func (v *jsonView) Batch(b *store.Batch) {
 		}
 		v.budget--
 		v.offer(jsonCall{
-			Type: "call", At: c.Start, Duration: c.Duration, PID: c.PID, TID: c.TID, Process: v.comms[c.PID],
+			Type: "call", At: c.Start, Duration: c.Duration, PID: c.PID, TID: c.TID, Process: v.name(c.PID),
 			Op: c.Op.String(), Ret: c.Ret, Slow: slow, Failed: failed, Args: namedArgs(c), OffCPU: ledgerMap(&c.Ledger),
 		})
 	}

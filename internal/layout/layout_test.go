@@ -25,6 +25,7 @@ var table = []row{
 	{"lib/crosssite", ""},
 	{"lib/crosssite/crosssitetest", ""},
 	{"lib/fewlogs", ""},
+	{"lib/latest", ""},
 	{"lib/unixsocket", ""},
 
 	// Texts that programs carry.
@@ -146,7 +147,7 @@ var table = []row{
 	// Data for other tools.
 	{"export/parquet", ""},
 	{"export", "event explain/report export/parquet lib/plain store"},
-	{"metrics", "cluster/arrivals cluster/health cluster/wire event explain/report lib/crosssite store"},
+	{"metrics", "cluster/arrivals cluster/health cluster/wire event explain/report lib/crosssite lib/latest store"},
 
 	// The running tracer.
 	{"agent", `account/collective account/memory capture/host/cgroup capture/host/cudalib capture/host/framework
@@ -230,7 +231,7 @@ var table = []row{
 		capture/privilege capture/probe capture/probe/coverage cluster/agentsocket cluster/arrivals
 		cluster/eventsocket cluster/fleetclient cluster/peers cluster/wire demo event explain/compare
 		explain/diagnose explain/label explain/recording explain/report explain/source export
-		internal/cudastub lib/commands lib/config lib/fewlogs lib/plain lib/smallfile metrics
+		internal/cudastub lib/commands lib/config lib/fewlogs lib/latest lib/plain lib/smallfile metrics
 		serve/dashboard serve/mcpserver serve/mcptool serve/nodeapi serve/nodes serve/webserver store
 		store/apart store/sqlite tui`},
 	{"cmd/ingero-bench", `bench bench/accuracy bench/agent bench/reports bench/straggler capture/doctor capture/privilege capture/probe

@@ -208,6 +208,9 @@ func TestAPauseTakesBoundedMemory(t *testing.T) {
 			b.Gaps = append(b.Gaps, event.Gap{Start: uint64(r.now.UnixNano()), Duration: 1, Thread: id})
 			b.Lives = append(b.Lives, event.Life{At: uint64(r.now.UnixNano()), Kind: event.LifeExit, Thread: id})
 			b.Stacks = append(b.Stacks, event.Stack{ID: uint64(id.TID), PID: id.PID})
+			stranger := event.Thread{PID: id.PID + 100*each, TID: id.PID + 100*each} // whose end nobody reports
+			b.Threads = append(b.Threads, store.ThreadInfo{Thread: stranger, Comm: "stranger"})
+			b.Processes = append(b.Processes, store.Process{PID: stranger.PID, Name: "stranger"})
 		}
 		w.Skip(b)
 		r.now = r.now.Add(time.Second)
@@ -215,7 +218,8 @@ func TestAPauseTakesBoundedMemory(t *testing.T) {
 	for what, n := range map[string][2]int{
 		"sums of calls": {len(w.sums), maxSums}, "sums of gaps": {len(w.gapSums), maxSums},
 		"threads": {len(w.threads.fresh), maxThreads + each}, "stacks": {len(w.queued), maxQueued}, "losses": {len(w.losses), 200},
-		"pending calls": {len(w.pending), 0},
+		"pending calls": {len(w.pending), 0}, "threads that exist": {len(w.threads.now), maxThreads + each},
+		"processes": {len(w.procs), maxThreads + each}, "ids of stacks": {len(w.stacks.ids), maxQueued},
 	} {
 		if n[0] > n[1] {
 			t.Errorf("%d %s are kept, more than %d", n[0], what, n[1])

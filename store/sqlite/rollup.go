@@ -242,9 +242,18 @@ func (w *Writer) shed() {
 // maxThreads bounds the threads in memory while none can be written.
 const maxThreads = 1 << 16
 
-// shedThreads drops the names of threads that have ended, if too many are to be written and no sum refers to
-// them.
+// shedThreads drops threads that were in no record for longest and processes of which none is left, if there are too
+// many, and the names of threads that have ended, if too many are to be written and no sum refers to them.
 func (w *Writer) shedThreads() {
+	w.threads.shed(maxThreads)
+	if len(w.procs) > maxThreads {
+		for pid, p := range w.procs {
+			if !p.Traced && w.threads.now[mainOf(event.Thread{PID: pid})] == nil {
+				delete(w.procs, pid)
+				w.lostStored(1)
+			}
+		}
+	}
 	if len(w.threads.fresh) <= maxThreads {
 		return
 	}

@@ -91,6 +91,10 @@ func (w *Writer) describe(b *store.Batch) {
 	}
 	for i := range b.Stacks {
 		s := &b.Stacks[i]
+		if _, known := w.stacks.ids[s.ID]; !known && len(w.queued) >= maxQueued { // not even its id
+			w.lostStored(1)
+			continue
+		}
 		id := w.stackID(s.ID)
 		if id == 0 || w.framed[id] {
 			continue

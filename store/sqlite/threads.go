@@ -90,6 +90,22 @@ func (d *threads) committed() {
 	}
 }
 
+// shed forgets threads that make no calls while nothing can be written, if there are more than most: those that were in
+// no record for longest. It counts like a commit.
+func (d *threads) shed(most int) {
+	d.commits++
+	for unused := uint64(unusedCommits); len(d.now) > most; unused /= 4 {
+		for id, g := range d.now {
+			if (g.latest == nil || !g.latest.dispatch) && g.used+unused < d.commits {
+				delete(d.now, id)
+			}
+		}
+		if unused == 0 {
+			return
+		}
+	}
+}
+
 // get finds a thread by its ids and, unless it is empty, its name. at is a time at which it existed, Unix ns: another
 // one may have had the ids before, or have them since. 0: not known.
 func (d *threads) get(id event.Thread, comm string, at uint64) *thread {

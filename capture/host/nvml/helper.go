@@ -158,10 +158,13 @@ func (r *Reader) hear(out io.Reader, alive chan<- struct{}) error {
 	var failure error
 	var round Taken
 	var processes []ProcessMemory // for the next reading
-	gpus := 0
+	gpus, inRound := 0, 0
 	for rec := new(record); ; {
 		if _, err := io.ReadFull(out, rec[:]); err != nil {
 			return failure
+		}
+		if inRound++; inRound > maxRound { // the library may write into its process, and so what this one says
+			return &Failure{Stage: StageRead, Text: "the helper says more of a round than there can be"}
 		}
 		if rec.gpu() > maxGPUs {
 			continue // not written by our helper
@@ -183,7 +186,7 @@ func (r *Reader) hear(out io.Reader, alive chan<- struct{}) error {
 		case kindRound:
 			r.addTaken(&round)
 			r.rounded(rec.since(), time.Duration(rec.amount()))
-			round = Taken{}
+			round, inRound = Taken{}, 0
 			select {
 			case alive <- struct{}{}:
 			default: // it is known
@@ -206,14 +209,17 @@ func (r *Reader) addTaken(t *Taken) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	p := &r.pending
-	p.Xids = append(p.Xids, t.Xids...)
-	p.Devices = append(p.Devices, t.Devices...)
+	p.Xids = latest(append(p.Xids, t.Xids...))
+	p.Devices = latest(append(p.Devices, t.Devices...))
 	p.Readings = append(p.Readings, t.Readings...)
 	if n := len(p.Readings) - maxPending; n > 0 {
 		p.Readings = append(p.Readings[:0], p.Readings[n:]...)
 		p.Missed += uint64(n)
 	}
 }
+
+// latest is the end of a list that Take has not taken for long.
+func latest[T any](list []T) []T { return list[max(0, len(list)-maxPending):] }
 
 // rounded notes that all GPUs were read, at a time of CLOCK_MONOTONIC. It counts the missed rounds
 // before it by the helper's times, so that data that was only read late does not count as missed.

@@ -198,3 +198,27 @@ func TestRoundsReceivedLateAreNotCountedAsMissed(t *testing.T) {
 		}
 	}
 }
+
+// A library may make its process say anything. What is kept of that is bounded.
+func TestAHelperThatSaysTooMuchIsEnded(t *testing.T) {
+	t.Parallel()
+	for _, k := range []kind{kindReading, kindProcess, kindDevice, kindXid, kindFailure} {
+		var rec record
+		binary.LittleEndian.PutUint32(rec[:], uint32(k))
+		var r Reader
+		r.opts.defaults()
+		err := r.hear(endless{rec[:]}, make(chan struct{}, 1))
+		var f *Failure
+		if !errors.As(err, &f) || f.Stage != StageRead || f.Text == "" {
+			t.Errorf("record of kind %d: %v", k, err)
+		}
+		if n := len(r.pending.Xids); n > maxPending {
+			t.Errorf("%d errors are kept", n)
+		}
+	}
+}
+
+// endless is a text again and again.
+type endless struct{ b []byte }
+
+func (e endless) Read(p []byte) (int, error) { return copy(p, e.b), nil }

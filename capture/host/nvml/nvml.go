@@ -120,8 +120,7 @@ func (o *Options) defaults() {
 	}
 }
 
-// maxPending bounds the readings kept for Take; the oldest are dropped first, and counted. Errors
-// are few and all kept.
+// maxPending bounds what is kept for Take; the oldest are dropped first, and readings that were are counted.
 const maxPending = 1024
 
 // Taken is the data since the last Take.
@@ -183,8 +182,8 @@ func Start(o Options) *Reader {
 // maxFurther bounds the number of libraries in use by others that are kept.
 const maxFurther = 8
 
-// Also adds a copy of the library that some process uses, such as one in a container: it is tried
-// if the machine has none. The path is opened as it is.
+// Also adds a copy of the library that some process uses: it is tried if the machine has none. It must be a file of
+// this machine, not one of a container: it is loaded outside.
 func (r *Reader) Also(path string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -30,8 +30,13 @@ const (
 	kindFailure
 )
 
-// maxGPUs is helper.c's MAX_GPUS.
-const maxGPUs = 64
+// maxGPUs and maxProcesses are helper.c's MAX_GPUS and MAX_PROCESSES; maxRound is how many records a round can have: of
+// each GPU a device, a reading and an error for each process.
+const (
+	maxGPUs      = 64
+	maxProcesses = 1024
+	maxRound     = maxGPUs*(2+maxProcesses) + 1024
+)
 
 // noBytes is NVML_VALUE_NOT_AVAILABLE.
 const noBytes = ^uint64(0)

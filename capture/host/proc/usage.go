@@ -106,10 +106,27 @@ func (f FS) MappedPaths(pid int, inodes []uint64) map[uint64]string {
 	return r
 }
 
-// SocketOf reports whether one of the process's descriptors is the socket with the
-// inode.
-func (f FS) SocketOf(pid int, inode uint64) bool {
-	return slices.Contains(f.OpenFiles(pid), fmt.Sprintf("socket:[%d]", inode))
+// Sockets returns those of the given sockets, by inode, that the process has open, and how many of its descriptors it
+// looked at: most at most.
+func (f FS) Sockets(pid int, inodes map[uint64]bool, most int) (open []uint64, looked int) {
+	dir := f.path(pid, "fd")
+	d, err := privilege.Open(dir)
+	if err != nil {
+		return nil, 0
+	}
+	names, _ := d.Readdirnames(most) // a partial list is used
+	d.Close()                        // read only
+	for _, n := range names {
+		target, err := privilege.Readlink(filepath.Join(dir, n))
+		number, ok := strings.CutPrefix(target, "socket:[")
+		if err != nil || !ok {
+			continue
+		}
+		if i, err := strconv.ParseUint(strings.TrimSuffix(number, "]"), 10, 64); err == nil && inodes[i] {
+			open = append(open, i)
+		}
+	}
+	return open, len(names)
 }
 
 // BlockDevice names the block device with the number, "nvme0n1"; sys is the root of
