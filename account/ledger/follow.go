@@ -31,7 +31,8 @@ type Link struct {
 	Known    bool   // Split is known; otherwise the thread's time was not recorded
 	Split    Split
 	Rows     []*event.OffCPU // its intervals in that part
-	Wait     *event.OffCPU   // the wait that the next link, if any, explains
+	Wait     *event.OffCPU   // the wait that the next link, if any, explains: the longest of those for its thread
+	Through  uint64          // ns of Split in which it waited for that thread
 }
 
 // Follow goes from an interval in which a thread was blocked to the thread that it waited for, and on through that
@@ -43,7 +44,7 @@ func (x *Index) Follow(row *event.OffCPU) []Link {
 		Thread: row.Thread, Comm: row.Comm, From: from, To: to, Known: true, Rows: []*event.OffCPU{row},
 		Wait: row,
 	}
-	first.Split = Split{Wall: to - from}
+	first.Split, first.Through = Split{Wall: to - from}, to-from
 	first.Split.NS[row.Class] = to - from
 	chain := []Link{first}
 	seen := map[uint32]bool{row.TID: true}
@@ -91,15 +92,42 @@ func (x *Index) link(tid uint32, proof Proof, from, to uint64, before *event.Off
 	if !l.Known {
 		return l
 	}
-	var most uint64
+	x.waitedMost(&l, c)
+	return l
+}
+
+// waitedMost finds the thread for which a link's thread waited most in a class of its time: for at least half of it,
+// else there is no next link.
+func (x *Index) waitedMost(l *Link, c event.Class) {
+	type waited struct {
+		ns, most uint64
+		longest  *event.OffCPU
+	}
+	by := map[uint32]*waited{}
+	var all uint64
 	for _, o := range l.Rows {
 		b, e := Blocked(o)
-		ended := Follows(o) || c == event.Poll && x.delivers(o)
-		if v := overlap(b, e, from, to); o.Class == c && v > most && ended {
-			l.Wait, most = o, v
+		v := overlap(b, e, l.From, l.To)
+		if o.Class != c || v == 0 || !Follows(o) && (c != event.Poll || !x.delivers(o)) {
+			continue
+		}
+		tid, _, _ := x.Behind(o) // 0 if it is not known
+		w := by[tid]
+		if w == nil {
+			w = &waited{}
+			by[tid] = w
+		}
+		if w.ns += v; v > w.most {
+			w.longest, w.most = o, v
+		}
+		all += v
+	}
+	for _, w := range by {
+		if 2*w.ns > all || 2*w.ns == all && len(by) == 1 {
+			l.Wait = w.longest
+			l.Through = uint64(float64(l.Split.Of(c)) * float64(w.ns) / float64(all)) // with waits too short for a row
 		}
 	}
-	return l
 }
 
 // Follows reports whether a wait is one for another thread. All waits of the classes of Followable are; a wait within
@@ -117,14 +145,13 @@ func Stopped(o *event.OffCPU) bool { return o.State&(4|8) != 0 }
 // too.
 func released(o *event.OffCPU) bool {
 	w := o.Waker
-	if w.PID == 0 || w.TID == 0 || w.TID == o.TID || o.WakerSyscall < 0 || interrupts(o.WakerComm) ||
-		o.Syscall < 0 && !Stopped(o) {
+	if w.PID == 0 || w.TID == 0 || w.TID == o.TID || o.WakerSyscall < 0 || interrupts(o.WakerComm) {
 		return false
 	}
-	const uninterruptible = 2 // TASK_UNINTERRUPTIBLE
+	const interruptible, uninterruptible = 1, 2 // TASK_INTERRUPTIBLE, TASK_UNINTERRUPTIBLE
 	switch o.Class {
-	case event.Other:
-		return true
+	case event.Other: // outside a system call: frozen, stopped, or for a page that a program provides
+		return o.Syscall >= 0 || o.State == interruptible || Stopped(o)
 	case event.Ioctl:
 		return o.State == uninterruptible && w.PID != o.PID && o.WakerSyscall == o.Syscall
 	}
@@ -159,6 +186,10 @@ func (x *Index) Behind(o *event.OffCPU) (tid uint32, proof Proof, ok bool) {
 	return w.TID, ByWake, true
 }
 
+// exits are the system calls by which a thread ends. The kernel then wakes who waits for that (pthread_join(3)), and who
+// waits for a lock that the thread held.
+const exits = "exit exit_group"
+
 // behindFutex is Behind for a wait on a futex. A wait that timed out and was continued at once was for the thread that
 // ended the later one. A requeued waiter is woken at another address of the same process.
 func (x *Index) behindFutex(o *event.OffCPU) (tid uint32, proof Proof, ok bool) {
@@ -170,7 +201,8 @@ func (x *Index) behindFutex(o *event.OffCPU) (tid uint32, proof Proof, ok bool) 
 	}
 	switch w := o.Waker; {
 	case w.TID != 0 && w.TID != o.TID && o.Futex != 0 && o.WakerFutex == o.Futex,
-		w.TID != 0 && w.TID != o.TID && o.WakerFutex != 0 && w.PID == o.PID:
+		w.TID != 0 && w.TID != o.TID && o.WakerFutex != 0 && w.PID == o.PID,
+		w.TID != 0 && w.TID != o.TID && w.PID == o.PID && o.WakerSyscall >= 0 && x.exits[o.WakerSyscall]:
 		return w.TID, ByFutex, true
 	}
 	if tid = x.peers[conditionOf(o)]; tid != 0 && tid != o.TID && o.Futex != 0 && o.WakerFutex == 0 {

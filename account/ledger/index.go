@@ -15,7 +15,7 @@ type Index struct {
 	peers   map[any]uint32                  // the thread at the other end of a socket or futex: see learnPeers
 	renewed map[*event.OffCPU]*event.OffCPU // the later wait that continued one that timed out: see renewals
 
-	transfers event.SyscallSet
+	transfers, exits event.SyscallSet
 }
 
 // track is the data of one TID.
@@ -45,7 +45,7 @@ type Known struct {
 func NewIndex(arch string, rows []event.OffCPU, totals []event.ThreadTime, names []Known, lives []event.Life) *Index {
 	x := &Index{
 		threads: map[uint32]*track{}, renewed: map[*event.OffCPU]*event.OffCPU{},
-		transfers: event.SyscallsNamed(arch, transfers),
+		transfers: event.SyscallsNamed(arch, transfers), exits: event.SyscallsNamed(arch, exits),
 	}
 	x.peers = x.learnPeers(rows)
 	for _, n := range names {

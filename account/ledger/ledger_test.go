@@ -128,6 +128,9 @@ func TestBehindNeedsProof(t *testing.T) {
 		"file served":            {"class=other syscall=257 waker=9/9 waker_syscall=20", 9},
 		"kernel thread":          {"class=other syscall=257 waker=9/9 waker_syscall=-1", 0},
 		"no system call":         {"class=other waker=9/9 waker_syscall=1", 0},
+		"frozen":                 {"class=other state=1 waker=9/9 waker_syscall=1", 9},
+		"thread that ended":      {"class=futex futex=0x1 waker=1/3 waker_syscall=60", 3},
+		"another process ended":  {"class=futex futex=0x1 waker=9/9 waker_syscall=60", 0},
 		"device":                 {"class=ioctl syscall=16 state=1 waker=9/9 waker_syscall=16", 0},
 		"lock of the driver's":   {"class=ioctl syscall=16 state=2 waker=9/9 waker_syscall=16", 9},
 		"another call":           {"class=ioctl syscall=16 state=2 waker=9/9 waker_syscall=1", 0},
@@ -222,5 +225,37 @@ func TestFollowIgnoresOrder(t *testing.T) {
 		if d := cmp.Diff(want, index(r).Follow(&first)); d != "" {
 			t.Fatalf("another order gives another chain:\n%s", d)
 		}
+	}
+}
+
+// A thread that waits again and again within one wait of another one is followed to whom it waited for most of that
+// time, not to whom it waited for once for longest; if that is nobody, it is the end of the chain.
+func TestFollowGoesToWhomItWaitedForMost(t *testing.T) {
+	for name, tc := range map[string]struct {
+		waits string
+		last  uint32
+		reach float64
+	}{
+		"once for longest": {`
+off +0 thread=1/2 dur=3ms class=pipe syscall=0 waker=8/8 waker_syscall=1
+off +3ms thread=1/2 dur=2ms class=pipe syscall=0 waker=9/9 waker_syscall=1
+off +5ms thread=1/2 dur=2ms class=pipe syscall=0 waker=9/9 waker_syscall=1
+off +7ms thread=1/2 dur=2ms class=pipe syscall=0 waker=9/9 waker_syscall=1`, 9, 0.6},
+		"nobody": {`
+off +0 thread=1/2 dur=3ms class=pipe syscall=0 waker=7/7 waker_syscall=1
+off +3ms thread=1/2 dur=3ms class=pipe syscall=0 waker=8/8 waker_syscall=1
+off +6ms thread=1/2 dur=3ms class=pipe syscall=0 waker=9/9 waker_syscall=1`, 2, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := parse(t, "thread main pid=1 tid=1 comm=main dispatch\nthread two pid=1 tid=2\n"+
+				"off +0 thread=1/1 dur=10ms class=pipe syscall=0 waker=1/2 waker_syscall=1"+tc.waits)
+			chain := index(r).Follow(&r.OffCPU[0])
+			if last := chain[len(chain)-1].Thread.TID; last != tc.last {
+				t.Errorf("it ends at thread %d, want %d", last, tc.last)
+			}
+			if reach := float64(chain[1].Through) / float64(chain[1].Split.Wall); reach != tc.reach {
+				t.Errorf("of the worker's time %v was for that thread, want %v", reach, tc.reach)
+			}
+		})
 	}
 }

@@ -46,6 +46,7 @@ const (
 	receiving = "recvfrom recvmsg recvmmsg"
 	sending   = "write pwrite64 writev pwritev pwritev2 sendto sendmsg sendmmsg sendfile"
 	children  = "wait4 waitid"
+	exits     = "exit exit_group"
 	signals   = "kill tkill tgkill rt_sigqueueinfo rt_tgsigqueueinfo pidfd_send_signal"
 )
 

@@ -57,6 +57,11 @@ func describeLock(ev *evidence, f *finding, c *report.Chain) {
 		what, proof = "a lock or condition that "+who+" releases; meanwhile "+did,
 			"it released it the other times, this wait timed out"
 	}
+	_, ended := f.worst.ended()
+	joined := l.Proof == ledger.ByFutex && ended.WakerFutex == 0 && ev.host.exits[ended.WakerSyscall]
+	if joined {
+		what, proof = who+" to end; until then "+did, "it ended, which the kernel tells who waits for it (pthread_join)"
+	}
 	if ev.procs.interpreter(f) {
 		what, proof = "Python's interpreter lock (GIL), which "+who+" released; until then "+did,
 			"waits for it time out every 5 ms, and "+who+" ends those that do not"
@@ -68,6 +73,14 @@ func describeLock(ev *evidence, f *finding, c *report.Chain) {
 		fmt.Sprintf("make %s hold the lock for less: it held it for up to %s", who, span(f.worst.lost)),
 		fmt.Sprintf("or keep the lock out of the way of thread %d, which launches the GPU's work: a queue, a copy of the "+
 			"data, or a try-lock", f.sub.TID),
+	}
+	if joined {
+		c.Path = f.path(ev, state, "its work")
+		c.Recommendations = []string{
+			fmt.Sprintf("start %s sooner, and wait for it only when its result is needed", who),
+			fmt.Sprintf("or let thread %d, which launches the GPU's work, do something else meanwhile: a queue of work for "+
+				"threads that stay", f.sub.TID),
+		}
 	}
 	if ev.procs.interpreter(f) {
 		c.Recommendations = []string{

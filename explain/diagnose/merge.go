@@ -24,26 +24,42 @@ type victim struct {
 // losses are not added up, because they happened at the same time. The list is ordered by time
 // lost.
 func (ev *evidence) merge(list []*finding) []*finding {
-	return ev.mergeProcesses(mergeThreads(list))
+	return ev.mergeProcesses(ev.mergeThreads(list))
 }
 
-func mergeThreads(list []*finding) []*finding {
+// mergeThreads joins the findings of one cause on the threads of a process, but not those with different roots outside
+// of it: two threads may lose their CPUs to two programs.
+func (ev *evidence) mergeThreads(list []*finding) []*finding {
 	type group struct {
 		key
 		pid uint32
 	}
-	first := map[group]*finding{}
+	first := map[group][]*finding{}
 	var kept []*finding
 	for _, f := range list {
 		g := group{f.key, f.sub.PID}
-		if k := first[g]; k != nil {
-			k.others.threads++
+		root := ev.outside(f)
+		same := slices.IndexFunc(first[g], func(k *finding) bool {
+			r := ev.outside(k)
+			return r == root || r == "" || root == ""
+		})
+		if same >= 0 {
+			first[g][same].others.threads++
 			continue
 		}
-		first[g] = f
+		first[g] = append(first[g], f)
 		kept = append(kept, f)
 	}
 	return kept
+}
+
+// outside names the root of a finding if it is in another program; else it is empty. A program's own workers, which
+// each may have had the CPU of another thread, are one.
+func (ev *evidence) outside(f *finding) string {
+	if ran := f.contention.ranked(&ev.procs); len(ran) > 0 && ev.procs.feeds(ran[0].PID, f.sub.PID) {
+		return ""
+	}
+	return ev.shared(f)
 }
 
 func (ev *evidence) mergeProcesses(list []*finding) []*finding {

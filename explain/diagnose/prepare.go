@@ -19,7 +19,7 @@ var preparations = []preparation{
 	{(*evidence).readNames, "", "procs.byPID procs.names procs.parents procs.born procs.exited"},
 	{
 		(*evidence).readSyscalls, "",
-		"host.readCalls host.receiving host.sending host.children host.signals host.addressSpace",
+		"host.readCalls host.receiving host.sending host.children host.signals host.exits host.addressSpace",
 	},
 	{(*evidence).readWindow, "host.sending", "from to"},
 	{(*evidence).readIndex, "", "procs.x"},
@@ -85,6 +85,7 @@ func (ev *evidence) readSyscalls() {
 	ev.host.sending = event.SyscallsNamed(ev.in.Arch, sending)
 	ev.host.children = event.SyscallsNamed(ev.in.Arch, children)
 	ev.host.signals = event.SyscallsNamed(ev.in.Arch, signals)
+	ev.host.exits = event.SyscallsNamed(ev.in.Arch, exits)
 }
 
 func (ev *evidence) readWindow() { ev.from, ev.to = ev.window() }
@@ -129,8 +130,8 @@ func (ev *evidence) readNames() {
 		}
 	}
 	for _, l := range ev.in.Lives {
-		if l.Kind == event.LifeFork || l.Kind == event.LifeExec {
-			ev.procs.born[l.PID] = l.At
+		if l.Kind == event.LifeFork && l.PID == l.TID || l.Kind == event.LifeExec { // not when it makes a thread
+			ev.procs.born[l.PID] = max(ev.procs.born[l.PID], l.At)
 		}
 		if l.Kind == event.LifeExit && l.PID == l.TID {
 			ev.procs.exited[l.PID] = l.At

@@ -66,7 +66,7 @@ func (ev *evidence) root(o *event.OffCPU, gap bool) root {
 	}
 	for i := 1; i < len(r.chain)-1; i++ {
 		l := &r.chain[i]
-		r.reach *= share(l.Split.Of(l.Wait.Class), l.Split.Wall)
+		r.reach *= share(l.Through, l.Split.Wall)
 	}
 	kind, shown, freed := ev.state(r.last(), r.chain[len(r.chain)-2].Wait, o, gap)
 	if c := causeOf(kind); c.passedOn != "" && r.last().Proof != ledger.ByHolder && ev.procs.supplies(&r, o) {
