@@ -16,7 +16,7 @@ type drained struct {
 
 func (r *run) period() time.Duration {
 	switch f := r.tracer.Fill(); {
-	case f > 0.25:
+	case f > 0.25, r.targets.mappedWait():
 		return fastDrain
 	case f > 0.05:
 		return midDrain

@@ -3,7 +3,6 @@ package agent
 import (
 	"fmt"
 	"io/fs"
-	"sync"
 	"syscall"
 	"time"
 
@@ -12,43 +11,19 @@ import (
 	"github.com/ingero-io/ingero/capture/probe"
 )
 
-// patience is how long a file system may take to say what a file is, and how long to read it and place probes in it:
-// meanwhile nothing is drained. What takes longer goes on, and is taken when it is asked for again.
+// How long a file system may take to say what a process has mapped, and how long to read a library and place probes in
+// it: meanwhile nothing is drained. What takes longer goes on, and is taken when it is asked for again. Before the first
+// drain there is time.
 const (
-	patience       = 200 * time.Millisecond
-	attachPatience = 2 * time.Second
+	startPatience  = 30 * time.Second
+	patience       = time.Second
+	attachPatience = 5 * time.Second
 )
 
-// arrived are attachments that nobody waited for any more.
-type arrived struct {
-	mu   sync.Mutex
-	list map[fileKey]*probe.Attachment
-}
-
-func (r *arrived) put(k fileKey, a *probe.Attachment) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.list == nil {
-		r.list = map[fileKey]*probe.Attachment{}
-	}
-	r.list[k] = a
-}
-
-// take is the attachment to a file; nil if there is none.
-func (r *arrived) take(k fileKey) *probe.Attachment {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	a := r.list[k]
-	delete(r.list, k)
-	return a
-}
-
-func (r *arrived) takeAll() map[fileKey]*probe.Attachment {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	list := r.list
-	r.list = nil
-	return list
+// attachment is one that came late.
+type attachment struct {
+	*probe.Attachment
+	name string // what the process calls the file
 }
 
 // keyOf is keyOf for a file that a stranger may have put on a file system that does not answer.
@@ -57,9 +32,21 @@ func (x *targets) keyOf(path string) (fileKey, error) {
 }
 
 // attachTo attaches to the file that has a key, which path opened a moment ago.
-func (x *targets) attachTo(key fileKey, lib *probe.Library, path string) (*probe.Attachment, error) {
+func (x *targets) attachTo(key fileKey, lib *probe.Library, path, name string) (*probe.Attachment, error) {
+	if a, ok := x.arrived.Take(key); ok {
+		return a.Attachment, nil
+	}
 	return limit.Within(&x.probing, func() (*probe.Attachment, error) { return x.attachNow(key, lib, path) },
-		func(a *probe.Attachment) { x.arrived.put(key, a) })
+		func(a *probe.Attachment) { x.arrived.Put(key, attachment{a, name}) })
+}
+
+// keepAttached notes an attachment.
+func (x *targets) keepAttached(key fileKey, a *probe.Attachment, name string, now time.Time) {
+	x.attached[key], x.names[key] = a, name
+	if len(x.used) < maxUsed {
+		x.used[name] = true
+	}
+	x.users.attached(key, now)
 }
 
 func (x *targets) attachNow(key fileKey, lib *probe.Library, path string) (*probe.Attachment, error) {

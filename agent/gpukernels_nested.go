@@ -81,7 +81,9 @@ func (k *kernels) pass(pid uint32, t *kernelTable, driver uint64) {
 
 // named passes on the name of a runtime's function that became known after its launch.
 func (k *kernels) named(pid uint32, t *kernelTable, own uint64) {
+	before := t.launched()
 	delete(t.passed, own) // a driver function with this address has its own name now
+	k.told -= before - t.launched()
 	for driver, of := range t.passed {
 		if of == own {
 			k.pass(pid, t, driver)

@@ -7,7 +7,7 @@ import (
 
 	"github.com/ingero-io/ingero/capture/host/nvml"
 	"github.com/ingero-io/ingero/capture/host/proc"
-	"github.com/ingero-io/ingero/capture/privilege"
+	"github.com/ingero-io/ingero/capture/limit"
 	"github.com/ingero-io/ingero/capture/probe"
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/store"
@@ -21,6 +21,7 @@ type gpus struct {
 	memory  map[gpuProcess]store.GPUProcess // as recorded last
 	last    map[int]store.GPUSnapshot       // reading of each
 	missed  uint64                          // readings, so far
+	files   limit.Patient
 }
 
 // gpuProcess is a process on a GPU.
@@ -34,7 +35,7 @@ func newGPUs(o nvml.Options, sys string) *gpus {
 	return &gpus{
 		reader: nvml.Start(o), sys: sys,
 		devices: map[int]store.GPUDevice{}, memory: map[gpuProcess]store.GPUProcess{},
-		last: map[int]store.GPUSnapshot{},
+		last: map[int]store.GPUSnapshot{}, files: limit.Patient{Wait: patience},
 	}
 }
 
@@ -101,11 +102,8 @@ func (g *gpus) mapped(m probe.Mapped) {
 	if g == nil || !nvml.IsLibrary(m.Path) || g.reader.State().Library != "" {
 		return
 	}
-	info, err := privilege.Stat(m.Path)
-	if err != nil {
-		return
-	}
-	if s, ok := info.Sys().(*syscall.Stat_t); ok && s.Ino == m.Inode {
+	s, err := limit.Within(&g.files, func() (*syscall.Stat_t, error) { return statOf(m.Path) }, nil)
+	if err == nil && s.Ino == m.Inode {
 		g.reader.Also(m.Path)
 	}
 }

@@ -49,13 +49,12 @@ func (x *targets) failed(k fileKey) {
 // letGo detaches from files that nobody maps any more. It is called once a second, and reads the mappings of two
 // processes. ending reports whether the end of a process is known, and its last records are waited for.
 func (x *targets) letGo(now time.Time, ending func(pid int) bool) {
-	for k, a := range x.arrived.takeAll() {
+	for k, a := range x.arrived.TakeAll() { // which nobody has asked for since
 		if x.attached[k] != nil {
-			x.detach(k, a)
+			x.detach(k, a.Attachment)
 			continue
 		}
-		x.attached[k], x.names[k] = a, a.Path
-		x.users.attached(k, now)
+		x.keepAttached(k, a.Attachment, a.name, now)
 	}
 	if pid, ok := x.users.next(); ok {
 		before := len(x.users.files[pid])

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"errors"
 	"log/slog"
 	"path/filepath"
 	"regexp"
@@ -33,6 +34,7 @@ type libraries struct {
 	used   map[int]*usedFiles // by process
 	fresh  []store.Library    // not in a batch yet
 	files  limit.Patient
+	again  map[int]bool // processes of which nothing could be said in time
 }
 
 // usedFiles are the library files of a process that are recorded.
@@ -59,7 +61,8 @@ type image struct{ soname, buildID string }
 
 func newLibraries(f proc.FS, log *slog.Logger) *libraries {
 	return &libraries{
-		fs: f, log: log, images: map[fileContent]image{}, used: map[int]*usedFiles{}, files: limit.Patient{Wait: patience},
+		fs: f, log: log, images: map[fileContent]image{}, used: map[int]*usedFiles{}, again: map[int]bool{},
+		files: limit.Patient{Wait: startPatience},
 	}
 }
 
@@ -80,12 +83,21 @@ func (l *libraries) follower(x *targets) follower {
 		},
 		life: l.life,
 		second: func(s *second) {
+			l.files.Wait = patience
+			for pid := range l.again {
+				if l.files.Stuck() {
+					break
+				}
+				delete(l.again, pid)
+				l.look(pid)
+			}
 			b := &s.item.batch
 			b.Libraries, l.fresh = append(b.Libraries, l.fresh...), l.fresh[:0]
 		},
 		ended: func(ends []event.Life) {
 			for pid := range processesOf(ends) {
 				delete(l.used, int(pid))
+				delete(l.again, int(pid))
 			}
 		},
 	}
@@ -133,7 +145,7 @@ func (l *libraries) look(pid int) {
 
 // mapped records a library that a process has mapped just now.
 func (l *libraries) mapped(m probe.Mapped) {
-	if !isLibrary(m.Path) || l.record(m.PID, proc.Mapping{Path: m.Path, Inode: m.Inode}) {
+	if !isLibrary(m.Path) || l.record(m.PID, proc.Mapping{Path: m.Path, Inode: m.Inode}) || l.again[m.PID] {
 		return
 	}
 	l.look(m.PID)
@@ -162,17 +174,22 @@ func (l *libraries) record(pid int, m proc.Mapping) bool {
 		o.fileContent = fileContent{uint64(s.Dev), s.Ino, s.Size, s.Mtim.Nano()}
 		return o, nil
 	}, nil)
-	if err != nil {
-		return false
+	if err == nil {
+		var i image
+		if i, err = l.image(o.path, o.fileContent); err == nil {
+			l.addImage(pid, usedFile{m.Path, o.fileContent}, i)
+		}
 	}
-	l.addImage(pid, usedFile{m.Path, o.fileContent}, l.image(o.path, o.fileContent))
-	return true
+	if errors.Is(err, limit.ErrNoAnswer) {
+		l.again[pid] = true
+	}
+	return err == nil
 }
 
 // image reads what the file at path says of itself, or remembers it.
-func (l *libraries) image(path string, c fileContent) image {
+func (l *libraries) image(path string, c fileContent) (image, error) {
 	if i, ok := l.images[c]; ok {
-		return i
+		return i, nil
 	}
 	i, err := limit.Within(&l.files, func() (image, error) {
 		f, err := cudalib.OpenImage(path)
@@ -183,13 +200,13 @@ func (l *libraries) image(path string, c fileContent) image {
 		return image{f.Soname(), f.BuildID()}, nil
 	}, nil)
 	if err != nil {
-		return i
+		return i, err
 	}
 	if len(l.images) >= maxImages {
 		clear(l.images)
 	}
 	l.images[c] = i
-	return i
+	return i, nil
 }
 
 // addImage records a file, if it is not recorded yet.

@@ -22,12 +22,14 @@ type pythons struct {
 	off    bool
 	// reading reads files and memory of processes.
 	reading limit.Patient
+	answers limit.Late[int, *python.Interpreter]
+	again   map[int]bool // processes of which nothing could be said in time
 }
 
 func newPythons(t *probe.Tracer, fs proc.FS, stack probe.StackPolicy, log *slog.Logger) *pythons {
 	p := &pythons{
 		tracer: t, finder: python.NewFinder(fs), log: log, known: map[int]bool{}, said: map[string]bool{},
-		off: stack == probe.StackOff, reading: limit.Patient{Wait: patience},
+		again: map[int]bool{}, off: stack == probe.StackOff, reading: limit.Patient{Wait: startPatience},
 	}
 	if err := probe.PythonSupport(); err != nil && !p.off {
 		p.off = true
@@ -42,6 +44,12 @@ func (p *pythons) follower(x *targets) follower {
 		rescanned: func() { p.scan(x) },
 		mapped:    func(m probe.Mapped) { p.mapped(m, x) },
 		traced:    p.look,
+		second: func(*second) {
+			p.reading.Wait = patience
+			for pid := range p.again {
+				p.look(pid)
+			}
+		},
 		life: func(l *event.Life) {
 			switch {
 			case l.Kind == event.LifeFork && l.PID == l.TID:
@@ -73,9 +81,17 @@ func (p *pythons) look(pid int) {
 	if p.off || p.known[pid] {
 		return
 	}
-	found, err := limit.Within(&p.reading, func() (*python.Interpreter, error) { return p.finder.Find(pid) }, nil)
+	found, known := p.answers.Take(pid)
+	var err error
+	if !known {
+		found, err = limit.Within(&p.reading, func() (*python.Interpreter, error) { return p.finder.Find(pid) },
+			func(found *python.Interpreter) { p.answers.Put(pid, found) })
+	}
+	delete(p.again, pid)
 	var cannot *python.UnsupportedError
 	switch {
+	case errors.Is(err, limit.ErrNoAnswer):
+		p.again[pid] = true
 	case errors.As(err, &cannot):
 		p.known[pid] = true
 		if !p.said[err.Error()] && len(p.said) < limit.Warnings {
@@ -119,6 +135,7 @@ func (p *pythons) executed(pid int) {
 }
 
 func (p *pythons) exited(pid int) {
+	delete(p.again, pid)
 	delete(p.known, pid)
 	p.tracer.ForgetPython(pid)
 }

@@ -177,6 +177,7 @@ func (r *run) turn() error {
 	if err := r.watcher.Wait(int(r.period() / time.Millisecond)); err != nil {
 		return fmt.Errorf("wait for events: %w", err)
 	}
+	r.targets.files.Wait, r.targets.probing.Wait = patience, attachPatience
 	r.mappings()
 	r.refresh(t)
 	r.rescan(t)

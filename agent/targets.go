@@ -38,24 +38,29 @@ type targets struct {
 	uid         int          // the user whose processes join processTree; AnyUser: none
 	processTree map[int]bool // named processes and their descendants
 
-	attached map[fileKey]*probe.Attachment // nil: attaching failed
-	names    map[fileKey]string            // what the process calls the file
-	users    fileUsers
-	found    map[fileKey]bool // files on disk that were attached to before any process mapped them
-	lasting  map[uint64]bool  // file systems that nobody can want to unmount
-	used     map[string]bool  // names of all files ever attached to, at most maxUsed
-	traced   map[int]bool     // processes known to use a library
-	late     time.Duration    // total time in which processes had a library that was not attached to yet
-	refused  *limit.Log
-	files    limit.Patient // for what finder and file systems say
-	probing  limit.Patient
-	silence  time.Time // when it was said that one does not answer
-	arrived  arrived
-	held     bool        // no more files are attached to for now
-	mapping  mappings    // processes that have just mapped a file
-	pending  pendingMaps // mappings of files with probes, by processes not known to be in processTree
-	scanned  time.Time   // time of the last scan of all processes
-	self     int
+	attached   map[fileKey]*probe.Attachment // nil: attaching failed
+	names      map[fileKey]string            // what the process calls the file
+	users      fileUsers
+	found      map[fileKey]bool // files on disk that were attached to before any process mapped them
+	lasting    map[uint64]bool  // file systems that nobody can want to unmount
+	used       map[string]bool  // names of all files ever attached to, at most maxUsed
+	traced     map[int]bool     // processes known to use a library
+	late       time.Duration    // total time in which processes had a library that was not attached to yet
+	refused    *limit.Log
+	files      limit.Patient // for what finder and file systems say
+	probing    limit.Patient
+	silence    time.Time // when it was said that one does not answer
+	arrived    limit.Late[fileKey, attachment]
+	answers    limit.Late[int, []discover.File] // what processes have mapped
+	looking    probe.Mapped                     // for which one is looked at
+	unanswered bool                             // in this look
+	adoptAgain []int                            // processes whose threads could not be adopted
+	hurried    bool                             // between two drains
+	held       bool                             // no more files are attached to for now
+	mapping    mappings                         // processes that have just mapped a file
+	pending    pendingMaps                      // mappings of files with probes, by processes not known to be in processTree
+	scanned    time.Time                        // time of the last scan of all processes
+	self       int
 }
 
 func newTargets(t *probe.Tracer, libs []*probe.Library, f proc.FS, log *slog.Logger, o *Options) *targets {
@@ -65,7 +70,7 @@ func newTargets(t *probe.Tracer, libs []*probe.Library, f proc.FS, log *slog.Log
 		processTree: map[int]bool{}, attached: map[fileKey]*probe.Attachment{}, names: map[fileKey]string{},
 		traced: map[int]bool{}, self: os.Getpid(), users: newFileUsers(), found: map[fileKey]bool{},
 		lasting: lastingFileSystems(), used: map[string]bool{}, mapping: newMappings(),
-		refused: limit.NewLog(log), files: limit.Patient{Wait: patience}, probing: limit.Patient{Wait: attachPatience},
+		refused: limit.NewLog(log), files: limit.Patient{Wait: startPatience}, probing: limit.Patient{Wait: startPatience},
 	}
 	x.finder.Eager = x.named // they have few files
 	for _, p := range o.PIDs {
@@ -130,25 +135,37 @@ func (x *targets) scanOnce() error {
 		}
 	}
 	x.scanned = time.Now()
+	adopt = append(adopt, x.adoptAgain...)
 	for pid := range x.processTree { // named processes are accounted for even before they load a library
 		if !slices.Contains(adopt, pid) {
 			adopt = append(adopt, pid)
 		}
 	}
-	return x.tracer.Adopt(adopt...)
+	x.adoptAgain = nil
+	err = x.tracer.Adopt(adopt...)
+	if err != nil {
+		x.adoptAgain = adopt
+	}
+	return err
 }
 
 // process attaches to the libraries that a process has mapped. It reports whether there are any,
 // and whether one is newly attached to.
 func (x *targets) process(pid int) (any, fresh bool) {
-	files, err := limit.Within(&x.files, func() ([]discover.File, error) { return x.finder.Process(pid) }, nil)
-	if errors.Is(err, limit.ErrNoAnswer) {
-		x.silent(pid)
-		return x.traced[pid], false // what it had is still attached to
+	files, known := x.answers.Take(pid)
+	if !known {
+		var err error
+		files, err = limit.Within(&x.files, func() ([]discover.File, error) { return x.finder.Process(pid) },
+			func(files []discover.File) { x.answers.Put(pid, files) })
+		if errors.Is(err, limit.ErrNoAnswer) {
+			x.silent(pid)
+			return x.traced[pid], false // what it had is still attached to
+		}
+		if err != nil {
+			return false, false // it ended, or is a kernel thread
+		}
 	}
-	if err != nil {
-		return false, false // it ended, or is a kernel thread
-	}
+	x.unanswered = false
 	var mapped []fileKey
 	began := time.Now()
 	for i := range files {
@@ -162,7 +179,7 @@ func (x *targets) process(pid int) (any, fresh bool) {
 			x.refused.Refused(f.Mapping.Path, err)
 			break
 		}
-		x.held = fresh && time.Since(began) > lookTurn
+		x.held = x.hurried && time.Since(began) > attachTurn
 		if f.Err != nil {
 			x.log.Warn("library cannot be opened", "pid", pid, "file", f.Mapping.Path, "err", f.Err)
 			continue
@@ -175,7 +192,12 @@ func (x *targets) process(pid int) (any, fresh bool) {
 	}
 	if x.held { // the others after the next drain
 		x.held = false
-		x.mapping.addMapping(probe.Mapped{PID: pid, TID: pid, At: kernelTime()})
+		x.again(pid)
+	}
+	if x.unanswered { // what it had it may still have
+		for k := range x.users.files[pid] {
+			mapped = append(mapped, k)
+		}
 	}
 	x.users.set(pid, mapped, time.Now())
 	if any {
@@ -205,13 +227,16 @@ func (x *targets) attach(lib *probe.Library, path, name string, pid int) (key fi
 	if _, ok := x.attached[key]; ok {
 		return key, false
 	}
-	if x.held || len(x.attached) >= limit.AttachedFiles {
+	if x.held {
 		return key, false
 	}
-	a, err := x.arrived.take(key), error(nil)
-	if a == nil {
-		a, err = x.attachTo(key, lib, path)
+	if !x.named {
+		if err := limit.Check("files with functions to probe", uint64(len(x.attached))+1, limit.AttachedFiles, "files"); err != nil {
+			x.refused.Refused(name, err)
+			return key, false
+		}
 	}
+	a, err := x.attachTo(key, lib, path, name)
 	if err != nil {
 		if errors.Is(err, syscall.ESRCH) {
 			return key, false // the process ended
@@ -224,11 +249,7 @@ func (x *targets) attach(lib *probe.Library, path, name string, pid int) (key fi
 		x.failed(key)
 		return key, false
 	}
-	x.attached[key], x.names[key] = a, name
-	if len(x.used) < maxUsed {
-		x.used[name] = true
-	}
-	x.users.attached(key, time.Now())
+	x.keepAttached(key, a, name, time.Now())
 	return key, true
 }
 
@@ -243,51 +264,6 @@ func (x *targets) installed(extra []string, pid int) {
 		if key, fresh := x.attach(lib, path, path, pid); fresh {
 			x.found[key] = true
 		}
-	}
-}
-
-// keep remembers a mapping of a file with probes by a process that may be a child of a traced one,
-// whose fork is not reported yet.
-func (x *targets) keep(m probe.Mapped) {
-	if m.PID != x.self && x.probed(m) {
-		x.pending.addMapped(m)
-	}
-}
-
-// probed reports whether a mapped file gets probes.
-func (x *targets) probed(m probe.Mapped) bool {
-	if x.finder.Library(m.Path) != nil {
-		return true
-	}
-	for k, a := range x.attached {
-		if a != nil && k.ino == m.Inode { // a program that contains a runtime, in another process
-			return true
-		}
-	}
-	return false
-}
-
-// unattached reports whether a mapped file is a CUDA library with a probe that was not attached, in
-// a process that has ended since: its calls are unknown.
-func (x *targets) unattached(m probe.Mapped) bool {
-	if x.finder.Library(m.Path) == nil {
-		return false
-	}
-	for k, a := range x.attached {
-		if a != nil && k.ino == m.Inode && (k.pid == 0 || k.pid == m.PID) {
-			return false
-		}
-	}
-	return true
-}
-
-// unnoticed counts the time of mappings that were noticed too late to attach to.
-func (x *targets) unnoticed(m probe.Mapped) {
-	switch {
-	case !x.wants(m.PID):
-		x.keep(m)
-	case x.unattached(m):
-		x.late += since(m.At)
 	}
 }
 
@@ -338,6 +314,11 @@ func (x *targets) replaced(pid int) {
 
 // exited forgets a process and closes its links.
 func (x *targets) exited(pid int) {
+	if m, due := x.mapping.first[pid]; due {
+		x.unnoticed(m)
+		delete(x.mapping.first, pid)
+	}
+	x.answers.Take(pid) // of no use any more
 	delete(x.processTree, pid)
 	delete(x.traced, pid)
 	x.unlink(pid)

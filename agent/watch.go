@@ -78,7 +78,8 @@ func (r *run) mappings() {
 		r.watcher.changed[pid] = true
 		r.followers.traced(pid)
 	}
-	r.watcher.missed = r.watcher.missed || r.watcher.Dropped() != dropped
+	r.watcher.missed = r.watcher.missed || r.watcher.Dropped() != dropped || r.targets.mapping.dropped
+	r.targets.mapping.dropped = false
 }
 
 // rescan looks for processes that may have been missed.
@@ -88,18 +89,18 @@ func (r *run) rescan(now time.Time) {
 	}
 	r.watcher.missed = false
 	known := maps.Clone(r.targets.traced)
-	if err := r.targets.scan(); err != nil { // as where no descriptor is left: it is tried again
-		if !r.watcher.failed {
-			r.log.Warn("cannot look for processes; this is tried each second", "err", err)
-		}
-		r.watcher.failed, r.watcher.missed, r.targets.scanned = true, true, now
-		return
-	}
-	r.watcher.failed = false
+	err := r.targets.scan()
 	for pid := range r.targets.traced {
 		if !known[pid] {
 			r.followers.traced(pid)
 		}
+	}
+	if err != nil && !r.watcher.failed {
+		r.log.Warn("cannot look for processes; this is tried each second", "err", err)
+	}
+	if r.watcher.failed = err != nil; r.watcher.failed { // as where no descriptor is left
+		r.watcher.missed, r.targets.scanned = true, now
+		return
 	}
 	r.followers.rescanned()
 }

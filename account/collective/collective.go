@@ -16,7 +16,9 @@ const (
 	maxDeferred = 4096           // calls of a group that has not ended
 	maxGroups   = 1024           // threads of a process with such a group
 	maxComms    = 1024           // communicators of a process
-	maxLanes    = 4096           // kinds of operations of a communicator that are numbered: one for each peer
+	maxLanes    = 4096           // kinds of operations of a communicator that are numbered
+	lanesOfRank = 4              // or so many for each rank: what is sent to it, and received
+	mostRanks   = 1 << 16
 )
 
 // Tracker follows any number of processes. Pass it every call, in the order in which the calls returned. A finished

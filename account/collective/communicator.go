@@ -47,7 +47,7 @@ func (m *communicator) number(x *event.Collective) uint32 {
 	if x.PairWise() {
 		l = lane{x.Op, x.Peer}
 	}
-	if m.counted == nil || len(m.counted) >= maxLanes {
+	if m.counted == nil || len(m.counted) >= max(maxLanes, lanesOfRank*int(min(m.ranks, mostRanks))) {
 		m.counted = map[lane]uint32{}
 	}
 	m.counted[l]++

@@ -66,7 +66,7 @@ const (
 // Files whose functions are probed. Each takes a dozen descriptors, and some 50 ms.
 const (
 	FilesOfProcess = 256  // with functions to probe that one process maps; PyTorch has 5
-	AttachedFiles  = 4096 // of all processes, or of each where processes are named
+	AttachedFiles  = 4096 // of all processes, unless they are named
 )
 
 // CPython.

@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"github.com/ingero-io/ingero/capture/bpf"
+	"github.com/ingero-io/ingero/capture/host/proc"
 	"github.com/ingero-io/ingero/capture/symbol/unwind"
 	"github.com/ingero-io/ingero/event"
 	"github.com/ingero-io/ingero/event/lists"
@@ -33,13 +34,15 @@ type decoder struct {
 	ended   []uint32            // processes that the unwinder is to forget
 	sockets map[uint32]socketAt // by tid: the socket that belongs to its next interval
 	python  pythonDecoder
+	owners  *proc.OwnTIDs  // of lock words
+	over    []event.Thread // whose ids owners is to forget
 	masks   [event.OpSlots][event.NumArgs]uint64
 }
 
-func newDecoder(toUnix uint64, u unwinder) *decoder {
+func newDecoder(toUnix uint64, u unwinder, fs proc.FS) *decoder {
 	d := &decoder{
 		toUnix: toUnix, unwind: u, pending: map[uint32]rawStack{}, sockets: map[uint32]socketAt{},
-		python: newPythonDecoder(),
+		python: newPythonDecoder(), owners: proc.NewOwnTIDs(fs),
 	}
 	for _, i := range event.Catalog {
 		for n, a := range i.Args {
@@ -184,6 +187,9 @@ func (d *decoder) off(b []byte, r *Records) bool {
 	if f, ok := as[bpf.WireOffFullRec](b); ok {
 		d.explain(&o, f)
 	}
+	if o.Holder != 0 {
+		o.Holder = d.owners.Host(o.PID, o.Holder)
+	}
 	if k, ok := d.sockets[w.H.Tid]; ok {
 		if k.start == w.H.Start {
 			o.Socket = k.Socket
@@ -243,6 +249,12 @@ func (d *decoder) life(b []byte, r *Records) bool {
 		d.unwind.Learn(int(w.Tgid))
 	case w.H.Tid == w.Tgid && (k == event.LifeExit || k == event.LifeExec):
 		d.ends(w.Tgid)
+	}
+	switch k := event.LifeKind(w.H.Sub); {
+	case k == event.LifeFork && w.H.Tid == w.Tgid: // another process with this id
+		d.owners.Forget(w.Tgid)
+	case k == event.LifeExit || k == event.LifeExec: // what it did before may still be in the ring
+		d.over = append(d.over, event.Thread{PID: w.Tgid, TID: w.H.Tid})
 	}
 	r.Lives = append(r.Lives, event.Life{
 		At: w.H.Start + d.toUnix, Kind: event.LifeKind(w.H.Sub),

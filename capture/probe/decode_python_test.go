@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"github.com/ingero-io/ingero/capture/bpf"
+	"github.com/ingero-io/ingero/capture/host/proc"
 	"github.com/ingero-io/ingero/capture/symbol/python"
 )
 
@@ -84,7 +85,7 @@ func TestMissingPythonRecordsAreRequestedAgain(t *testing.T) {
 		"a code object":                {pyStack(1, 100, 0xabc, 0, pyFrame(7, 0))},
 		"a piece of a table":           {pyCode(7, "f", 4, 2, 1)},
 	} {
-		d, r := newDecoder(offset, new(wordUnwinder)), new(Records)
+		d, r := newDecoder(offset, new(wordUnwinder), proc.New("")), new(Records)
 		for _, b := range append(records, wire(callRec(1, 100))) {
 			d.record(b, r)
 		}

@@ -148,6 +148,14 @@ func (d *decoder) forget() {
 		d.unwind.Forget(int(pid))
 	}
 	d.ended = d.ended[:0]
+	for _, t := range d.over {
+		if t.PID == t.TID {
+			d.owners.Forget(t.PID)
+		} else {
+			d.owners.Ended(t.PID, t.TID)
+		}
+	}
+	d.over = d.over[:0]
 }
 
 // ends notes that a process's mappings are gone: it ended or executed another program.

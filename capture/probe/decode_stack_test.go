@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"github.com/ingero-io/ingero/capture/bpf"
+	"github.com/ingero-io/ingero/capture/host/proc"
 	"github.com/ingero-io/ingero/capture/symbol/unwind"
 	"github.com/ingero-io/ingero/event"
 )
@@ -173,7 +174,7 @@ func TestStackLongerThanItsRecordIsMalformed(t *testing.T) {
 
 func TestUnwinderLearnsOfProcessesAndForgetsThemWithTheLastStack(t *testing.T) {
 	u := new(wordUnwinder)
-	d, r := newDecoder(offset, u), new(Records)
+	d, r := newDecoder(offset, u, proc.New("")), new(Records)
 	life := func(k event.LifeKind, tid uint32) {
 		d.record(wire(bpf.WireLifeRec{
 			H: bpf.WireHdr{Tid: tid, Kind: uint8(bpf.WireKindKIND_LIFE), Sub: uint8(k)}, Tgid: 11,

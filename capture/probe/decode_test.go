@@ -8,6 +8,7 @@ import (
 	"unsafe"
 
 	"github.com/ingero-io/ingero/capture/bpf"
+	"github.com/ingero-io/ingero/capture/host/proc"
 	"github.com/ingero-io/ingero/event"
 )
 
@@ -26,7 +27,7 @@ func aligned(b []byte) []byte {
 }
 
 func decodeAll(records ...[]byte) *Records {
-	d, r := newDecoder(offset, new(wordUnwinder)), new(Records)
+	d, r := newDecoder(offset, new(wordUnwinder), proc.New("")), new(Records)
 	for _, b := range records {
 		d.record(b, r)
 	}

@@ -14,3 +14,9 @@ func (t *Tracer) Unseen(f func()) error {
 
 // UnseenSegments makes the tracer see no segment that is sent again.
 func (t *Tracer) UnseenSegments() error { return t.probe(tcp.Probe).Detach() }
+
+// WaitingForCPU is how many threads are counted as waiting for a CPU.
+func (t *Tracer) WaitingForCPU() (n uint64, err error) {
+	err = t.sched.Maps["queue"].Lookup(uint32(0), &n)
+	return n, err
+}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ingero-io/ingero/capture/bpf"
 	"github.com/ingero-io/ingero/capture/probe/gpukernel"
+	"github.com/ingero-io/ingero/capture/probe/kernel"
 	"github.com/ingero-io/ingero/event"
 )
 
@@ -50,8 +51,7 @@ var (
 
 // attachNames attaches to the functions of a library file from which names are learned.
 // It does nothing to a file without any.
-func (t *Tracer) attachNames(lib *Library, file *os.File, pid int) (closers, error) {
-	names := t.probe(gpukernel.Probe)
+func (t *Tracer) attachNames(names *kernel.Loaded, lib *Library, file *os.File, pid int) (closers, error) {
 	if names == nil {
 		return nil, nil
 	}

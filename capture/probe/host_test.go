@@ -14,6 +14,7 @@ import (
 	"github.com/ingero-io/ingero/capture/probe"
 	"github.com/ingero-io/ingero/capture/probe/probetest"
 	"github.com/ingero-io/ingero/event"
+	"github.com/ingero-io/ingero/internal/kerneltest"
 )
 
 func TestMain(m *testing.M) { probetest.Main(m) }
@@ -197,4 +198,91 @@ func stopsOf(r *probe.Records, pid int) (list []event.OffCPU) {
 		}
 	}
 	return list
+}
+
+// A program that is frozen by its control group, as docker pause does, waits until somebody thaws it: it is in no page
+// fault, and has all the CPUs that it may use.
+func TestFrozenThreadsWaitForWhoThawsThem(t *testing.T) {
+	root := t.TempDir()
+	if err := unix.Mount("none", root, "cgroup2", 0, ""); err != nil {
+		kerneltest.Lacks(t, "no control groups of version 2: "+err.Error())
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(root, 0); err != nil {
+			t.Error(err)
+		}
+	})
+	tr, shell, begin := probetest.AdoptShell(t, "while :; do :; done", probe.Options{})
+	dir := filepath.Join(root, fmt.Sprintf("ingero-freeze-%d", os.Getpid()))
+	write := func(name, value string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(value), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		kerneltest.Lacks(t, err.Error())
+	}
+	t.Cleanup(func() {
+		shell.Process.Kill()
+		shell.Wait()
+		for range 1000 { // until it is empty
+			if os.Remove(dir) == nil {
+				return
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		t.Error("the control group stays")
+	})
+	pid := shell.Process.Pid
+	write("cgroup.procs", fmt.Sprint(pid))
+	begin()
+	const frozen = 20 * time.Millisecond
+	long := func(r *probe.Records) (list []event.OffCPU) {
+		for _, o := range r.OffCPU {
+			if int(o.PID) == pid && o.Syscall < 0 && o.Duration-o.RunQueue >= uint64(frozen) {
+				list = append(list, o)
+			}
+		}
+		return list
+	}
+	r := probetest.Drained(t, tr, func(r *probe.Records) bool {
+		write("cgroup.freeze", "1")
+		time.Sleep(frozen + 5*time.Millisecond)
+		write("cgroup.freeze", "0")
+		time.Sleep(5 * time.Millisecond)
+		return len(long(r)) >= 5
+	})
+	for _, o := range long(r) {
+		if o.Class != event.Other || o.Waker.PID != uint32(os.Getpid()) {
+			t.Errorf("class %s, state %d, system call %d, woken by %v", o.Class, o.State, o.Syscall, o.Waker)
+		}
+	}
+}
+
+// Who has ended waits for no CPU. While somebody is counted as waiting, each switch of the machine costs more.
+func TestWhoHasEndedWaitsForNoCPU(t *testing.T) {
+	tr, _, begin := probetest.AdoptShell(t, "for i in $(seq 50); do (:); done; exec sleep 10", probe.Options{})
+	begin()
+	ends := 0
+	probetest.Drained(t, tr, func(r *probe.Records) bool {
+		ends = 0
+		for _, l := range r.Lives {
+			if l.Kind == event.LifeExit {
+				ends++
+			}
+		}
+		return ends >= 50
+	})
+	var waiting uint64
+	for end := time.Now().Add(5 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		var err error
+		if waiting, err = tr.WaitingForCPU(); err != nil {
+			t.Fatal(err)
+		}
+		if waiting == 0 {
+			return
+		}
+	}
+	t.Errorf("%d of those that ended, and of the one that sleeps, are counted as waiting", waiting)
 }

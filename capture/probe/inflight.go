@@ -138,10 +138,11 @@ func (t *Tracer) about(w *bpf.WireFlightRec, f *event.InFlight) {
 		return
 	}
 	pid := int(w.Tgid)
-	if h := int(w.Holder); h != 0 && f.Class == event.Futex && h != int(w.H.Tid) {
+	if w.Holder != 0 && f.Class == event.Futex {
 		// What looks like the owner of a lock may be any number: it must be a thread of the process.
-		if name, err := t.opts.Proc.Comm(pid, h); err == nil {
-			f.Holder, f.HolderComm = event.Thread{PID: w.Tgid, TID: w.Holder}, name
+		h := t.decode.owners.Host(w.Tgid, w.Holder)
+		if name, err := t.opts.Proc.Comm(pid, int(h)); err == nil && h != 0 && h != w.H.Tid {
+			f.Holder, f.HolderComm = event.Thread{PID: w.Tgid, TID: h}, name
 		}
 	}
 	if w.Nr >= 0 && sched.TakesFile(int(w.Nr)) {
@@ -203,13 +204,14 @@ func (t *Tracer) flightPython(w *bpf.WireFlightRec) ([]python.Frame, uint64) {
 	if !ok {
 		return nil, 0
 	}
+	pid := int(w.Tgid) // the record is of the caller
 	return python.Walk(func(addr uint64, b []byte) bool {
 		if len(b) == 0 {
 			return true
 		}
 		read, err := limit.Within(&t.inFlight.memory, func() ([]byte, error) {
 			read := make([]byte, len(b)) // b is the caller's again if this takes too long
-			n, err := privilege.ReadMemory(int(w.Tgid), addr, read)
+			n, err := privilege.ReadMemory(pid, addr, read)
 			if err != nil {
 				return nil, err
 			}
@@ -249,8 +251,9 @@ func (t *Tracer) copyStack(w *bpf.WireFlightRec) *unwind.Memory {
 		remote = append(remote, unix.RemoteIovec{Base: uintptr(w.Sp + at), Len: int(part)})
 		at += part
 	}
+	pid := int(w.Tgid) // the record is of the caller
 	got, err := limit.Within(&t.inFlight.memory, func() (int, error) {
-		return privilege.ReadParts(int(w.Tgid), remote, data)
+		return privilege.ReadParts(pid, remote, data)
 	}, nil)
 	if err != nil {
 		got = 0

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/ingero-io/ingero/capture/bpf"
+	"github.com/ingero-io/ingero/capture/host/proc"
 	"github.com/ingero-io/ingero/capture/symbol/unwind"
 	"github.com/ingero-io/ingero/event"
 )
@@ -27,7 +28,7 @@ func TestAStackIsBelievedIfItLeadsOutOfAllCalls(t *testing.T) {
 }
 
 func TestStateOfAThreadInACall(t *testing.T) {
-	d := newDecoder(1000, nil)
+	d := newDecoder(1000, nil, proc.New(""))
 	sync, _ := event.ByName("cudaStreamSynchronize")
 	record := func(change func(*bpf.WireFlightRec)) event.InFlight {
 		w := &bpf.WireFlightRec{Tgid: 1, Gpu: 2, Nr: 202, Class: uint8(event.Futex), Uaddr: 0xdead, In: 40}

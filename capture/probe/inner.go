@@ -6,6 +6,7 @@ import (
 	"os"
 	"sync"
 
+	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 
 	"github.com/ingero-io/ingero/event"
@@ -46,7 +47,7 @@ func (t *Tracer) split(all []Target) (rest []Target, separate map[event.Role][]T
 }
 
 // attachInner probes the functions that split separated.
-func (t *Tracer) attachInner(file *os.File, separate map[event.Role][]Target, pid int) (
+func (t *Tracer) attachInner(calls *ebpf.Collection, file *os.File, separate map[event.Role][]Target, pid int) (
 	map[event.Role]*innerLinks, error,
 ) {
 	list := map[event.Role]*innerLinks{}
@@ -54,7 +55,7 @@ func (t *Tracer) attachInner(file *os.File, separate map[event.Role][]Target, pi
 		in := &innerLinks{targets: targets, pid: pid}
 		var err error
 		if in.file, err = again(file); err == nil {
-			if err = in.attach(t); err != nil {
+			if err = in.attach(t.variant, calls); err != nil {
 				in.file.Close()
 			}
 		}
@@ -75,8 +76,8 @@ func again(file *os.File) (*os.File, error) {
 	return os.NewFile(uintptr(fd), file.Name()), nil
 }
 
-func (l *innerLinks) attach(t *Tracer) (err error) {
-	l.close, err = t.variant.attach(t.calls, l.file, l.targets, l.pid)
+func (l *innerLinks) attach(v *variant, calls *ebpf.Collection) (err error) {
+	l.close, err = v.attach(calls, l.file, l.targets, l.pid)
 	return err
 }
 
@@ -98,7 +99,7 @@ func (t *Tracer) SetInner(a *Attachment, role event.Role, on bool) error {
 		return nil
 	}
 	if on {
-		if err := in.attach(t); err != nil {
+		if err := in.attach(t.variant, t.calls); err != nil {
 			return fmt.Errorf("probe the driver's functions again: %w", explain(err))
 		}
 		return nil

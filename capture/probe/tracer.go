@@ -20,6 +20,7 @@ import (
 	"github.com/ingero-io/ingero/capture/bpf"
 	"github.com/ingero-io/ingero/capture/host/proc"
 	"github.com/ingero-io/ingero/capture/limit"
+	"github.com/ingero-io/ingero/capture/probe/gpukernel"
 	"github.com/ingero-io/ingero/capture/probe/kernel"
 	"github.com/ingero-io/ingero/capture/symbol/unwind"
 	"github.com/ingero-io/ingero/event"
@@ -78,8 +79,9 @@ type Tracer struct {
 	python   interpreters
 	inFlight *inFlightReader // nil until InFlight is called
 
-	mu    sync.Mutex // guards links
-	links map[*Attachment]struct{}
+	mu     sync.Mutex // guards what follows, and calls and probes where files are attached to
+	closed bool
+	links  map[*Attachment]struct{}
 }
 
 // Attachment is a library file that is being timed, in one process or in all.
@@ -118,7 +120,7 @@ func Open(opts Options) (*Tracer, error) {
 	unwinder := unwind.New(opts.Proc)
 	unwinder.Refused = limit.NewLog(opts.Logger).Refused
 	t := &Tracer{
-		opts: opts, log: opts.Logger, decode: newDecoder(toUnix, unwinder),
+		opts: opts, log: opts.Logger, decode: newDecoder(toUnix, unwinder, opts.Proc),
 		links: map[*Attachment]struct{}{},
 	}
 	if err := t.load(); err != nil {
@@ -144,6 +146,12 @@ func (t *Tracer) Attach(lib *Library, path string, pid int) (*Attachment, error)
 
 // AttachFile is Attach for an open file, whatever has its name by now. The file may be closed afterwards.
 func (t *Tracer) AttachFile(lib *Library, file *os.File, pid int) (*Attachment, error) {
+	t.mu.Lock()
+	calls, names, closed := t.calls, t.probe(gpukernel.Probe), t.closed
+	t.mu.Unlock()
+	if closed {
+		return nil, errClosed
+	}
 	path := file.Name()
 	found, err := lib.find(file)
 	if err != nil {
@@ -158,27 +166,33 @@ func (t *Tracer) AttachFile(lib *Library, file *os.File, pid int) (*Attachment, 
 		attach = t.variant.empty
 	}
 	rest, inner := t.split(targets)
-	c, err := attach(t.calls, file, rest, pid)
+	c, err := attach(calls, file, rest, pid)
 	if err != nil {
 		return nil, explain(err)
 	}
-	in, err := t.attachInner(file, inner, pid)
+	in, err := t.attachInner(calls, file, inner, pid)
 	if err != nil {
 		_ = c.Close() // the error to tell is why attaching failed
 		return nil, explain(err)
 	}
-	names, err := t.attachNames(lib, file, pid)
+	learnt, err := t.attachNames(names, lib, file, pid)
 	if err != nil {
 		t.log.Info("names of kernels are not learnt", "file", path, "err", err)
 	}
-	a := &Attachment{Library: lib, Path: path, PID: pid, Found: found, close: append(c, names...), inner: in}
+	a := &Attachment{Library: lib, Path: path, PID: pid, Found: found, close: append(c, learnt...), inner: in}
 	t.mu.Lock()
+	closed = t.closed
 	t.links[a] = struct{}{}
 	t.mu.Unlock()
+	if closed { // meanwhile: nobody would end it
+		return nil, errors.Join(errClosed, t.Detach(a))
+	}
 	t.log.Debug("attached", "probe", lib.Name, "file", path, "pid", pid, "functions", len(targets),
 		"slow", len(found.Slow()), "left_out", len(leftOut))
 	return a, nil
 }
+
+var errClosed = errors.New("the tracer is closed")
 
 // Detach ends an attachment, if it has not ended yet.
 func (t *Tracer) Detach(a *Attachment) error {
@@ -333,6 +347,9 @@ func endAll(links map[*Attachment]struct{}) error {
 
 // Close detaches and unloads everything. It may be called twice.
 func (t *Tracer) Close() error {
+	t.mu.Lock()
+	t.closed = true
+	t.mu.Unlock()
 	err := t.DetachAll()
 	for i := range t.probes {
 		if p := &t.probes[i]; p.ring != nil {
@@ -340,7 +357,9 @@ func (t *Tracer) Close() error {
 		}
 		err = errors.Join(err, t.probes[i].Close())
 	}
+	t.mu.Lock()
 	t.probes, t.inFlight = nil, nil
+	t.mu.Unlock()
 	for _, r := range []*ring{t.events, t.lives} {
 		if r != nil {
 			r.close()
@@ -353,6 +372,8 @@ func (t *Tracer) Close() error {
 			c.Close()
 		}
 	}
+	t.mu.Lock()
 	t.calls, t.sched = nil, nil
+	t.mu.Unlock()
 	return err
 }

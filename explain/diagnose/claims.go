@@ -35,7 +35,7 @@ func (l claimList) passed(i int, to *ledger.Link) uint64 {
 	var ns uint64
 	for _, cl := range l {
 		if i < len(cl.chain) && cl.chain[i].Thread == to.Thread && cl.chain[i].Wait != nil {
-			ns += cl.chain[i].Split.Of(cl.chain[i].Wait.Class)
+			ns += cl.chain[i].Through
 		}
 	}
 	return ns

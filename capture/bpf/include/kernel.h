@@ -54,7 +54,8 @@ enum { BPF_RB_NO_WAKEUP = 1, BPF_RB_FORCE_WAKEUP = 2 };
 enum { BPF_RB_AVAIL_DATA = 0 };
 
 /* Macros are not in BTF: these are copied, each from the header that it names. */
-#define PF_KTHREAD 0x00200000 /* include/linux/sched.h */
+#define PF_EXITING 0x00000004 /* include/linux/sched.h */
+#define PF_KTHREAD 0x00200000
 #define AF_UNIX 1 /* include/linux/socket.h */
 #define AF_INET 2
 #define AF_INET6 10

@@ -200,6 +200,27 @@ static __always_inline u64 id_of(struct task_struct *t)
 	return (u64)(u32)t->tgid << 32 | (u32)t->pid;
 }
 
+/* States of a task (include/linux/sched.h). */
+#define TASK_INTERRUPTIBLE 1
+#define TASK_UNINTERRUPTIBLE 2
+#define TASK_STOPPED 4
+#define TASK_TRACED 8
+#define TASK_DEAD 0x80
+#define TASK_RTLOCK_WAIT 0x1000 /* 5.15, on PREEMPT_RT */
+#define TASK_FROZEN 0x8000      /* 6.1 */
+
+/*
+ * What is kept of a task's state; 0: it stays runnable. Who is frozen waits for somebody to thaw it, as version 2 of
+ * control groups lets it, interruptibly; who waits for a lock of the kernel that sleeps on PREEMPT_RT does so
+ * uninterruptibly. Who is dead does not wait for a CPU.
+ */
+static __always_inline u32 kept_state(u32 state)
+{
+	if (state & TASK_FROZEN)
+		return TASK_INTERRUPTIBLE;
+	return state & TASK_RTLOCK_WAIT ? TASK_UNINTERRUPTIBLE : state & 0xff;
+}
+
 /* The state of a thread that is accounted for, null for all others: the filter. */
 static __always_inline struct thr *thread_of(struct task_struct *t)
 {

@@ -106,7 +106,7 @@ static __always_inline void waits(struct flight_rec *r, const struct thr *t, str
 	r->holder = t->holder;
 	r->uaddr = t->uaddr;
 	r->ino = t->ino;
-	r->state = task->__state & 0x7f;
+	r->state = kept_state(task->__state);
 	r->gpu = t->gpu;
 	r->role = t->role;
 	r->exec = task->se.sum_exec_runtime;

@@ -18,7 +18,8 @@ const (
 // classes says, by system call number, what a thread that sleeps in the call
 // waits for. Calls that the running architecture lacks are in classesArch.
 var classes = map[uint8][]int{
-	uint8(event.Futex): {unix.SYS_FUTEX, sysFutexWaitv, sysFutexWait, sysFutexRequeue},
+	uint8(event.Futex):   {unix.SYS_FUTEX, sysFutexWaitv, sysFutexWake, sysFutexWait, sysFutexRequeue},
+	uint8(event.BlockIO): {unix.SYS_IO_GETEVENTS, unix.SYS_IO_PGETEVENTS}, // which sleep as if for no I/O
 	uint8(event.Network): {
 		unix.SYS_CONNECT, unix.SYS_ACCEPT, unix.SYS_ACCEPT4, unix.SYS_SENDTO, unix.SYS_RECVFROM,
 		unix.SYS_SENDMSG, unix.SYS_RECVMSG, unix.SYS_RECVMMSG, unix.SYS_SENDMMSG,
@@ -41,7 +42,7 @@ var classes = map[uint8][]int{
 		unix.SYS_FTRUNCATE, unix.SYS_TRUNCATE, unix.SYS_FALLOCATE, unix.SYS_GETDENTS64, unix.SYS_MKDIRAT, unix.SYS_UNLINKAT,
 		unix.SYS_RENAMEAT2,
 		unix.SYS_STATX, unix.SYS_FSTAT, unix.SYS_FACCESSAT, unix.SYS_EXECVE, unix.SYS_EXECVEAT,
-		unix.SYS_COPY_FILE_RANGE, unix.SYS_IO_SETUP, unix.SYS_IO_SUBMIT, unix.SYS_IO_GETEVENTS, unix.SYS_IO_URING_ENTER,
+		unix.SYS_COPY_FILE_RANGE, unix.SYS_IO_SETUP, unix.SYS_IO_SUBMIT, unix.SYS_IO_URING_ENTER,
 		unix.SYS_READAHEAD,
 	},
 }
@@ -50,6 +51,7 @@ var classes = map[uint8][]int{
 // (include/uapi/asm-generic/unistd.h).
 const (
 	sysFutexWaitv   = 449
+	sysFutexWake    = 454
 	sysFutexWait    = 455
 	sysFutexRequeue = 456
 )

@@ -37,7 +37,7 @@ static __always_inline void look(struct thr *t, struct task_struct *task)
 		u64 since = spin_since(t, now);
 		t->spin_from = since;
 		t->class = CLASS_FUTEX;
-		t->state = task->__state & 0x7f;
+		t->state = kept_state(task->__state);
 		t->nr = NR_FUTEX;
 		t->ino = 0;
 		t->uaddr = SYSCALL_ARG1(r);

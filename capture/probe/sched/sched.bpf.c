@@ -390,7 +390,7 @@ static __always_inline int switched(struct task_struct *prev, struct task_struct
 	else if (waiting)
 		note_ran(c, prev, now);
 	if (p) {
-		switch_out(p, prev, next, state & 0x7f, now, cpu);
+		switch_out(p, prev, next, kept_state(state), now, cpu);
 		if (sample_waits && state && worth(p))
 			sample_wait();
 	}
@@ -429,8 +429,10 @@ static __always_inline bool is_for_thread(const struct thr *t)
 {
 	u8 k = t->class;
 
+	if (t->waker_nr < 0) /* an interrupt, in any thread */
+		return false;
 	if (k == CLASS_OTHER)
-		return t->nr >= 0 && t->waker_nr >= 0;
+		return true;
 	if (k == CLASS_IOCTL)
 		return t->state == 2 && t->waker_nr == t->nr;
 	return k == CLASS_FUTEX || k == CLASS_PIPE || k == CLASS_NET;
@@ -446,7 +448,7 @@ static __always_inline void woken_by(struct thr *t, struct task_struct *w, u64 s
 		return;
 	struct thr *x = thread_of(w);
 	if (!x) {
-		if (!follow || followed >= follow_max) /* wakers on other CPUs may exceed it by a few */
+		if (!follow || followed >= follow_max || w->flags & PF_EXITING) /* others may exceed it by a few */
 			return;
 		x = thread_make(w);
 		if (!x)
@@ -580,6 +582,10 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	}
 	if ((t->role & ROLE_MASK) == ROLE_TRACED)
 		life(LIFE_EXIT, task->pid, task->tgid, now, 0, 0, task->comm, BPF_RB_NO_WAKEUP);
+	if ((t->role & ROLE_MASK) == ROLE_FOLLOWED) {
+		t->role &= ~ROLE_MASK; /* once */
+		__sync_fetch_and_sub(&followed, 1);
+	}
 	return 0;
 }
 
@@ -596,6 +602,8 @@ int adopt(struct bpf_iter__task *ctx)
 	if (!bpf_map_lookup_elem(&wanted, &tgid))
 		return 0;
 	struct thr *t = thread_make(task);
+	if (t && (t->role & ROLE_MASK) == ROLE_FOLLOWED)
+		__sync_fetch_and_sub(&followed, 1);
 	if (t && (t->role & ROLE_MASK) != ROLE_TRACED)
 		t->role = (t->role & ~ROLE_MASK) | ROLE_TRACED;
 	return 0;

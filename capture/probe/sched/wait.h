@@ -13,10 +13,6 @@
 #define INGERO_WAIT_H
 #include "connection.h"
 
-/* States of a task that is stopped (include/linux/sched.h). */
-#define TASK_STOPPED 4
-#define TASK_TRACED 8
-
 // The owner a futex word names. val is what the caller expects in the word: 2 is
 // "locked, with waiters" of glibc's pthread_mutex, whose owner's tid is 8 bytes
 // on. For other locks that is a guess; the reader checks that the thread exists.
@@ -73,12 +69,19 @@ static __always_inline u8 classify(struct thr *t, struct task_struct *task)
 	t->fd = SYSCALL_ARG1(r);
 	if (t->state & (TASK_STOPPED | TASK_TRACED)) /* by a signal or a debugger, wherever it was */
 		return CLASS_OTHER;
-	if (nr < 0) /* an exception: a page fault, whose page may have to come from a file */
-		return BPF_CORE_READ_BITFIELD_PROBED(task, in_iowait) ? CLASS_BLKIO : CLASS_FAULT;
+	if (nr < 0 && BPF_CORE_READ_BITFIELD_PROBED(task, in_iowait)) /* a page that has to come from a file */
+		return CLASS_BLKIO;
+	/*
+	 * An exception. A page fault waits uninterruptibly, unless a program provides the page (userfaultfd). Who is frozen
+	 * by its control group waits until somebody thaws it.
+	 */
+	if (nr < 0)
+		return t->state == TASK_UNINTERRUPTIBLE ? CLASS_FAULT : CLASS_OTHER;
 	u8 k = nr < 512 ? class_of[nr & 511] : CLASS_OTHER;
 	if (k == CLASS_FUTEX) {
 		t->uaddr = SYSCALL_ARG1(r);
-		t->holder = futex_owner(t->uaddr, SYSCALL_ARG2(r), SYSCALL_ARG3(r));
+		if (nr == NR_FUTEX) /* futex_wait(2) and futex_waitv(2) have other arguments */
+			t->holder = futex_owner(t->uaddr, SYSCALL_ARG2(r), SYSCALL_ARG3(r));
 		return k;
 	}
 	if (BPF_CORE_READ_BITFIELD_PROBED(task, in_iowait)) {
@@ -93,7 +96,7 @@ static __always_inline u8 classify(struct thr *t, struct task_struct *task)
 	 * the address space (mmap_lock), unless in_iowait says otherwise.
 	 */
 	if (k >= CLASS_BY_FD)
-		return t->state == 2 ? CLASS_BLKIO : CLASS_OTHER;
+		return t->state == TASK_UNINTERRUPTIBLE ? CLASS_BLKIO : CLASS_OTHER;
 	return k;
 }
 
