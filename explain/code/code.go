@@ -30,7 +30,10 @@ type Place struct {
 	Samples  int         // in all
 	Share    float64     // of them, in the function or in what it calls; of waits, of their time
 	Function event.Frame // with the file and line of most samples
-	Caller   event.Frame // the innermost Python function that most of them are in; none: zero, or Function is one
+	// Caller is the innermost Python function that most of them are in; without one, and if Function is of the C library
+	// or the kernel, the innermost other one. None: zero, or Function is one.
+	Caller   event.Frame
+	Call     event.Op    // the outermost of the calls that are traced that most of them are in; 0: none
 	Syscall  int16       // that most of them are in; -1: none
 	Kernel   float64     // share of all samples in the kernel
 	InKernel event.Frame // the innermost function of the kernel that most of these are in; none: zero
@@ -174,10 +177,18 @@ func Find(samples []Sample) (Place, bool) {
 	}
 	p.Function, p.Share = f.often(), share(f.times, t.times)
 	if p.Function.Kind != event.FramePython {
-		if c := innermost(t.by, t.times, func(k function) bool { return k.kind == event.FramePython }); c != nil {
+		c := innermost(t.by, t.times, func(k function) bool { return k.kind == event.FramePython })
+		if c == nil && !waits(&p.Function) { // the C library's, or the kernel's: who calls it says more
+			c = innermost(t.by, t.times, func(k function) bool {
+				_, traced := event.ByName(k.symbol) // Call has it
+				return !traced && waits(&event.Frame{Kind: k.kind, Symbol: k.symbol, Module: k.file})
+			})
+		}
+		if c != nil {
 			p.Caller = c.often()
 		}
 	}
+	p.Call = t.call()
 	p.Syscall = t.syscall()
 	return p, true
 }
@@ -210,6 +221,22 @@ func FindWaits(samples []Sample) (Place, bool) {
 		p.Caller = c.often()
 	}
 	return p, true
+}
+
+// call is the outermost of the functions of CUDA and NCCL that most of the time went to, which is the one that the
+// program called; 0: none.
+func (t *tally) call() (op event.Op) {
+	var outermost float64
+	for k, f := range t.by {
+		info, ok := event.ByName(k.symbol)
+		if !ok || k.kind != event.FrameNative || share(f.times, t.times) < most {
+			continue
+		}
+		if op == 0 || f.mean() > outermost || f.mean() == outermost && info.Op < op {
+			op, outermost = info.Op, f.mean()
+		}
+	}
+	return op
 }
 
 // syscall is the system call that most of the time went to; -1: none.

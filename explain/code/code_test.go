@@ -82,7 +82,7 @@ func TestTheInnermostFunctionThatMostSamplesAreInIsFound(t *testing.T) {
 			join(times(15, 1, kernel("compact_zone"), kernel("ksys_write"), native("write"), native("main")),
 				times(3, -1, native("spin"), native("main"))),
 			kernel("compact_zone"),
-			event.Frame{},
+			native("write"),
 			15. / 18, 1,
 		},
 		{
@@ -162,5 +162,31 @@ func TestWhereAThreadWaitedIsFoundByTheTime(t *testing.T) {
 		if ok && (p.Function != c.function || p.Caller != c.caller || p.Share != c.share || p.Syscall != 7) {
 			t.Errorf("%s: %+v", c.name, p)
 		}
+	}
+}
+
+// Of the functions of CUDA that call each other, the one is named that the program called.
+func TestTheCallThatCodeRunsInIsFound(t *testing.T) {
+	in := []event.Frame{native("cuMemHostAlloc"), native("cudaHostAlloc"), native("admit"), native("main")}
+	for name, c := range map[string]struct {
+		samples []code.Sample
+		want    string
+	}{
+		"nested": {join(
+			times(8, -1, append([]event.Frame{native("clock_gettime")}, in...)...),
+			times(6, -1, append([]event.Frame{native("clear_page")}, in...)...)), "cudaHostAlloc"},
+		"seldom": {join(times(5, -1, in...), times(9, -1, native("admit"), native("main"))), ""},
+		"none":   {times(12, -1, native("admit"), native("main")), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, ok := code.Find(c.samples)
+			got := ""
+			if p.Call != 0 {
+				got = p.Call.String()
+			}
+			if !ok || got != c.want {
+				t.Errorf("in the call %q, want %q", got, c.want)
+			}
+		})
 	}
 }

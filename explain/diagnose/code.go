@@ -199,6 +199,9 @@ func (ev *evidence) describeCode(p *code.Place, pid uint32) *report.Code {
 	if p.Caller != (event.Frame{}) {
 		c.Caller = report.FunctionName(&p.Caller)
 	}
+	if p.Call != 0 {
+		c.Call = p.Call.String()
+	}
 	if p.Syscall >= 0 {
 		c.Syscall = ev.syscall(p.Syscall)
 	}

@@ -14,6 +14,7 @@ type Code struct {
 	Share    float64 `json:"share"`             // of them, in Function and what it calls
 	Function string  `json:"function"`          // "gc_collect_main of libpython3.12.so"
 	Caller   string  `json:"caller,omitempty"`  // "train.py:31 in step": the innermost Python function that calls it
+	Call     string  `json:"call,omitempty"`    // "cudaHostAlloc": the call of CUDA or NCCL that most of them are in
 	Syscall  string  `json:"syscall,omitempty"` // the system call that most of them are in
 	InKernel float64 `json:"in_kernel_share"`   // of all samples
 	Kernel   string  `json:"kernel,omitempty"`  // "compact_zone of the kernel": where most of those in the kernel are
@@ -77,6 +78,9 @@ func (c *Code) Words() string {
 		return c.waitWords()
 	}
 	s := fmt.Sprintf("%.0f %% was in %s", 100*c.Share, c.Function)
+	if c.Call != "" && !strings.HasPrefix(c.Function, c.Call+" ") {
+		s += ", in the call " + c.Call
+	}
 	if c.Syscall != "" {
 		s += ", in the system call " + c.Syscall
 	}
