@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/ingero-io/ingero/event"
@@ -60,6 +61,9 @@ func (x *Index) Follow(row *event.OffCPU) []Link {
 		seen[tid] = true
 		from, to := Blocked(last.Wait)
 		from, to = max(from, last.From), min(to, last.To)
+		if proof == ByHolder {
+			to = min(to, x.released(last.Wait, tid, from))
+		}
 		if from >= to {
 			break
 		}
@@ -69,6 +73,17 @@ func (x *Index) Follow(row *event.OffCPU) []Link {
 		chain[n-1].Wait = nil // no thread was found behind it
 	}
 	return chain
+}
+
+// released returns when the holder of a lock let it go after a time, Unix ns: others that waited for it, too, may have had
+// it then, and what the first one did since is not what kept them waiting. The end of the wait if that is not known.
+func (x *Index) released(o *event.OffCPU, holder uint32, from uint64) uint64 {
+	_, to := Blocked(o)
+	list := x.releases[release{o.PID, holder, o.Futex}]
+	if i, _ := slices.BinarySearch(list, from+1); i < len(list) {
+		return min(list[i], to)
+	}
+	return to
 }
 
 // link describes what a thread did in a span.

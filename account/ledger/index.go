@@ -15,7 +15,16 @@ type Index struct {
 	peers   map[any]uint32                  // the thread at the other end of a socket or futex: see learnPeers
 	renewed map[*event.OffCPU]*event.OffCPU // the later wait that continued one that timed out: see renewals
 
+	// releases are the times at which a thread released a futex so that another one went on, Unix ns, in order.
+	releases map[release][]uint64
+
 	transfers, exits event.SyscallSet
+}
+
+// release is of a futex by a thread.
+type release struct {
+	pid, tid uint32
+	futex    uint64
 }
 
 // track is the data of one TID.
@@ -44,7 +53,7 @@ type Known struct {
 // reorder them.
 func NewIndex(arch string, rows []event.OffCPU, totals []event.ThreadTime, names []Known, lives []event.Life) *Index {
 	x := &Index{
-		threads: map[uint32]*track{}, renewed: map[*event.OffCPU]*event.OffCPU{},
+		threads: map[uint32]*track{}, renewed: map[*event.OffCPU]*event.OffCPU{}, releases: map[release][]uint64{},
 		transfers: event.SyscallsNamed(arch, transfers), exits: event.SyscallsNamed(arch, exits),
 	}
 	x.peers = x.learnPeers(rows)
@@ -72,6 +81,16 @@ func NewIndex(arch string, rows []event.OffCPU, totals []event.ThreadTime, names
 		t.totals, t.known = append(t.totals, &totals[i]), true
 		t.cover(totals[i].At, totals[i].At)
 		t.followed = t.followed || totals[i].Followed
+	}
+	for i := range rows {
+		if o := &rows[i]; o.Futex != 0 && o.WakerFutex == o.Futex && o.Waker.TID != 0 {
+			_, woken := Blocked(o)
+			k := release{o.PID, o.Waker.TID, o.Futex}
+			x.releases[k] = append(x.releases[k], woken)
+		}
+	}
+	for _, list := range x.releases {
+		slices.Sort(list)
 	}
 	for _, t := range x.threads {
 		slices.SortFunc(t.rows, compareRows)

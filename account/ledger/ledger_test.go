@@ -259,3 +259,23 @@ off +6ms thread=1/2 dur=3ms class=pipe syscall=0 waker=9/9 waker_syscall=1`, 2, 
 		})
 	}
 }
+
+// A lock that was held at the begin of a wait may have passed on: what its first holder did since is not what kept the
+// waiter waiting.
+func TestAHolderIsAccountedForUntilItLetsGo(t *testing.T) {
+	r := parse(t, `
+thread main pid=1 tid=1 comm=main dispatch
+off +0 thread=1/1 dur=10ms class=futex futex=0x10 holder=2 waker=1/3 waker_futex=0x10
+off +0 thread=1/2 dur=4ms class=block_io inode=7
+off +4ms thread=1/2 dur=20ms class=sleep
+off +1ms thread=1/3 dur=3ms class=futex futex=0x10 holder=2 waker=1/2 waker_futex=0x10
+off +20ms thread=1/3 dur=1ms class=sleep`)
+	chain := index(r).Follow(&r.OffCPU[0])
+	if n := len(chain); n != 2 {
+		t.Fatalf("%d links", n)
+	}
+	last := chain[1]
+	if last.Thread.TID != 2 || last.To-last.From != 4e6 || last.Split.NS[event.BlockIO] != 4e6 || last.Split.NS[event.Sleep] != 0 {
+		t.Errorf("the holder is thread %d for %d ns: %+v", last.Thread.TID, last.To-last.From, last.Split)
+	}
+}

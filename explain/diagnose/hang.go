@@ -36,6 +36,7 @@ type inFlightCall struct {
 	*event.InFlight
 	chain []*event.InFlight // who holds what it waits for, or has the other end; of what that one waits for, …
 	cycle bool              // the last one waits for an earlier one, or for the call itself
+	gil   bool              // it does so through Python's interpreter lock
 }
 
 // last is the thread at the end of the chain.
@@ -69,7 +70,11 @@ func (ev *evidence) readInFlight() {
 		if f.Op == 0 && !f.Silent || f.Age() < uint64(minFlight) {
 			continue
 		}
-		ev.inFlightCalls = append(ev.inFlightCalls, follow(f, threads))
+		r := follow(f, threads)
+		if last := r.last(); !r.cycle && len(r.chain) > 0 && last.PID == f.PID && ev.waitsForGIL(last) && ev.runsPython(f) {
+			r.cycle, r.gil = true, true
+		}
+		ev.inFlightCalls = append(ev.inFlightCalls, r)
 	}
 	slices.SortFunc(ev.inFlightCalls, func(a, b inFlightCall) int {
 		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.TID, b.TID))
@@ -239,11 +244,20 @@ func (f *inFlightCall) sameNS() uint64 {
 // waiting says what the thread does, and what the last thread of the chain does.
 func (ev *evidence) waiting(f *inFlightCall) string {
 	w := printable(f.Waits())
+	if len(f.chain) == 0 && ev.waitsForGIL(f.InFlight) {
+		w = "blocked on " + interpreterLock
+	}
 	switch {
+	case f.gil && len(f.chain) > 0:
+		w += ", which waits for " + interpreterLock + " that this thread holds, as it is in the middle of Python's code: " +
+			"a deadlock"
 	case f.cycle:
 		w += ", which waits for " + ev.cycleEnd(f)
 	case len(f.chain) > 0:
 		last := f.chain[len(f.chain)-1]
+		if ev.waitsForGIL(last) {
+			return w + ", which waits for " + interpreterLock
+		}
 		w += ", which is " + printable(last.Waits())
 		if op := cmp.Or(last.Op, last.Inner); op != 0 {
 			w += " in " + op.String()

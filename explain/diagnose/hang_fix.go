@@ -10,6 +10,10 @@ import (
 func (gs *gpuReadings) hangFix(f *inFlightCall) []string {
 	var fix []string
 	switch {
+	case f.gil:
+		fix = append(fix, "let the interpreter lock go before the call (Py_BEGIN_ALLOW_THREADS; ctypes.CDLL, not PyDLL), or "+
+			"take it in nothing that the driver calls back; the stacks of both threads: select * from calls_in_flight, "+
+			"lock_holders")
 	case f.cycle:
 		fix = append(fix, "take these locks in the same order in every thread, or release the one before waiting for the "+
 			"other; the stacks of both threads: select * from calls_in_flight, lock_holders")

@@ -47,6 +47,7 @@ const (
 	sending   = "write pwrite64 writev pwritev pwritev2 sendto sendmsg sendmmsg sendfile"
 	children  = "wait4 waitid"
 	exits     = "exit exit_group"
+	accepting = "accept accept4"
 	signals   = "kill tkill tgkill rt_sigqueueinfo rt_tgsigqueueinfo pidfd_send_signal"
 )
 

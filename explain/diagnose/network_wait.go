@@ -105,6 +105,10 @@ func describeNetwork(ev *evidence, f *finding, c *report.Chain) {
 		return
 	}
 	again := ev.host.trouble(f.claims, end)
+	if again.opening() {
+		ev.describeOpening(f, c, end, &again)
+		return
+	}
 	c.Cause.Detail += again.words()
 	c.Path = append(c.Path, report.Step{Layer: "NET", Process: end, State: "unknown", On: "its answer", NS: f.explained})
 	c.Recommendations = []string{
@@ -161,10 +165,64 @@ type trouble struct {
 	waits, hit  int    // waits, and waits during which a segment was retransmitted
 	lost, again uint64 // lost time in ns: in all waits, and in those hit by a retransmission
 	segments    int
+	opened      int // of those, segments that open a connection
 	failed      int
 	errno       int32
 	spikes      int
 	worst       uint64 // longest round trip, ns
+}
+
+// tcpSynSent is the state of a connection whose first segment has not been answered (include/net/tcp_states.h).
+const tcpSynSent = 2
+
+// opening reports whether most of the time was lost because connections were not accepted at once.
+func (t *trouble) opening() bool { return t.explains() && 2*t.opened > t.segments }
+
+// describeOpening describes waits for connections whose first segment had to be sent again: it was lost, or who
+// listens had no room in its queue.
+func (ev *evidence) describeOpening(f *finding, c *report.Chain, end string, again *trouble) {
+	who := end
+	listener := ev.listener(end)
+	if listener.PID != 0 {
+		who = fmt.Sprintf("%s (pid %d)", ev.procs.name(listener.PID, ""), listener.PID)
+	}
+	c.Summary = fmt.Sprintf("%s lost %s waiting for %s to accept its connections %s", f.process(ev), f.pct(), who,
+		f.claims.place())
+	c.Cause.Detail = fmt.Sprintf("%s connected to %s; the segment that opens a connection (SYN) was sent again %s, in %d of "+
+		"these %d waits, the first time after a second: it was lost, or the queue of connections that are to be accepted "+
+		"(the backlog of listen) was full; %s", ev.procs.name(f.root().PID, ""), end, plural(again.opened, "time", "times"),
+		again.hit, again.waits, ev.accepts(listener))
+	step := report.Step{Layer: "NET", Process: end, State: "unknown", On: "accepting a connection", NS: f.explained}
+	if listener.PID != 0 {
+		step.Process, step.PID, step.TID = ev.procs.name(listener.PID, ""), listener.PID, listener.TID
+	}
+	c.Path = append(c.Path, step)
+	c.Recommendations = []string{
+		fmt.Sprintf("keep connections to %s open instead of opening one each time", end),
+		fmt.Sprintf("let %s accept sooner, or raise its backlog (listen(2), net.core.somaxconn): nstat -az "+
+			"TcpExtListenOverflows TcpExtListenDrops", who),
+	}
+}
+
+// listener is the thread on this machine that accepts connections at an address; zero if none was recorded.
+func (ev *evidence) listener(end string) event.Thread {
+	for i := range ev.in.OffCPU {
+		o := &ev.in.OffCPU[i]
+		if o.Class == event.Network && o.Socket.RemotePort == 0 && o.Socket.LocalPort != 0 && o.Syscall >= 0 &&
+			ev.host.accepting[o.Syscall] && strings.HasSuffix(end, fmt.Sprintf(":%d", o.Socket.LocalPort)) &&
+			strings.HasPrefix(end, "127.") {
+			return o.Thread
+		}
+	}
+	return event.Thread{}
+}
+
+// accepts says who accepts the connections, in words that follow a semicolon.
+func (ev *evidence) accepts(t event.Thread) string {
+	if t.PID == 0 {
+		return "who accepts them is not in this recording"
+	}
+	return fmt.Sprintf("%s (pid %d) on this machine accepts them", ev.procs.name(t.PID, ""), t.PID)
 }
 
 // explains reports whether most of the time was lost in waits during which a segment was
@@ -207,6 +265,9 @@ func (hs *hostState) trouble(claims claimList, end string) trouble {
 			switch c.Op {
 			case event.OpTCPRetransmit:
 				t.segments++
+				if c.State == tcpSynSent {
+					t.opened++
+				}
 			case event.OpTCPConnectFailed:
 				t.failed++
 				t.errno = c.Error

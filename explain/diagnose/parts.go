@@ -59,6 +59,7 @@ type hostState struct {
 	children  event.SyscallSet // those that wait for a child to end
 	signals   event.SyscallSet // those that send a signal
 	exits     event.SyscallSet // those by which a thread ends
+	accepting event.SyscallSet // those that accept connections
 	// addressSpace are those that change what a process has mapped: they wait for its lock (mmap_lock), which other
 	// processes take to read what is mapped.
 	addressSpace event.SyscallSet

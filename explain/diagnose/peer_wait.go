@@ -53,7 +53,7 @@ func describePeer(ev *evidence, f *finding, c *report.Chain) {
 	started := ev.host.children[o.Syscall] || ev.procs.startedFor(f.worst.last().Thread.PID, o)
 	switch {
 	case started && f.parts.several():
-		c.Summary = fmt.Sprintf("%s lost %s waiting for %d processes that it started (%s) to end, which %s",
+		c.Summary = fmt.Sprintf("%s lost %s waiting for %d child processes (%s) to end, which %s",
 			f.process(ev), f.pct(), len(f.parts), printable(f.worst.last().Comm), was)
 		c.Cause.Detail = fmt.Sprintf("%s and those that started them waited in %s; they %s meanwhile", f.process(ev),
 			ev.syscall(o.Syscall), did.long())

@@ -19,7 +19,7 @@ var preparations = []preparation{
 	{(*evidence).readNames, "", "procs.byPID procs.names procs.parents procs.born procs.exited"},
 	{
 		(*evidence).readSyscalls, "",
-		"host.readCalls host.receiving host.sending host.children host.signals host.exits host.addressSpace",
+		"host.readCalls host.receiving host.sending host.children host.signals host.exits host.accepting host.addressSpace",
 	},
 	{(*evidence).readWindow, "host.sending", "from to"},
 	{(*evidence).readIndex, "", "procs.x"},
@@ -86,6 +86,7 @@ func (ev *evidence) readSyscalls() {
 	ev.host.children = event.SyscallsNamed(ev.in.Arch, children)
 	ev.host.signals = event.SyscallsNamed(ev.in.Arch, signals)
 	ev.host.exits = event.SyscallsNamed(ev.in.Arch, exits)
+	ev.host.accepting = event.SyscallsNamed(ev.in.Arch, accepting)
 }
 
 func (ev *evidence) readWindow() { ev.from, ev.to = ev.window() }

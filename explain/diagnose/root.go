@@ -93,7 +93,7 @@ func (ev *evidence) state(l *ledger.Link, before, o *event.OffCPU, gap bool) (ki
 	// Kinds for a thread that slept, and for one whose time was not recorded.
 	resting, released := event.CauseUnknown, event.CauseUnknown
 	switch {
-	case asked(before) && bySending(l):
+	case (asked(before) || ev.answers(before, l)) && bySending(l):
 		resting, released = event.CausePeerWait, event.CausePeerWait
 	case !followable(before.Class) || ev.host.sends(before):
 		resting, released = ofOther(before, l), ofOther(before, l)

@@ -31,8 +31,9 @@ func InputOf(r *eventtext.Recording) *diagnose.Input {
 		in.Symbols[k.Addr] = k.Name
 	}
 	in.CodeStacks = map[uint64][]event.Frame{}
+	in.Stacks = map[uint64]event.Stack{}
 	for _, s := range r.Stacks {
-		in.CodeStacks[s.ID] = s.Frames
+		in.CodeStacks[s.ID], in.Stacks[s.ID] = s.Frames, s
 	}
 	for _, s := range r.Stats {
 		o := store.OpStat{

@@ -1,0 +1,26 @@
+package diagnose
+
+import (
+	"slices"
+
+	"github.com/ingero-io/ingero/event"
+)
+
+// interpreterLock is CPython's global interpreter lock. Nobody's id is in its word; who waits for it is in take_gil
+// (Python/ceval_gil.c).
+const interpreterLock = "Python's interpreter lock (GIL)"
+
+// waitsForGIL reports whether a thread waits for it, by its stack.
+func (ev *evidence) waitsForGIL(f *event.InFlight) bool {
+	st, ok := ev.in.Stacks[f.Stack]
+	return ok && f.Doing == event.Blocked && f.Class == event.Futex &&
+		slices.ContainsFunc(st.Frames, func(x event.Frame) bool { return x.Symbol == "take_gil" })
+}
+
+// runsPython reports whether a thread has entered the interpreter, and not left it for a while: a thread that waits for its
+// lock meanwhile waits for that one.
+func (ev *evidence) runsPython(f *event.InFlight) bool {
+	st, ok := ev.in.Stacks[f.Stack]
+	return ok && slices.ContainsFunc(st.Frames, func(x event.Frame) bool { return x.Kind == event.FramePython }) &&
+		!slices.ContainsFunc(st.Frames, func(x event.Frame) bool { return x.Symbol == "take_gil" })
+}
