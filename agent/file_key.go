@@ -12,8 +12,8 @@ import (
 )
 
 // How long a file system may take to say what a process has mapped, and how long to read a library and place probes in
-// it: meanwhile nothing is drained. What takes longer goes on, and is taken when it is asked for again. Before the first
-// drain there is time.
+// it: meanwhile nothing is drained. What takes longer goes on, and is taken when it is asked for again. Before the
+// first drain there is time.
 const (
 	startPatience  = 30 * time.Second
 	patience       = time.Second

@@ -58,7 +58,7 @@ type targets struct {
 	hurried    bool                             // between two drains
 	held       bool                             // no more files are attached to for now
 	mapping    mappings                         // processes that have just mapped a file
-	pending    pendingMaps                      // mappings of files with probes, by processes not known to be in processTree
+	pending    pendingMaps                      // mappings by processes that may turn out to be in processTree
 	scanned    time.Time                        // time of the last scan of all processes
 	self       int
 }
@@ -231,7 +231,8 @@ func (x *targets) attach(lib *probe.Library, path, name string, pid int) (key fi
 		return key, false
 	}
 	if !x.named {
-		if err := limit.Check("files with functions to probe", uint64(len(x.attached))+1, limit.AttachedFiles, "files"); err != nil {
+		n := uint64(len(x.attached)) + 1
+		if err := limit.Check("files with functions to probe", n, limit.AttachedFiles, "files"); err != nil {
 			x.refused.Refused(name, err)
 			return key, false
 		}

@@ -116,7 +116,8 @@ func New(of Sender, readers ...sdk.Reader) (*Metrics, error) {
 		histograms: map[string]metric.Float64Histogram{}, counters: map[string]metric.Float64Counter{},
 		gauges: map[string]metric.Float64Gauge{},
 		sums:   map[string]metric.Float64UpDownCounter{}, held: map[heldKey]uint64{},
-		processes: map[uint32]*process{}, others: latest.New[uint32, process](maxOthers), calls: map[callKey]metric.MeasurementOption{},
+		processes: map[uint32]*process{}, others: latest.New[uint32, process](maxOthers),
+		calls:    map[callKey]metric.MeasurementOption{},
 		states:   map[stateKey]metric.MeasurementOption{},
 		findings: map[findingKey]float64{}, lost: map[lostKey]float64{},
 	}

@@ -75,8 +75,9 @@ func (x *Index) Follow(row *event.OffCPU) []Link {
 	return chain
 }
 
-// released returns when the holder of a lock let it go after a time, Unix ns: others that waited for it, too, may have had
-// it then, and what the first one did since is not what kept them waiting. The end of the wait if that is not known.
+// released returns when the holder of a lock let it go after a time, Unix ns: others that waited for it, too, may have
+// had it then, and what the first one did since is not what kept them waiting. The end of the wait if that is not
+// known.
 func (x *Index) released(o *event.OffCPU, holder uint32, from uint64) uint64 {
 	_, to := Blocked(o)
 	list := x.releases[release{o.PID, holder, o.Futex}]
@@ -201,8 +202,8 @@ func (x *Index) Behind(o *event.OffCPU) (tid uint32, proof Proof, ok bool) {
 	return w.TID, ByWake, true
 }
 
-// exits are the system calls by which a thread ends. The kernel then wakes who waits for that (pthread_join(3)), and who
-// waits for a lock that the thread held.
+// exits are the system calls by which a thread ends. The kernel then wakes who waits for that (pthread_join(3)), and
+// who waits for a lock that the thread held.
 const exits = "exit exit_group"
 
 // behindFutex is Behind for a wait on a futex. A wait that timed out and was continued at once was for the thread that

@@ -275,7 +275,8 @@ off +20ms thread=1/3 dur=1ms class=sleep`)
 		t.Fatalf("%d links", n)
 	}
 	last := chain[1]
-	if last.Thread.TID != 2 || last.To-last.From != 4e6 || last.Split.NS[event.BlockIO] != 4e6 || last.Split.NS[event.Sleep] != 0 {
+	if last.Thread.TID != 2 || last.To-last.From != 4e6 || last.Split.NS[event.BlockIO] != 4e6 ||
+		last.Split.NS[event.Sleep] != 0 {
 		t.Errorf("the holder is thread %d for %d ns: %+v", last.Thread.TID, last.To-last.From, last.Split)
 	}
 }

@@ -97,7 +97,8 @@ const minMedian = 10
 
 func newJSONView(out io.Writer, r *agent.Recording) *jsonView {
 	v := &jsonView{
-		record: r, usual: latest.New[opKey, time.Duration](keptNames), comms: latest.New[uint32, string](keptNames), budget: maxCallLines, cancel: func() {},
+		record: r, usual: latest.New[opKey, time.Duration](keptNames), comms: latest.New[uint32, string](keptNames),
+		budget: maxCallLines, cancel: func() {},
 	}
 	v.lines = newOutlet(out, func() { v.cancel() }) // nobody reads the output after a failure
 	return v

@@ -454,7 +454,8 @@ func TestProgramsAreComparedPairByPair(t *testing.T) {
 	}
 }
 
-// Settings of a program that differ are reported, also if one side does not have them, but not if they were not recorded.
+// Settings of a program that differ are reported, also if one side does not have them, but not if they were not
+// recorded.
 func TestSettingsThatDifferAreReported(t *testing.T) {
 	of := func(settings map[string]string) *compare.Side {
 		s := side(t, 1, 20, normal, nil)

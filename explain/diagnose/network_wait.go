@@ -188,8 +188,8 @@ func (ev *evidence) describeOpening(f *finding, c *report.Chain, end string, aga
 	}
 	c.Summary = fmt.Sprintf("%s lost %s waiting for %s to accept its connections %s", f.process(ev), f.pct(), who,
 		f.claims.place())
-	c.Cause.Detail = fmt.Sprintf("%s connected to %s; the segment that opens a connection (SYN) was sent again %s, in %d of "+
-		"these %d waits, the first time after a second: it was lost, or the queue of connections that are to be accepted "+
+	c.Cause.Detail = fmt.Sprintf("%s connected to %s; the segment that opens a connection (SYN) was sent again %s, in %d "+
+		"of these %d waits, the first time after a second: it was lost, or the queue of connections that are to be accepted "+
 		"(the backlog of listen) was full; %s", ev.procs.name(f.root().PID, ""), end, plural(again.opened, "time", "times"),
 		again.hit, again.waits, ev.accepts(listener))
 	step := report.Step{Layer: "NET", Process: end, State: "unknown", On: "accepting a connection", NS: f.explained}

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// OwnTIDs translates thread ids that programs wrote into their memory, such as those in the words of locks. A program in
-// a PID namespace of its own, as in a container, knows its threads by other ids than the host (pid_namespaces(7)). It is
-// for one goroutine.
+// OwnTIDs translates thread ids that programs wrote into their memory, such as those in the words of locks. A program
+// in a PID namespace of its own, as in a container, knows its threads by other ids than the host (pid_namespaces(7)).
+// It is for one goroutine.
 type OwnTIDs struct {
 	fs        FS
 	now       func() time.Time

@@ -29,8 +29,11 @@ func TestThreadIDsOfANamespaceAreTranslated(t *testing.T) {
 	o := NewOwnTIDs(New(root))
 	o.now = func() time.Time { return now }
 	for _, x := range []struct{ pid, tid, want uint32 }{
-		{100, 101, 101}, {100, 7, 7}, // on the host what the word says is what it is
-		{200, 7, 207}, {200, 1, 200}, {200, 8, 0},
+		{100, 101, 101},
+		{100, 7, 7}, // on the host what the word says is what it is
+		{200, 7, 207},
+		{200, 1, 200},
+		{200, 8, 0},
 		{300, 5, 5}, // of a process that has ended nothing is known
 	} {
 		if got := o.Host(x.pid, x.tid); got != x.want {
