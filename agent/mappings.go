@@ -14,18 +14,19 @@ type mappings struct {
 	due   []int                 // in the order in which they mapped it
 	first map[int]probe.Mapped  // of each that is due
 	spent map[int]time.Duration // for looks at a process in which nothing was attached to, since `since`
+	asked map[int]time.Duration // for asking whether its files matter
 	since time.Time
 
 	dropped bool // there were too many
 }
 
 func newMappings() mappings {
-	return mappings{first: map[int]probe.Mapped{}, spent: map[int]time.Duration{}}
+	return mappings{first: map[int]probe.Mapped{}, spent: map[int]time.Duration{}, asked: map[int]time.Duration{}}
 }
 
 const (
 	lookTurn   = 50 * time.Millisecond  // for which processes are looked at between two drains
-	lookMost   = 100 * time.Millisecond // for which one is looked at in a second without finding anything new
+	lookMost   = 250 * time.Millisecond // for which one is looked at in a second without finding anything new
 	attachTurn = 500 * time.Millisecond // for which files of one are attached to between two drains
 )
 
@@ -38,7 +39,7 @@ func (x *targets) mapped(m probe.Mapped) {
 	if _, due := x.mapping.first[m.PID]; due {
 		return
 	}
-	if x.mapping.spent[m.PID] > lookMost {
+	if x.mapping.asked[m.PID] > lookMost { // its mappings tell, too
 		x.mapping.addMapping(m)
 		return
 	}
@@ -47,7 +48,7 @@ func (x *targets) mapped(m probe.Mapped) {
 	if matters || err != nil {
 		x.mapping.addMapping(m)
 	}
-	x.mapping.spent[m.PID] += time.Since(began)
+	x.mapping.asked[m.PID] += time.Since(began)
 }
 
 // again makes a process due once more.
@@ -98,6 +99,7 @@ func (x *targets) lookAtMapped() (traced []int) {
 	if began.Sub(x.mapping.since) >= time.Second {
 		x.mapping.since = began
 		clear(x.mapping.spent)
+		clear(x.mapping.asked)
 	}
 	if !x.mappedWait() {
 		return nil

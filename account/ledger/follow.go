@@ -112,7 +112,7 @@ func (x *Index) link(tid uint32, proof Proof, from, to uint64, before *event.Off
 	return l
 }
 
-// waitedMost finds the thread for which a link's thread waited most in a class of its time: for at least half of it,
+// waitedMost finds the thread for which a link's thread waited most in a class of its time: for more than half of it,
 // else there is no next link.
 func (x *Index) waitedMost(l *Link, c event.Class) {
 	type waited struct {
@@ -139,7 +139,7 @@ func (x *Index) waitedMost(l *Link, c event.Class) {
 		all += v
 	}
 	for _, w := range by {
-		if 2*w.ns > all || 2*w.ns == all && len(by) == 1 {
+		if 2*w.ns > all {
 			l.Wait = w.longest
 			l.Through = uint64(float64(l.Split.Of(c)) * float64(w.ns) / float64(all)) // with waits too short for a row
 		}

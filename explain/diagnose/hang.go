@@ -36,7 +36,7 @@ type inFlightCall struct {
 	*event.InFlight
 	chain []*event.InFlight // who holds what it waits for, or has the other end; of what that one waits for, …
 	cycle bool              // the last one waits for an earlier one, or for the call itself
-	gil   bool              // it does so through Python's interpreter lock
+	gil   bool              // the last one waits for Python's interpreter lock, which the call's thread seems to hold
 }
 
 // last is the thread at the end of the chain.
@@ -71,9 +71,8 @@ func (ev *evidence) readInFlight() {
 			continue
 		}
 		r := follow(f, threads)
-		if last := r.last(); !r.cycle && len(r.chain) > 0 && last.PID == f.PID && ev.waitsForGIL(last) && ev.runsPython(f) {
-			r.cycle, r.gil = true, true
-		}
+		last := r.last()
+		r.gil = !r.cycle && len(r.chain) > 0 && last.PID == f.PID && ev.waitsForGIL(last) && ev.runsPython(f)
 		ev.inFlightCalls = append(ev.inFlightCalls, r)
 	}
 	slices.SortFunc(ev.inFlightCalls, func(a, b inFlightCall) int {
@@ -248,8 +247,8 @@ func (ev *evidence) waiting(f *inFlightCall) string {
 		w = "blocked on " + interpreterLock
 	}
 	switch {
-	case f.gil && len(f.chain) > 0:
-		w += ", which waits for " + interpreterLock + " that this thread holds, as it is in the middle of Python's code: " +
+	case f.gil:
+		w += ", which waits for " + interpreterLock + ", and this thread, in the middle of Python's code, seems to hold that: " +
 			"a deadlock"
 	case f.cycle:
 		w += ", which waits for " + ev.cycleEnd(f)

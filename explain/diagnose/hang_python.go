@@ -17,8 +17,8 @@ func (ev *evidence) waitsForGIL(f *event.InFlight) bool {
 		slices.ContainsFunc(st.Frames, func(x event.Frame) bool { return x.Symbol == "take_gil" })
 }
 
-// runsPython reports whether a thread has entered the interpreter, and not left it for a while: a thread that waits for
-// its lock meanwhile waits for that one.
+// runsPython reports whether a thread is in the middle of Python's code. It need not hold the interpreter's lock: who
+// calls C may let it go meanwhile. So it is said that it seems to, and only of a call that hangs.
 func (ev *evidence) runsPython(f *event.InFlight) bool {
 	st, ok := ev.in.Stacks[f.Stack]
 	return ok && slices.ContainsFunc(st.Frames, func(x event.Frame) bool { return x.Kind == event.FramePython }) &&

@@ -162,34 +162,14 @@ func within(dir, name string) ([]byte, error) {
 
 // inner is the process's id in its own PID namespace, 0 if that is this one.
 func (r *Reader) inner(pid int) uint32 {
-	ids := r.ids(pid)
+	ids := r.namespaceIDs(pid)
 	if len(ids) < 2 {
 		return 0
 	}
 	return ids[len(ids)-1]
 }
 
-// ids are the process's ids from our PID namespace down to its own (proc_pid_status(5): NSpid).
-func (r *Reader) ids(pid int) (ids []uint32) {
-	b, _, err := limit.ReadFile(r.path(pid, "status"), limit.SmallProc)
-	if err != nil {
-		return nil
-	}
-	for line := range strings.Lines(string(b)) {
-		rest, ok := strings.CutPrefix(line, "NSpid:")
-		if !ok {
-			continue
-		}
-		for w := range strings.FieldsSeq(rest) {
-			n, err := strconv.ParseUint(w, 10, 32)
-			if err != nil {
-				return nil
-			}
-			ids = append(ids, uint32(n))
-		}
-	}
-	return ids
-}
+func (r *Reader) namespaceIDs(pid int) []uint32 { return r.fs.NamespaceIDs(pid, pid) }
 
 // Inside lists the processes that have an id inside another PID namespace than ours, as a user in a
 // container may give such an id.
@@ -199,7 +179,7 @@ func (r *Reader) Inside(id int) (pids []int) {
 		return nil
 	}
 	for _, pid := range all {
-		if ids := r.ids(pid); len(ids) > 1 && slices.Contains(ids[1:], uint32(id)) {
+		if ids := r.namespaceIDs(pid); len(ids) > 1 && slices.Contains(ids[1:], uint32(id)) {
 			pids = append(pids, pid)
 		}
 	}

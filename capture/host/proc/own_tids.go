@@ -45,7 +45,7 @@ func (o *OwnTIDs) Host(pid, tid uint32) uint32 {
 	now := o.now()
 	p := o.processes[pid]
 	if p == nil || now.Sub(p.since) >= ownTIDsLasts {
-		ids := o.fs.idsOf(pid, pid)
+		ids := o.fs.NamespaceIDs(int(pid), int(pid))
 		switch {
 		case len(ids) == 0 && p == nil:
 			return tid // it has ended
@@ -88,7 +88,7 @@ func (o *OwnTIDs) look(pid uint32, p *ownTIDs, now time.Time) bool {
 	p.host = map[uint32]uint32{}
 	threads, _ := o.fs.Threads(int(pid)) // none if it has ended
 	for _, t := range threads[:min(len(threads), ownTIDsThreads)] {
-		if ids := o.fs.idsOf(pid, uint32(t)); len(ids) > 1 {
+		if ids := o.fs.NamespaceIDs(int(pid), t); len(ids) > 1 {
 			p.host[ids[len(ids)-1]] = uint32(t)
 		}
 	}
@@ -112,9 +112,14 @@ func (o *OwnTIDs) Ended(pid, tid uint32) {
 	}
 }
 
-// idsOf are a thread's ids from our PID namespace down to its own (proc_pid_status(5): NSpid); none if it has ended.
-func (f FS) idsOf(pid, tid uint32) (ids []uint32) {
-	b, err := small(f.path(int(pid), "task", strconv.FormatUint(uint64(tid), 10), "status"))
+// NamespaceIDs are a thread's ids from our PID namespace down to its own (proc_pid_status(5): NSpid); none if it has
+// ended.
+func (f FS) NamespaceIDs(pid, tid int) (ids []uint32) {
+	path := f.path(pid, "task", strconv.Itoa(tid), "status")
+	if tid == pid {
+		path = f.path(pid, "status")
+	}
+	b, err := small(path)
 	if err != nil {
 		return nil
 	}

@@ -17,6 +17,9 @@ func TestThreadIDsOfANamespaceAreTranslated(t *testing.T) {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			t.Fatal(err)
 		}
+		if tid == pid {
+			dir = filepath.Join(root, fmt.Sprint(pid))
+		}
 		if err := os.WriteFile(filepath.Join(dir, "status"), []byte("Name:\tx\nNSpid:\t"+ids+"\nVmRSS:\t1 kB\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
