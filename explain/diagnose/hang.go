@@ -248,8 +248,8 @@ func (ev *evidence) waiting(f *inFlightCall) string {
 	}
 	switch {
 	case f.gil:
-		w += ", which waits for " + interpreterLock + ", and this thread, in the middle of Python's code, seems to hold that: " +
-			"a deadlock"
+		w += ", which waits for " + interpreterLock + ", and this thread, in the middle of Python's code, seems to hold " +
+			"that: a deadlock"
 	case f.cycle:
 		w += ", which waits for " + ev.cycleEnd(f)
 	case len(f.chain) > 0:
